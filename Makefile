@@ -1,0 +1,37 @@
+# `make demo` and `make test` need Python 3.10 or newer, Git and make; they set up everything else in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(STAMP)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/demo.sh
+
+test: $(STAMP)
+	$(BIN)/pytest -n auto
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+# Write the parts of the README and of the transcripts that are generated.
+docs: $(STAMP)
+	$(BIN)/python -m tests.regenerate
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@

@@ -1,0 +1,1 @@
+"""The command line: parse, call one function, print. click is imported here and nowhere else."""

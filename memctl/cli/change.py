@@ -1,0 +1,208 @@
+"""Commands that change records which exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from memctl.cli import editor, opening, output
+from memctl.cli.command import command, complete_id, writing
+from memctl.errors import USAGE, MemctlError
+from memctl.lifecycle import door, edit, links, remove
+from memctl.model.change import Change
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+
+_allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
+
+
+@command(
+    "edit",
+    ("memctl edit ISS-2025-11-04-001 --set severity=high --add tags=auth", "Change fields."),
+    (
+        'memctl edit STA-2025-11-04-002 --set completion_percentage=80 --add done="DELETE works"',
+        "Bring a state up to date.",
+    ),
+    ("memctl edit DEC-2025-11-04-003", "Open the record in your editor."),
+)
+@click.argument("id", shell_complete=complete_id)
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Set a field; nothing behind = clears it. Repeatable.",
+)
+@click.option("--add", "additions", multiple=True, metavar="FIELD=VALUE", help="Add to a list. Repeatable.")
+@click.option("--remove", "removals", multiple=True, metavar="FIELD=VALUE", help="Take out of a list. Repeatable.")
+@click.option("--file", "-f", "source", metavar="FILE", help="Take the whole text from a file (- for standard input).")
+@_allow_accepted
+@writing
+@click.pass_context
+def edit_command(
+    ctx: click.Context,
+    /,
+    id: str,
+    assignments: tuple[str, ...],
+    additions: tuple[str, ...],
+    removals: tuple[str, ...],
+    source: str | None,
+    allow_accepted: bool,
+    **flags: Any,
+) -> None:
+    """Change fields of a record, or its text in an editor.
+
+    Fields are the keys of the front matter and the content fields, by the names that `show --json` has. Whatever is
+    not named stays as it is, to the letter.
+    """
+    memory = opening.memory(ctx)
+    reason = flags["reason"]
+    if assignments or additions or removals:
+        edits = edit.Edits(_pairs(assignments), _pairs(additions), _pairs(removals))
+
+        def change(snapshot: Snapshot) -> Change:
+            return edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted, reason=reason)
+
+    else:
+        before = load.disk(memory)
+        record = before.resolve(id)
+        text = editor.read(source) if source else editor.open_editor(before.read(record.path))
+
+        def change(snapshot: Snapshot) -> Change:
+            if snapshot.read(record.path) != before.read(record.path):
+                raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
+            return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted, reason=reason)
+
+    _carry_out(memory, change, flags)
+
+
+@command(
+    "link",
+    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003", "Relate two records."),
+    ("memctl link ISS-2025-11-04-001 STA-2025-11-04-002 --as blocks", "Say that the first blocks the second."),
+    ("memctl link ISS-2025-11-04-001 DEC-2025-11-04-003 --remove", "Take the link away."),
+)
+@click.argument("source", shell_complete=complete_id)
+@click.argument("target", shell_complete=complete_id)
+@click.option(
+    "--as", "relation", type=click.Choice(["relates_to", "blocks", "blocked_by", "parent"]), default="relates_to",
+    show_default=True, help="What the first is to the second; for parent: whose parent the second is.",
+)  # fmt: skip
+@click.option("--remove", is_flag=True, help="Take the link away.")
+@writing
+@click.pass_context
+def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
+    """Link two records, at both ends, in one commit."""
+    _carry_out(
+        opening.memory(ctx), lambda snapshot: links.link(snapshot, source, target, relation, remove=remove), flags
+    )
+
+
+@command(
+    "supersede",
+    ("memctl supersede DEC-2025-11-04-003 DEC-2025-12-01-001", "The second takes the place of the first."),
+)
+@click.argument("old", shell_complete=complete_id)
+@click.argument("new", shell_complete=complete_id)
+@writing
+@click.pass_context
+def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
+    """Let one record take the place of another of its type: both ends change in one commit."""
+    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new, flags["reason"]), flags)
+
+
+@command(
+    "resolve",
+    ('memctl resolve ISS-2025-11-04-001 --resolution "Queue with backpressure"', "Resolve an issue, and say how."),
+    ("memctl resolve STA-2025-11-04-002", "A task is done."),
+)
+@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
+@click.option("--resolution", default="", help="How it was resolved; becomes a section of the issue.")
+@writing
+@click.pass_context
+def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
+    """Resolve issues, or finish states."""
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution, flags["reason"]), flags)
+
+
+@command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open an issue again."))
+@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
+@writing
+@click.pass_context
+def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
+    """Open resolved issues or finished states again."""
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids, flags["reason"]), flags)
+
+
+@command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Put a record out of the way."))
+@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
+@writing
+@click.pass_context
+def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
+    """Put records out of the way. They stay where they are; `list --archived` shows them."""
+    memory = opening.memory(ctx)
+    _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now, flags["reason"]), flags)
+
+
+@command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Bring an archived record back."))
+@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
+@writing
+@click.pass_context
+def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
+    """Bring archived records back."""
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids, flags["reason"]), flags)
+
+
+@command(
+    "delete",
+    ('memctl delete LRN-2025-11-04-001 --reason "Recorded twice"', "Delete a record."),
+    ("memctl delete ISS-2025-11-04-001 --unlink", "Delete a record that others refer to, with their links."),
+)
+@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
+@click.option("--unlink", is_flag=True, help="Take the links of other records to it out, in the same commit.")
+@writing
+@click.pass_context
+def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
+    """Delete records. Git keeps them: `restore` brings them back."""
+    _carry_out(
+        opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, flags["reason"], unlink=unlink), flags
+    )
+
+
+@command(
+    "restore",
+    ("memctl restore LRN-2025-11-04-001", "Bring a deleted record back as it last was."),
+    ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Make a record what it was three commits ago."),
+)
+@click.argument("id", shell_complete=complete_id)
+@click.option("--at", metavar="REV", help="The commit, branch or tag whose version to bring back.")
+@writing
+@click.pass_context
+def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
+    """Bring back a deleted record, or an earlier version of one."""
+    memory = opening.memory(ctx)
+    _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at, flags["reason"]), flags)
+
+
+def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict[str, Any]) -> None:
+    result = door.carry_out(
+        memory,
+        lambda _: change(load.disk(memory)),
+        dry_run=flags["dry_run"],
+        no_commit=flags["no_commit"],
+        allow_secret=flags["allow_secret"],
+    )
+    output.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+
+
+def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = []
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise MemctlError(f"{item!r} is not of the form FIELD=VALUE", exit_code=USAGE)
+        pairs.append((name.strip(), value))
+    return pairs

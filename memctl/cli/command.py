@@ -1,0 +1,125 @@
+"""What all commands share: help that begins with examples, and the options that many have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Command(click.Command):
+    """A command whose help begins with examples: pairs of a command line and what it does."""
+
+    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for line, meaning in self.examples:
+                    indent = " " * formatter.current_indent
+                    formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+def command(name: str, *examples: tuple[str, str]) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a memctl command; its docstring is the help."""
+    return click.command(name, cls=Command, examples=examples)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON: an envelope with schema, kind and data.")(
+        function
+    )
+
+
+def at_option(function: F) -> F:
+    return click.option("--at", "at", metavar="REV", help="Read the memory as it was at a commit, branch or tag.")(
+        function
+    )
+
+
+def reading(function: F) -> F:
+    """The options of every command that reads records."""
+    return at_option(json_option(function))
+
+
+def writing(function: F) -> F:
+    """The options of every command that changes the memory."""
+    for option in reversed(
+        (
+            click.option("--reason", default="", help="Why, for the log."),
+            click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
+            click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
+            click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential."),
+        )
+    ):
+        function = option(function)
+    return json_option(function)
+
+
+def filtering(function: F) -> F:
+    """The filters of `list`, `search` and `export`."""
+    from memctl.model.kinds import KINDS, SEVERITIES
+
+    for option in reversed(
+        (
+            click.option(
+                "--type", "types", multiple=True, type=click.Choice(list(KINDS)), help="Only this type. Repeatable."
+            ),
+            click.option("--status", "statuses", multiple=True, help="Only this status. Repeatable."),
+            click.option(
+                "--severity",
+                "severities",
+                multiple=True,
+                type=click.Choice(SEVERITIES),
+                help="Only this severity. Repeatable.",
+            ),
+            click.option("--tag", "-t", "tags", multiple=True, help="Only with this tag. Repeatable: all of them."),
+            click.option(
+                "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
+            ),
+            click.option("--section", default="", help="Only of this section, such as 2.1, or below it."),
+            click.option("--agent", default="", help="Only by this agent."),
+            click.option(
+                "--since",
+                default="",
+                metavar="TIME",
+                help="Only from this time on: 2025-11-04, or 7d for seven days ago.",
+            ),
+            click.option("--until", default="", metavar="TIME", help="Only up to this time."),
+            click.option("--archived", is_flag=True, help="Only archived records."),
+            click.option("--all", "everything", is_flag=True, help="Archived records too."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def complete_id(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Complete a record's id from the memory around the current folder; silent where there is none."""
+    import os
+    from pathlib import Path
+
+    from click.shell_completion import CompletionItem
+
+    from memctl.errors import MemctlError
+    from memctl.store import load
+    from memctl.store.memory import open_memory
+
+    root = ctx.find_root()
+    start = root.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or ".")
+    try:
+        records = load.disk(open_memory(Path(start), os.environ)).records
+    except MemctlError:
+        return []
+    wanted = incomplete.upper()
+    matching = sorted((r for r in records if r.id.startswith(wanted)), key=lambda r: r.timestamp, reverse=True)
+    return [CompletionItem(record.id, help=record.title) for record in matching]

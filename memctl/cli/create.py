@@ -1,0 +1,170 @@
+"""`decide`, `issue`, `state` and `learn`: one command a record type, made from the type's description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from memctl.cli import editor, opening, output
+from memctl.cli.command import Command, complete_id, writing
+from memctl.errors import USAGE, MemctlError
+from memctl.lifecycle import create, door, links
+from memctl.lifecycle.edit import section_marker
+from memctl.model import kinds
+from memctl.model.kinds import Kind
+from memctl.store import load
+from memctl.store.sequence import Sequence
+
+_EXAMPLES = {
+    "decision": (
+        (
+            'memctl decide "Adopt PostgreSQL" --rationale "Orders need transactions" --alternative "MongoDB: no joins"',
+            "Record a decision; prints its id and path.",
+        ),
+        ("memctl decide --file notes.md", "Take title and text from a Markdown file (- for standard input)."),
+        (
+            'memctl decide "Use Redis for sessions" --supersedes DEC-2025-11-04-003 --tag cache --section 2.1',
+            "Replace an earlier decision, in one commit.",
+        ),
+    ),
+    "issue": (
+        (
+            'memctl issue "Checkout times out" --severity critical --description "30 % fail at 100 users"',
+            "Record an issue; prints its id and path.",
+        ),
+        (
+            'memctl issue "Flaky test" --attempted "Longer timeout: no effect" --next "Log the retries"',
+            "Say what was tried and what comes next.",
+        ),
+    ),
+    "state": (
+        (
+            'memctl state "Profile API" --completion 65 --done "GET" --remaining "PATCH" --next "Finish DELETE"',
+            "Record where a task stands; prints its id and path.",
+        ),
+    ),
+    "learning": (
+        (
+            'memctl learn "Pool size beats retries" --lesson "Retries hide an exhausted pool" --applies "Any queue"',
+            "Record something learned; prints its id and path.",
+        ),
+    ),
+}
+_HELP = {
+    "decision": "Record a decision, with its reasons.",
+    "issue": "Record an issue: a bug, a blocker, an open question.",
+    "state": "Record the state of a task and what comes next.",
+    "learning": "Record something learned.",
+}
+
+
+def _command(kind: Kind, name: str) -> Command:
+    def callback(**given: Any) -> None:
+        run(kind, click.get_current_context(), given)
+
+    function: Callable[..., Any] = writing(callback)
+    command = Command(name, callback=function, help=_HELP[kind.name], examples=_EXAMPLES[kind.name])
+    shared = list(reversed(getattr(function, "__click_params__", [])))
+    command.params = [*_own_params(kind), *_common_params(kind), *shared]
+    return command
+
+
+def _own_params(kind: Kind) -> list[click.Parameter]:
+    params: list[click.Parameter] = [click.Argument(["title"], required=False)]
+    if kind is kinds.ISSUE:
+        params.append(
+            click.Option(["--severity"], type=click.Choice(kinds.SEVERITIES), help="How bad it is. [default: medium]")
+        )
+    if kind is kinds.STATE:
+        params.append(
+            click.Option(
+                ["--completion", "completion_percentage"],
+                type=click.IntRange(0, 100),
+                help="How far it is, in percent. [default: 0]",
+            )
+        )
+    for field in kind.fields:
+        repeat = " Repeatable." if field.is_list else ""
+        params.append(
+            click.Option(
+                [f"--{field.option}", field.name], multiple=field.is_list, metavar="TEXT", help=field.help + repeat
+            )
+        )
+    return params
+
+
+def _common_params(kind: Kind) -> list[click.Parameter]:
+    ids: dict[str, Any] = {"multiple": True, "metavar": "ID", "shell_complete": complete_id}
+    return [
+        click.Option(["--tag", "-t", "tags"], multiple=True, help="A word to find it by. Repeatable."),
+        click.Option(
+            ["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical. [default: by type]"
+        ),
+        click.Option(["--status"], type=click.Choice(kind.statuses), help=f"[default: {kind.statuses[0]}]"),
+        click.Option(["--section"], help="The section of the project it belongs to, such as 2.1."),
+        click.Option(
+            ["--code", "code_refs"], multiple=True, metavar="PATH[:LINE]", help="Code it is about. Repeatable."
+        ),
+        click.Option(["--relates-to"], help="A record it has to do with. Repeatable.", **ids),
+        click.Option(["--supersedes"], help="A record it takes the place of. Repeatable.", **ids),
+        click.Option(["--blocks"], help="A record that waits for it. Repeatable.", **ids),
+        click.Option(["--blocked-by"], help="A record it waits for. Repeatable.", **ids),
+        click.Option(
+            ["--parent", "parent_memory_id"],
+            metavar="ID",
+            shell_complete=complete_id,
+            help="The record it is a part of.",
+        ),
+        click.Option(
+            ["--expires", "expires_at"], metavar="TIME", help="When it stops to matter: a date, or 90d from now."
+        ),
+        click.Option(["--timestamp"], metavar="TIME", help="When it happened. [default: now]"),
+        click.Option(["--agent", "agent_id"], help="Who made it. [default: MEMCTL_AGENT, or your name in Git]"),
+        click.Option(
+            ["--file", "-f"], metavar="FILE", help="Take the text from a Markdown or JSON file (- for standard input)."
+        ),
+        click.Option(["--edit", "-e"], is_flag=True, help="Write the text in your editor."),
+    ]
+
+
+def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
+    """Make one record of what was given, and print its id and path."""
+    memory = opening.memory(ctx)
+    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret")}
+    as_json, reason, source, use_editor = (given.pop(n) for n in ("as_json", "reason", "file", "edit"))
+    draft = create.Draft(kind=kind, values={})
+    if source:
+        draft = editor.draft_from(kind, source)
+    fields = {field.name for field in kind.fields}
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        value = list(value) if isinstance(value, tuple) else value
+        (draft.content if name in fields else draft.values)[name] = value
+    if draft.values.get("section"):
+        draft.values["section"] = section_marker(str(draft.values["section"]))
+    if use_editor:
+        draft.body = editor.compose(
+            create.body_of(draft, create.template(memory, kind)) or create.template_text(memory, kind), draft
+        )
+        draft.content = {}
+    if not draft.values.get("title"):
+        raise MemctlError(
+            "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
+        )
+    refers = any(draft.values.get(name) for name in (*links.OTHER_END, "parent_memory_id"))
+
+    def plan(sequence: Sequence) -> Any:
+        return create.create(memory, sequence, load.disk(memory) if refers else None, draft, reason)
+
+    result = door.carry_out(memory, plan, **flags)
+    line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
+    output.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
+
+
+decide_command = _command(kinds.DECISION, "decide")
+issue_command = _command(kinds.ISSUE, "issue")
+state_command = _command(kinds.STATE, "state")
+learn_command = _command(kinds.LEARNING, "learn")

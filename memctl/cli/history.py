@@ -1,0 +1,124 @@
+"""`log` and `diff`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, complete_id, reading
+from memctl.errors import MemctlError
+from memctl.journal import history
+from memctl.lifecycle import remove
+from memctl.model import ids, moments
+from memctl.model.kinds import KINDS
+from memctl.store import load
+from memctl.store.memory import Memory
+
+
+@command(
+    "log",
+    ("memctl log", "The latest changes to the memory."),
+    ("memctl log DEC-2025-11-04-003", "The whole history of one record, deleted or not."),
+    ("memctl log --type decision --since 30d --json", "A month of decisions, for a program."),
+)
+@click.argument("id", required=False, shell_complete=complete_id)
+@click.option("--type", "kind", type=click.Choice(list(KINDS)), help="Only changes to records of this type.")
+@click.option("--since", metavar="TIME", help="Only from this time on: 2025-11-04, or 7d for seven days ago.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@reading
+@click.pass_context
+def log_command(
+    ctx: click.Context,
+    /,
+    id: str | None,
+    kind: str | None,
+    since: str | None,
+    limit: int,
+    as_json: bool,
+    at: str | None,
+) -> None:
+    """Show who changed what, when and why: of one record, of a type, or of the whole memory."""
+    memory = opening.memory(ctx)
+    path = memory.prefix
+    if id:
+        path = memory.tracked(remove.path_of(memory, load.disk(memory), id))
+    elif kind:
+        path = memory.tracked(KINDS[kind].folder)
+    revision = memory.repository.resolve(at) if at else "HEAD"
+    found = history.commits(memory.repository, [path], revision, None if since else limit or None)
+    if since:
+        earliest = moments.parse_option(since, memory.now)
+        found = [commit for commit in found if commit.date >= earliest][: limit or None]
+    if as_json:
+        output.json("log", {"commits": [_data(memory, commit) for commit in found]})
+        return
+    for commit in found:
+        _print(memory, commit)
+    if not found:
+        output.note("there are no commits of that yet")
+
+
+@command(
+    "diff",
+    ("memctl diff", "What differs from the last commit."),
+    ("memctl diff DEC-2025-11-04-003 --at HEAD~5", "What became of a record since then."),
+    ("memctl diff --at v1.0..v2.0", "How the memory changed between two releases."),
+)
+@click.argument("id", required=False, shell_complete=complete_id)
+@reading
+@click.pass_context
+def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
+    """Show how the memory, or one record, differs from a revision (HEAD if none is given), or between two."""
+    memory = opening.memory(ctx)
+    path = memory.tracked(remove.path_of(memory, load.disk(memory), id)) if id else memory.prefix
+    first, dots, second = (at or "HEAD").partition("..")
+    if not memory.repository.has_head():
+        raise MemctlError("there is no commit yet to compare with", "`memctl commit` makes what is pending into one")
+    revisions = [memory.repository.resolve(first or "HEAD")]
+    if dots:
+        revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
+    text = history.diff(memory.repository, revisions, [path])
+    if as_json:
+        output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})
+    elif text:
+        output.diff(text)
+    else:
+        output.note(
+            "there is no difference in what Git tracks; `memctl status` says what is pending"
+            if not id
+            else "there is no difference"
+        )
+
+
+def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
+    return {
+        "commit": commit.commit,
+        "date": commit.date,
+        "author": commit.author,
+        "subject": commit.subject,
+        "ops": list(commit.trailers.ops),
+        "ids": _ids(memory, commit),
+        "actor": commit.trailers.actor or commit.author,
+        "session": commit.trailers.session or None,
+        "reason": commit.trailers.reason or None,
+        "paths": list(commit.paths),
+    }
+
+
+def _ids(memory: Memory, commit: history.Commit) -> list[str]:
+    """The records that a commit concerns: by its trailers, or if it is not memctl's, by its paths."""
+    found = (ids.id_in_path(path) for path in commit.paths if path.startswith(memory.prefix + "/"))
+    return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
+
+
+def _print(memory: Memory, commit: history.Commit) -> None:
+    head = click.style(commit.commit[:10], fg="yellow")
+    subject = commit.subject.removeprefix("docs(memory): ")
+    output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
+    output.text(f"    {output.plain(subject)}")
+    if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
+        output.text(f"    touches {', '.join(identifiers)}")
+    if commit.trailers.reason:
+        output.text(f"    why: {output.plain(commit.trailers.reason)}")

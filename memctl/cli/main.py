@@ -1,0 +1,158 @@
+"""The `memctl` command: its subcommands, imported when they are called, and the one place where errors are printed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from memctl import __version__
+from memctl.errors import BUG, INTERRUPTED, OK, USAGE, MemctlError
+
+# Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
+# that `memctl -h` imports no command; a test holds them to the commands.
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Record": {
+        "decide": ("create", "Record a decision, with its reasons."),
+        "issue": ("create", "Record an issue: a bug, a blocker, an open question."),
+        "state": ("create", "Record the state of a task and what comes next."),
+        "learn": ("create", "Record something learned."),
+    },
+    "Find": {
+        "list": ("find", "List records."),
+        "search": ("find", "Search the text of all records, best match first."),
+        "show": ("find", "Show records."),
+    },
+    "Hand to a model": {
+        "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
+        "tokens": ("pack", "Count the tokens of files."),
+    },
+    "Change": {
+        "edit": ("change", "Change fields of a record, or its text in an editor."),
+        "link": ("change", "Link two records, at both ends."),
+        "supersede": ("change", "Let one record take the place of another."),
+        "resolve": ("change", "Resolve issues, or finish states."),
+        "reopen": ("change", "Open resolved issues or finished states again."),
+        "archive": ("change", "Put records out of the way."),
+        "unarchive": ("change", "Bring archived records back."),
+        "delete": ("change", "Delete records; Git keeps them."),
+        "restore": ("change", "Bring back a deleted record, or an earlier version of one."),
+    },
+    "History": {
+        "log": ("history", "Show who changed what, when and why."),
+        "diff": ("history", "Show how the memory differs from a revision."),
+    },
+    "Project": {
+        "init": ("project", "Set up a memory in this repository."),
+        "status": ("project", "Say what the memory holds, and what waits to be committed."),
+        "commit": ("project", "Make the commits that are pending."),
+        "import": ("exchange", "Add records from JSON Lines, all or none."),
+        "export": ("exchange", "Print records as JSON Lines."),
+        "completion": ("completion", "Print the completion script for a shell."),
+    },
+}
+_MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
+
+
+class Memctl(click.Group):
+    """A group whose commands are imported one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _MODULES:
+            return None
+        module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _MODULES and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _MODULES, n=2)
+            hint = f"did you mean {' or '.join(near)}?" if near else "`memctl -h` lists the commands"
+            raise MemctlError(f"there is no command {args[0]!r}", hint, USAGE)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage(ctx.command_path, "[-C DIR] COMMAND …")
+        formatter.write_text("\n")
+        formatter.write_text(str(self.help))
+        for title, commands in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()], col_max=14)
+        self.format_options(ctx, formatter)
+        formatter.write_text("\n`memctl COMMAND -h` begins with examples.")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands stand above the options, by what they are for."""
+
+
+@click.group(
+    cls=Memctl,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    help="Keep a project's decisions, issues, states and learnings in its Git repository.",
+)
+@click.option("-C", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Work as if started in DIR.")
+@click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, folder: Path | None) -> None:
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+    ctx.obj = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run memctl with some arguments (default: the process's) and return the exit code."""
+    gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
+    try:
+        code = cli.main(arguments, prog_name="memctl", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else OK
+    except MemctlError as error:
+        _complain(error.message, error.hint)
+        return error.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "memctl"
+        _complain(error.format_message(), f"`{path} -h` shows how")
+        return USAGE
+    except click.ClickException as error:
+        _complain(error.format_message(), None)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted", None)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough; so has Python, which would complain
+        return OK
+    except Exception:
+        _report_bug()
+        return BUG
+
+
+def _complain(message: str, hint: str | None) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    if hint:
+        print(f"hint: {hint}", file=sys.stderr)
+
+
+def _report_bug() -> None:
+    import platform
+    import traceback
+
+    python = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    _complain(
+        "this is a bug in memctl", "please report it with the lines below; they hold no text of your records' bodies"
+    )
+    print(f"memctl {__version__}, {python}\n{traceback.format_exc()}", file=sys.stderr, end="")

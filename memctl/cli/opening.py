@@ -1,0 +1,72 @@
+"""Opening the memory for a command: where it is, and which Snapshot of it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from memctl.model import moments
+from memctl.model.snapshot import Snapshot
+from memctl.search.filters import Filters
+from memctl.store import load
+from memctl.store.memory import Memory, open_memory
+
+_WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
+
+
+def memory(ctx: click.Context) -> Memory:
+    """The memory around the folder that the command works in."""
+    start: Path = ctx.obj
+    return open_memory(start, os.environ)
+
+
+def snapshot(opened: Memory, at: str | None) -> Snapshot:
+    """The memory as it is on the disk, or as it was at a revision."""
+    if at is not None:
+        return load.revision(opened, at)
+    return load.disk(opened, _progress if sys.stderr.isatty() else None)
+
+
+def filters(
+    opened: Memory,
+    types: tuple[str, ...],
+    statuses: tuple[str, ...],
+    severities: tuple[str, ...],
+    tags: tuple[str, ...],
+    importance: int | None,
+    section: str,
+    agent: str,
+    since: str,
+    until: str,
+    archived: bool,
+    everything: bool,
+) -> Filters:
+    """The filters that the options of `command.filtering` describe."""
+    return Filters(
+        types=types,
+        statuses=statuses,
+        severities=severities,
+        tags=tags,
+        importance_gte=importance or 0,
+        section=f"§{section.removeprefix('§')}" if section else "",
+        agent=agent,
+        since=moments.parse_option(since, opened.now) if since else "",
+        until=moments.parse_option(until, opened.now) if until else "",
+        archived=None if everything else archived,
+    )
+
+
+def _progress(done: int, total: int) -> None:
+    if total < _WORTH_A_BAR:
+        return
+    filled = 30 * done // total
+    end = "\r\033[K" if done == total else ""
+    print(
+        f"\rreading the memory [{'#' * filled}{'.' * (30 - filled)}] {done:,} of {total:,}{end}",
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )

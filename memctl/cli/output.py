@@ -1,0 +1,155 @@
+"""Printing: text for people, JSON for programs, complaints on stderr."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.errors import OK, REFUSED
+from memctl.lifecycle.door import Outcome
+from memctl.model.record import Fault, Record
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+
+SCHEMA = 1
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def text(line: str = "", *, newline: bool = True) -> None:
+    """Print text; on a terminal without the control characters that a record could smuggle in."""
+    click.echo(line, nl=newline)
+
+
+def plain(value: str) -> str:
+    """Text from a record, made harmless for a terminal; unchanged if the output goes elsewhere."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value) if sys.stdout.isatty() else value
+
+
+def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
+    """Print the envelope that every `--json` has; `faults` stands in it if files could not be read."""
+    envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
+    if faults:
+        envelope["faults"] = [fault_data(fault, memory) for fault in faults]
+    click.echo(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
+
+
+def note(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def record_data(memory: Memory, record: Record) -> dict[str, Any]:
+    """A record for JSON: every field under its own name, the path as seen from the worktree's top."""
+    return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
+
+
+def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:
+    path = memory.tracked(fault.path) if memory else fault.path
+    return {"path": path, "line": fault.line, "field": fault.field, "message": fault.message}
+
+
+def finish(memory: Memory, snapshot: Snapshot) -> int:
+    """Say on stderr which files could not be read; the exit code for an answer from the others."""
+    warn(memory, snapshot)
+    return REFUSED if snapshot.faults else OK
+
+
+def warn(memory: Memory, snapshot: Snapshot) -> None:
+    for fault in snapshot.faults:
+        note(f"warning: {memory.prefix}/{plain(str(fault))}")
+    if snapshot.faults:
+        number = len({fault.path for fault in snapshot.faults})
+        note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until mended")
+
+
+def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:
+    """Report a write: the given lines (or what happened) on stdout, a pending commit on stderr."""
+    change = result.change
+    if as_json:
+        json("change", change_data(memory, result, dry_run))
+        return
+    if dry_run:
+        _print_change(memory, result)
+        return
+    shown = list(lines)
+    if change.is_empty:
+        note("nothing to change")
+    elif not shown:
+        shown = [f"{change.op} {change.title}"]
+    for line in shown:
+        text(plain(line))
+    pending(result)
+
+
+def pending(result: Outcome) -> None:
+    if result.pending:
+        note(f"commit pending: {result.pending}")
+        note(f"hint: {result.hint}")
+
+
+def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any]:
+    change = result.change
+    data: dict[str, Any] = {
+        "op": change.op,
+        "ids": list(change.ids),
+        "paths": [memory.tracked(path) for path in change.paths],
+        "changed": not change.is_empty,
+        "commit": result.commit or None,
+        "pending": result.pending or None,
+    }
+    if dry_run:
+        data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}
+        data["deletes"] = [memory.tracked(path) for path in change.deletes]
+    return data
+
+
+def _print_change(memory: Memory, result: Outcome) -> None:
+    """A dry run: the commit's subject and a diff of every file."""
+    from difflib import unified_diff
+
+    change = result.change
+    text(plain(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change"))
+    for write in change.writes:
+        name = memory.tracked(write.path)
+        old = (write.old or "").split("\n")
+        before = f"a/{name}" if write.old is not None else "/dev/null"
+        for line in unified_diff(old, write.text.split("\n"), before, f"b/{name}", lineterm=""):
+            text(_painted(plain(line)))
+    for path in change.deletes:
+        text(f"would delete {memory.tracked(path)}")
+
+
+def diff(lines: str) -> None:
+    """Print a unified diff, in colour on a terminal."""
+    for line in lines.rstrip("\n").split("\n"):
+        text(_painted(plain(line)))
+
+
+def _painted(line: str) -> str:
+    if line.startswith(("+++", "---", "diff ")):
+        return click.style(line, bold=True)
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
+
+
+def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()) -> None:
+    """Print rows in aligned columns; the last one is as long as it is."""
+    widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
+    for row in rows:
+        cells = [plain(cell) for cell in row]
+        padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
+        styled = [
+            click.style(cell, **styles[i]) if i < len(styles) and styles[i] else cell for i, cell in enumerate(padded)
+        ]
+        text("  ".join(styled).rstrip())
+
+
+def _width(cell: str) -> int:
+    if cell.isascii():
+        return len(cell)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in cell)

@@ -1,0 +1,159 @@
+"""`init`, `status` and `commit`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option, reading, writing
+from memctl.errors import OK, REFUSED, MemctlError
+from memctl.journal import commits
+from memctl.journal.repository import find_top
+from memctl.lifecycle import door, setup
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.store.pending import WRITING
+
+
+@command(
+    "init",
+    ("memctl init", "Set up a memory at the root of this repository."),
+    ("memctl init --git --project shop", "Make the Git repository too, and name the project."),
+    ("memctl init --here", "In a repository of many projects: a memory for this folder."),
+)
+@click.option("--project", metavar="NAME", help="The project's name. [default: the folder's]")
+@click.option("--git", "make_repository", is_flag=True, help="Make a Git repository first if there is none.")
+@click.option("--here", is_flag=True, help="Put it into this folder, not at the repository's root.")
+@writing
+@click.pass_context
+def init_command(ctx: click.Context, /, project: str | None, make_repository: bool, here: bool, **flags: Any) -> None:
+    """Set up a memory: `.memory/` with its settings and a page that explains it, in one commit."""
+    start: Path = ctx.obj
+    if make_repository and not _in_repository(start):
+        if flags["dry_run"]:
+            output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")
+            return
+        setup.make_repository(start)
+    memory, change = setup.plan(start, os.environ, project, here=here)
+    result = door.carry_out(memory, lambda _: change, dry_run=flags["dry_run"], no_commit=flags["no_commit"])
+    lines = [f"memory of {memory.config.project}: {memory.folder}"]
+    output.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+
+
+@command(
+    "status",
+    ("memctl status", "What there is, and what waits to be committed."),
+    ("memctl status --json", "For a program."),
+)
+@reading
+@click.pass_context
+def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
+    """Say what the memory holds, when something last happened, what is broken and what waits to be committed."""
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    data = _status(memory, snapshot, with_pending=at is None)
+    if as_json:
+        output.json("status", data, snapshot.faults, memory)
+    else:
+        _print_status(data)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+@command(
+    "commit",
+    ("memctl commit", "Commit what is pending, and edits made by hand."),
+    ("memctl commit -n", "Show what that would be."),
+)
+@json_option
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
+@click.pass_context
+def commit_command(ctx: click.Context, /, as_json: bool, dry_run: bool) -> None:
+    """Make the commits that are pending, each with its own message, then one of edits made by hand."""
+    memory = opening.memory(ctx)
+    results = door.commit_all(memory, dry_run=dry_run)
+    if as_json:
+        output.json("commits", [output.change_data(memory, result, False) for result in results])
+    elif not results:
+        output.note("nothing is pending")
+    for result in results if not as_json else ():
+        verb = "would commit" if dry_run else result.commit[:10] if result.commit else "pending"
+        output.text(output.plain(f"{verb}: {result.change.op} {result.change.title}"))
+        if not dry_run:
+            output.pending(result)
+    stuck = any(result.pending for result in results) and not dry_run
+    ctx.exit(REFUSED if stuck else OK)
+
+
+def _in_repository(start: Path) -> bool:
+    if not start.exists():
+        return False
+    try:
+        find_top(start.resolve())
+    except MemctlError:
+        return False
+    return True
+
+
+def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[str, Any]:
+    counts: dict[str, dict[str, int]] = {}
+    for record in snapshot.records:
+        of_type = counts.setdefault(record.memory_type, {})
+        key = "archived" if record.is_archived else record.status
+        of_type[key] = of_type.get(key, 0) + 1
+    last = max(snapshot.records, key=lambda record: (record.timestamp, record.id), default=None)
+    data: dict[str, Any] = {
+        "project": memory.config.project,
+        "folder": str(memory.folder),
+        "records": counts,
+        "last": output.record_data(memory, last) if last else None,
+    }
+    if with_pending:
+        waiting = door.waiting(memory)
+        data["pending"] = [
+            {
+                "stage": e.stage,
+                "op": e.change.op,
+                "title": e.change.title,
+                "ids": list(e.change.ids),
+                "why": e.why or None,
+            }
+            for e in waiting
+        ]
+        covered = {path for entry in waiting for path in entry.change.paths}
+        data["uncommitted"] = [memory.tracked(path) for path in door.uncommitted(memory) if path not in covered]
+        data["commits_blocked_by"] = memory.repository.under_way() or None
+        data["index_lock"] = _index_lock(memory)
+    return data
+
+
+def _index_lock(memory: Memory) -> str | None:
+    if not (memory.repository.git_dir / "index.lock").exists():
+        return None
+    why, hint = commits.index_locked(memory.repository)
+    return f"{why}; {hint}"
+
+
+def _print_status(data: dict[str, Any]) -> None:
+    output.text(output.plain(f"memory of {data['project']}: {data['folder']}"))
+    for name, counts in sorted(data["records"].items()):
+        shown = ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
+        output.text(f"  {name:<9} {shown}")
+    if not data["records"]:
+        output.text("  no records yet")
+    if last := data["last"]:
+        output.text(output.plain(f"last: {last['id']} {last['title']} ({last['timestamp']}, {last['agent_id']})"))
+    for entry in data.get("pending", ()):
+        state = (
+            "interrupted, `memctl commit` finishes it" if entry["stage"] == WRITING else entry["why"] or "not committed"
+        )
+        output.text(output.plain(f"pending: {entry['op']} {entry['title']} ({state})"))
+    for path in data.get("uncommitted", ()):
+        output.text(output.plain(f"uncommitted: {path}"))
+    if data.get("commits_blocked_by"):
+        output.text(f"no commits now: {data['commits_blocked_by']} is under way")
+    if data.get("index_lock"):
+        output.text(data["index_lock"])

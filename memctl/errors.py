@@ -1,0 +1,22 @@
+"""The one error that memctl raises on purpose; the command line prints it in one place."""
+
+from __future__ import annotations
+
+OK = 0
+REFUSED = 1  # findings, or a request that was refused
+USAGE = 2  # the command line itself was wrong
+BUG = 3
+INTERRUPTED = 130
+
+
+class MemctlError(Exception):
+    """A fault that a user can act on.
+
+    `message` says what is wrong, `hint` what to do about it, `exit_code` how the process ends.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, exit_code: int = REFUSED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = exit_code

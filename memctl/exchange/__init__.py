@@ -1,0 +1,1 @@
+"""Records in other forms: out of the memory, and into it."""

@@ -1,0 +1,115 @@
+"""Running `git`. No other module of memctl starts it.
+
+Variables that bind Git to a particular repository are taken out of the environment, as Git itself does when it enters
+another one (`git rev-parse --local-env-vars`): inside a hook they would point every command at the hook's index. The
+configuration given by `git -c` stays, and so do identities and dates.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from memctl.errors import MemctlError
+
+_SCRUBBED = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+    # these change what a path argument means
+    "GIT_GLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+)
+
+
+class GitFailed(MemctlError):
+    """A git command that ended with an error: `code`, and what it said on stderr."""
+
+    def __init__(self, args: Sequence[str], code: int, stderr: str) -> None:
+        lines = stderr.strip().splitlines()
+        super().__init__(f"git {args[0]} failed: {lines[-1] if lines else f'exit code {code}'}")
+        self.code = code
+        self.stderr = stderr
+
+
+_READING = {
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "C",
+    "GIT_OPTIONAL_LOCKS": "0",  # or `git status` would rewrite the user's index
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PAGER": "cat",
+}
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for a git command: scrubbed, never asking at the terminal. The user's hooks inherit it."""
+    env = {name: value for name, value in os.environ.items() if name not in _SCRUBBED}
+    env["GIT_TERMINAL_PROMPT"] = "0"
+    env.update(extra or {})
+    return env
+
+
+def start(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
+    """Begin a git command that only reads; `finish` waits for it. Used to let git work while Python still imports."""
+    return _spawn(args, cwd, stdin=False, extra=_READING)
+
+
+def finish(process: subprocess.Popen[bytes], args: Sequence[str]) -> bytes:
+    """The output of a started command; raises GitFailed."""
+    out, err = process.communicate()
+    if process.returncode:
+        raise GitFailed(args, process.returncode, err.decode(errors="replace"))
+    return out
+
+
+def read(args: Sequence[str], cwd: Path, stdin: bytes | None = None, *, literal: bool = True) -> bytes:
+    """Run a git command that only reads and return its output; raises GitFailed.
+
+    Paths among the arguments are taken to the letter, but for the few commands that know no other way and complain.
+    """
+    extra = _READING if literal else {**_READING, "GIT_LITERAL_PATHSPECS": "0"}
+    process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
+    out, err = process.communicate(stdin)
+    if process.returncode:
+        raise GitFailed(args, process.returncode, err.decode(errors="replace"))
+    return out
+
+
+def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
+    """Run a git command that changes something and return its output; raises GitFailed."""
+    process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
+    out, err = process.communicate(stdin)
+    if process.returncode:
+        raise GitFailed(args, process.returncode, err.decode(errors="replace") or out.decode(errors="replace"))
+    return out
+
+
+def _spawn(
+    args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            ["git", *args],
+            cwd=cwd,
+            env=environment(extra),
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except FileNotFoundError:
+        raise MemctlError("the program `git` was not found", "install Git 2.30 or newer") from None

@@ -1,0 +1,130 @@
+"""Reading history: trees and blobs at a revision or in the index, commits with their trailers, diffs.
+
+All of it runs the `git` program: GitPython, the usual library, can't list the commits of a SHA-256 repository (its
+`iter_commits` raises ValueError) and takes 60 ms to import.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from memctl.journal import git, message
+from memctl.journal.repository import Repository
+from memctl.model import moments
+
+_REGULAR = (b"100644", b"100755")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file that Git has: its path below the worktree's top, its blob, and whether it is a regular file."""
+
+    path: str
+    blob: str
+    is_regular: bool = True
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """A commit that touched the memory."""
+
+    commit: str
+    author: str
+    date: str  # canonical UTC
+    subject: str
+    trailers: message.Trailers
+    paths: tuple[str, ...]
+
+
+def tree(repository: Repository, revision: str, folder: str) -> list[Entry]:
+    """The files below `folder` at a revision."""
+    out = git.read(["ls-tree", "-r", "-z", "--full-tree", revision, "--", folder + "/"], repository.top)
+    return list(_entries(out, blob_column=2))
+
+
+def index(repository: Repository, folder: str) -> list[Entry]:
+    """The files below `folder` in the index; a path with an unresolved merge appears once."""
+    out = git.read(["ls-files", "-s", "-z", "--", folder], repository.top)
+    found = {entry.path: entry for entry in _entries(out, blob_column=1)}
+    return list(found.values())
+
+
+def _entries(out: bytes, blob_column: int) -> Iterator[Entry]:
+    for item in out.split(b"\0"):
+        if item:
+            meta, _, path = item.partition(b"\t")
+            columns = meta.split()
+            yield Entry(os.fsdecode(path), columns[blob_column].decode(), columns[0] in _REGULAR)
+
+
+def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
+    """The contents of blobs by id; None for one of more than `limit` bytes, which is not read."""
+    names = list(dict.fromkeys(wanted))
+    if not names:
+        return {}
+    asked = "".join(name + "\n" for name in names).encode()
+    sizes = git.read(["cat-file", "--batch-check=%(objectname) %(objectsize)"], repository.top, asked).split(b"\n")
+    small = [line.split()[0] for line in sizes if line and int(line.split()[1]) <= limit]
+    found: dict[str, bytes | None] = dict.fromkeys(names)
+    out = git.read(["cat-file", "--batch"], repository.top, b"".join(name + b"\n" for name in small))
+    position = 0
+    for name in small:
+        end = out.index(b"\n", position)
+        size = int(out[position:end].split()[2])
+        found[name.decode()] = out[end + 1 : end + 1 + size]
+        position = end + size + 2
+    return found
+
+
+def commits(
+    repository: Repository, paths: Sequence[str], revision: str = "HEAD", limit: int | None = None
+) -> list[Commit]:
+    """The commits that touched any of `paths` (below the worktree's top), newest first."""
+    if revision == "HEAD" and not repository.has_head():
+        return []
+    args = ["log", "-z", "--name-only", "--format=%x1e%H%x1f%an%x1f%ct%x1f%B%x1f"]
+    if limit is not None:
+        args.append(f"--max-count={limit}")
+    out = git.read([*args, revision, "--", *paths], repository.top).decode(errors="replace")
+    return [_commit(part) for part in out.split("\0\x1e") if part]  # no message can contain a NUL
+
+
+def _commit(text: str) -> Commit:
+    name, author, seconds, rest = text.lstrip("\0\x1e\n").split("\x1f", 3)
+    body, _, names = rest.rpartition("\x1f")
+    return Commit(
+        commit=name,
+        author=author,
+        date=moments.from_epoch(int(seconds)),
+        subject=body.partition("\n")[0],
+        trailers=message.parse(body),
+        paths=tuple(path for path in names.strip("\0\n").split("\0") if path),
+    )
+
+
+def paths_ever(repository: Repository, folder: str, since: str | None = None, everywhere: bool = False) -> list[str]:
+    """Every path below `folder` that a commit added, in the history of HEAD or of all refs, newest first."""
+    if not everywhere and not repository.has_head():
+        return []
+    args = ["log", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
+    args += ["--all"] if everywhere else []
+    args += [f"--since={since}"] if since else []
+    out = git.read([*args, "--", folder], repository.top)
+    return [os.fsdecode(path).lstrip("\n") for path in out.split(b"\0") if path.strip(b"\n")]
+
+
+def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
+    """The newest commit in which a path existed, and its blob there; None if Git never had it."""
+    args = ["log", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "HEAD", "--", path]
+    commit = git.read(args, repository.top).decode().strip()
+    if not commit:
+        return None
+    entries = list(_entries(git.read(["ls-tree", "-z", "--full-tree", commit, "--", path], repository.top), 2))
+    return (commit, entries[0].blob) if entries else None
+
+
+def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str]) -> str:
+    """A unified diff of paths between two revisions, or between one and the worktree."""
+    args = ["diff", "--no-ext-diff", "--no-color", "--no-renames", *revisions, "--", *paths]
+    return git.read(args, repository.top).decode(errors="replace")

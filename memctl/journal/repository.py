@@ -1,0 +1,131 @@
+"""The repository around a memory: where it is, what state it is in, how it is set up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.journal import git
+
+# What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+_COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_SETTINGS = (
+    r"^(core\.(hookspath|attributesfile)|commit\.gpgsign|i18n\.commitencoding|memctl\..*|user\.(name|email)|gc\.auto)$"
+)
+
+
+class Repository:
+    """A worktree of a Git repository.
+
+    `top` is the worktree's root, `git_dir` its own Git directory, `common_dir` the one that all worktrees share;
+    `branch` is the full name of the branch (`refs/heads/main`), "" if HEAD is detached; `head` the commit, "" before
+    the first one.
+    """
+
+    def __init__(self, top: Path, git_dir: Path, common_dir: Path) -> None:
+        self.top = top
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self._settings: dict[str, str] | None = None
+
+    @property
+    def private(self) -> Path:
+        """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""
+        return self.git_dir / "memctl"
+
+    @property
+    def shared(self) -> Path:
+        """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
+        return self.common_dir / "memctl"
+
+    def branch(self) -> str:
+        """The full name of the branch that HEAD is on, also before its first commit; "" if HEAD is detached."""
+        try:
+            return git.read(["symbolic-ref", "-q", "HEAD"], self.top).decode().strip()
+        except git.GitFailed:
+            return ""
+
+    def resolve(self, revision: str) -> str:
+        """The id of the commit that a revision names; raises MemctlError if it names none."""
+        try:
+            out = git.read(["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], self.top)
+            return out.decode().strip()
+        except git.GitFailed:
+            raise MemctlError(
+                f"there is no revision {revision!r} here",
+                "give a commit, a branch or a tag; `memctl log` lists commits",
+            ) from None
+
+    def has_head(self) -> bool:
+        """Whether HEAD names a commit, which it does not before the first one."""
+        try:
+            git.read(["rev-parse", "--verify", "--quiet", "HEAD"], self.top)
+            return True
+        except git.GitFailed:
+            return False
+
+    def under_way(self) -> str:
+        """The operation that forbids a commit now, such as "a merge"; "" if there is none."""
+        for name, operation in _UNDER_WAY.items():
+            if (self.git_dir / name).exists():
+                return operation
+        return ""
+
+    def settings(self) -> dict[str, str]:
+        """The settings of Git that a commit depends on, keys in lower case; read once."""
+        if self._settings is None:
+            try:
+                out = git.read(["config", "-z", "--get-regexp", _SETTINGS], self.top).decode(errors="replace")
+            except git.GitFailed:
+                out = ""  # nothing of it is set
+            pairs = (item.partition("\n") for item in out.split("\0") if item)
+            self._settings = {key.lower(): value for key, _, value in pairs}
+        return self._settings
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """A setting that is on or off."""
+        value = self.settings().get(key)
+        return default if value is None else value.lower() not in ("false", "no", "off", "0")
+
+    def commit_hooks(self) -> list[str]:
+        """The user's hooks that a commit runs."""
+        configured = self.settings().get("core.hookspath")
+        folder = self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
+        return [name for name in _COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
+
+
+def find_top(start: Path) -> Path:
+    """The root of the worktree that `start` lies in; raises MemctlError outside of one."""
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    raise MemctlError(
+        f"{start} is not in a Git repository",
+        "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
+    )
+
+
+def open_repository(start: Path) -> Repository:
+    """The repository that `start` lies in; raises MemctlError outside of one and in a bare one."""
+    args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]
+    try:
+        top, git_dir, common = git.read(args, start).decode().rstrip("\n").split("\n")
+    except git.GitFailed as error:
+        if "dubious ownership" in error.stderr:
+            raise MemctlError(
+                f"Git does not trust {start}: it belongs to another user", error.stderr.strip().splitlines()[-1].strip()
+            ) from None
+        raise MemctlError(
+            f"{start} is not in the worktree of a Git repository",
+            "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
+        ) from None
+    return Repository(Path(top), Path(git_dir), (start / common).resolve())

@@ -1,0 +1,135 @@
+"""Making records: from a draft to the Change that adds the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.lifecycle import links
+from memctl.model import frontmatter, ids, moments, sections
+from memctl.model.change import Change, Write
+from memctl.model.kinds import IMPORTANCE_BY_SEVERITY, Kind
+from memctl.model.record import ORDER, Record, build, problems
+from memctl.model.snapshot import Snapshot
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """A record to be: its type, front matter values, content fields, and a body that precedes or replaces them."""
+
+    kind: Kind
+    values: dict[str, Any]
+    content: dict[str, str | list[str]] = {}
+    body: str = ""
+
+
+def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft, reason: str = "") -> Change:
+    """The Change that adds a record. `snapshot` is needed only where the draft refers to other records.
+
+    Raises MemctlError naming every value that is wrong.
+    """
+    values = complete(memory, draft)
+    if snapshot is not None:
+        links.resolve_references(snapshot, values)
+    _refuse(draft.kind, values)
+    identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
+    values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)
+    record, write = written(memory, values, draft)
+    others = links.counterparts(snapshot, record) if snapshot is not None else ()
+    concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
+    return Change(
+        op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others), reason=reason
+    )
+
+
+def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
+    """The values of a draft with what nobody gave filled in; times in canonical form."""
+    now = memory.now
+    values = {name: value for name, value in draft.values.items() if value is not None and value != []}
+    values.setdefault("timestamp", now)
+    for name in ("timestamp", "expires_at"):
+        if name in values:
+            values[name] = moments.parse_option(str(values[name]), now, ahead=name == "expires_at")
+    if draft.kind.name == "issue":
+        values.setdefault("severity", "medium")
+    if draft.kind.name == "state":
+        values.setdefault("completion_percentage", 0)
+    values.setdefault("status", draft.kind.statuses[0])
+    values.setdefault("importance", IMPORTANCE_BY_SEVERITY.get(values.get("severity", ""), draft.kind.importance))
+    values.setdefault("project_id", memory.config.project)
+    values.setdefault("agent_id", memory.actor)
+    values.setdefault("is_archived", False)
+    values.setdefault("access_count", 0)
+    values["memory_type"] = draft.kind.name
+    if isinstance(values.get("title"), str):
+        values["title"] = " ".join(values["title"].split())
+    return values
+
+
+def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Record, Write]:
+    """The record that complete values make, and its file."""
+    path = ids.path_of(values["id"], values["title"])
+    ordered = {name: values[name] for name in ORDER if name in values}
+    extra = {name: value for name, value in values.items() if name not in ordered}
+    body = body_of(draft, template(memory, draft.kind))
+    try:
+        text = frontmatter.compose({**ordered, **extra}, body)
+    except ValueError as error:
+        raise MemctlError(str(error)) from None
+    return build(values, path), Write(path, text)
+
+
+def body_of(draft: Draft, headings: Iterable[str]) -> str:
+    """The body of a draft: its own text, then its content fields in the order of the template's headings."""
+    body = frontmatter.clean_newlines(draft.body).strip("\n")
+    body = body + "\n" if body else ""
+    order = {heading.casefold(): place for place, heading in enumerate(headings)}
+    fields = sorted(draft.kind.fields, key=lambda field: order.get(field.heading.casefold(), len(order)))
+    if not body:
+        parts = [
+            sections.compose(field, _clean(draft.content[field.name]))
+            for field in fields
+            if field.name in draft.content
+        ]
+        return "\n".join(part for part in parts if part)
+    for field in fields:
+        if field.name in draft.content:
+            body = sections.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+    return body
+
+
+def template(memory: Memory, kind: Kind) -> list[str]:
+    """The headings of a type's template, the project's own if it has one."""
+    return [line[3:].strip() for line in template_text(memory, kind).split("\n") if line.startswith("## ")]
+
+
+def template_text(memory: Memory, kind: Kind) -> str:
+    """The template of a type's body: headings, and under each a comment that says what belongs there."""
+    name = f"{kind.name}.md"
+    for folder in (memory.folder / "templates", files.templates()):
+        try:
+            return frontmatter.clean_newlines((folder / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise MemctlError(f"{folder / name} can't be read: {error}") from None
+    raise MemctlError(f"the template {name} is missing", "install memctl anew")
+
+
+def _clean(value: str | list[str]) -> str | list[str]:
+    if isinstance(value, str):
+        return frontmatter.clean_newlines(value)
+    return [frontmatter.clean_newlines(item) for item in value]
+
+
+def _refuse(kind: Kind, values: dict[str, Any]) -> None:
+    """Look for everything that is wrong before an id is taken."""
+    stand_in = {"id": ids.record_id(kind, "2000-01-01", 1), "memory_id": "00000000-0000-7000-8000-000000000000"}
+    wrong = problems({**values, **stand_in})
+    if wrong:
+        raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))

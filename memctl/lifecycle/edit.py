@@ -1,0 +1,247 @@
+"""Changing a record: front matter values, content fields, or its whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.lifecycle import transitions
+from memctl.model import frontmatter, moments, sections
+from memctl.model.change import Change, Write
+from memctl.model.kinds import Field
+from memctl.model.record import FIXED, LISTS, ORDER, TIMES, InvalidRecord, Record, found_allowed, parse
+from memctl.model.snapshot import Snapshot
+
+_NUMBERS = ("importance", "completion_percentage", "access_count")
+_ELSEWHERE = {
+    "is_archived": "`memctl archive` and `memctl unarchive` do that",
+    "archived_at": "`memctl archive` sets it",
+    "parent_memory_id": "`memctl link CHILD PARENT --as parent` does that",
+    **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` does that"),
+    **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` does that, at both ends"),
+}
+
+
+class Edits(msgspec.Struct, frozen=True):
+    """What to do with fields: pairs of field name and value to set, to add to a list, or to take out of one."""
+
+    set: Sequence[tuple[str, str]] = ()
+    add: Sequence[tuple[str, str]] = ()
+    remove: Sequence[tuple[str, str]] = ()
+
+
+def edit(
+    snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False, reason: str = ""
+) -> Change:
+    """Change fields of a record; fields are front matter keys or content fields, named as in `show --json`."""
+    record = snapshot.resolve(reference)
+    text = snapshot.read(record.path)
+    values: dict[str, Any] = {}
+    content = dict(sections.content(record.kind, parse(text, record.path)[1]))
+    before = dict(content)
+    for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
+        for name, value in pairs:
+            _apply(record, values, content, action, name, value, now)
+    changed = {name: value for name, value in content.items() if before.get(name) != value}
+    if "title" in values or changed:
+        _protect(record, allow_accepted)
+    write = rewrite(snapshot, record, values, changed)
+    return Change(
+        op="edit",
+        title=f"{record.id} {values.get('title', record.title)}",
+        ids=(record.id,),
+        writes=(write,),
+        reason=reason,
+    )
+
+
+def edit_text(
+    snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False, reason: str = ""
+) -> Change:
+    """Replace the whole text of a record, as an editor leaves it."""
+    old = snapshot.read(record.path)
+    text = frontmatter.clean_newlines(text)
+    try:
+        new, body = parse(text, record.path)
+    except InvalidRecord as error:
+        raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+    for name in FIXED:
+        if getattr(new, name) != getattr(record, name):
+            raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
+    transitions.check(record, new.status)
+    if new.title != record.title or body != parse(old, record.path)[1]:
+        _protect(record, allow_accepted)
+    return Change(
+        op="edit",
+        title=f"{record.id} {new.title}",
+        ids=(record.id,),
+        writes=(Write(record.path, text, old),),
+        reason=reason,
+    )
+
+
+def rewrite(
+    snapshot: Snapshot,
+    record: Record,
+    values: Mapping[str, Any],
+    content: Mapping[str, str | list[str]] | None = None,
+) -> Write:
+    """The file of a record with some front matter values and content fields changed, and nothing else."""
+    old = snapshot.read(record.path)
+    text = frontmatter.replace(old, values, ORDER) if values else old
+    if content:
+        head_end = len(text) - len(frontmatter.split(text)[1])
+        body = text[head_end:].lstrip("\n")
+        for field in record.kind.fields:
+            if field.name in content:
+                body = sections.replace(record.kind, body, field, content[field.name])
+        text = text[:head_end] + ("\n" + body if body else "")
+    return Write(record.path, text, old)
+
+
+def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "", reason: str = "") -> Change:
+    """Resolve issues, or finish states."""
+    records = [snapshot.resolve(reference) for reference in references]
+    writes = []
+    for record in records:
+        status = {"issue": "resolved", "state": "done"}.get(record.memory_type)
+        if status is None:
+            raise MemctlError(
+                f"{record.id} is a {record.memory_type}, and those are not resolved",
+                "`memctl supersede OLD NEW`, or `memctl edit ID --set status=…`",
+            )
+        transitions.check(record, status)
+        text: dict[str, str | list[str]] = {"resolution": resolution} if resolution and status == "resolved" else {}
+        values: dict[str, Any] = {"status": status}
+        if status == "done":
+            values["completion_percentage"] = 100
+        writes.append(rewrite(snapshot, record, values, text))
+    return _of_many("resolve", records, writes, reason or resolution)
+
+
+def reopen(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> Change:
+    """Open issues again that were resolved, and states that were done."""
+    records = [snapshot.resolve(reference) for reference in references]
+    for record in records:
+        if record.memory_type not in ("issue", "state"):
+            raise MemctlError(
+                f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --set status=…`"
+            )
+        transitions.check(record, record.kind.statuses[0])
+    writes = [rewrite(snapshot, record, {"status": record.kind.statuses[0]}) for record in records]
+    return _of_many("reopen", records, writes, reason)
+
+
+def archive(snapshot: Snapshot, references: Sequence[str], now: str, reason: str = "") -> Change:
+    """Put records out of the way; they stay where they are, and `--archived` shows them."""
+    records = [snapshot.resolve(reference) for reference in references]
+    writes = [
+        rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
+        for record in records
+    ]
+    return _of_many("archive", records, writes, reason)
+
+
+def unarchive(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> Change:
+    """Bring archived records back."""
+    records = [snapshot.resolve(reference) for reference in references]
+    writes = [
+        rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
+        for record in records
+    ]
+    return _of_many("unarchive", records, writes, reason)
+
+
+def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str) -> Change:
+    unique = {record.id: record for record in records}
+    if len(unique) < len(records):
+        raise MemctlError("the same record is named twice")
+    names = ", ".join(unique)
+    title = f"{names} {records[0].title}" if len(records) == 1 else names
+    return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes), reason=reason)
+
+
+def _protect(record: Record, allowed: bool) -> None:
+    """A decision that others rely on is not reworded behind their backs."""
+    if record.memory_type == "decision" and record.status != "proposed" and not allowed:
+        raise MemctlError(
+            f"{record.id} is {record.status}: the text of a decision stays as it was decided",
+            f"supersede it (`memctl decide … --supersedes {record.id}`), or mend a slip with --allow-accepted",
+        )
+
+
+def _apply(
+    record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
+) -> None:
+    field = _content_field(record, name)
+    if field is not None:
+        content[field.name] = _changed_content(field, content.get(field.name), action, value)
+        return
+    name = name.replace("-", "_")
+    if name in _ELSEWHERE:
+        raise MemctlError(f"{name} is not changed by `edit`", _ELSEWHERE[name], USAGE)
+    if name not in ORDER or name in FIXED:
+        known = [n for n in ORDER if n not in FIXED and n not in _ELSEWHERE] + [f.name for f in record.kind.fields]
+        raise MemctlError(f"{name!r} is no field that can be changed", "fields are " + ", ".join(known), USAGE)
+    if name in LISTS:
+        current = values.get(name, getattr(record, name))
+        values[name] = _changed_list(current, action, value.split(",") if action == "set" else [value])
+    elif action != "set":
+        raise MemctlError(f"{name} is no list", f"use --set {name}=…", USAGE)
+    else:
+        values[name] = scalar(record, name, value, now)
+
+
+def _content_field(record: Record, name: str) -> Field | None:
+    wanted = name.replace("-", "_").casefold()
+    for field in record.kind.fields:
+        if wanted in (field.name, field.option, field.heading.casefold().replace(" ", "_")):
+            return field
+    return None
+
+
+def _changed_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
+    value = frontmatter.clean_newlines(value)
+    if field.is_list:
+        return _changed_list(current or [], action, sections.parse_items(value) if action == "set" else [value])
+    if action != "set":
+        raise MemctlError(f"{field.name} is no list", f"use --set {field.name}=…", USAGE)
+    return value.strip("\n")
+
+
+def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> list[str]:
+    given = [item.strip() for item in given if item.strip()]
+    if action == "set":
+        return list(dict.fromkeys(given))
+    if action == "add":
+        return [*current, *(item for item in given if item not in current)]
+    missing = [item for item in given if item not in current]
+    if missing:
+        raise MemctlError(f"{missing[0]!r} is not in the list", "it has: " + (", ".join(current) or "nothing"))
+    return [item for item in current if item not in given]
+
+
+def scalar(record: Record, name: str, value: str, now: str) -> Any:
+    """Turn what a person typed into the value of a front matter key; "" clears it."""
+    if name == "status":
+        transitions.check(record, value)
+    if value == "":
+        return None
+    if name in TIMES:
+        return moments.parse_option(value, now, ahead=name == "expires_at")
+    if name in _NUMBERS:
+        try:
+            return int(value)
+        except ValueError:
+            raise MemctlError(f"{name}: {found_allowed(value, 'a whole number')}") from None
+    if name == "section":
+        return section_marker(value)
+    return " ".join(value.split()) if name == "title" else value
+
+
+def section_marker(value: str) -> str:
+    """A section as records name it: `2.1` and `§2.1` are the same."""
+    return value if value.startswith("§") else f"§{value}"

@@ -1,0 +1,135 @@
+"""Links between records. Both ends carry a link, and both ends change in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memctl.errors import MemctlError
+from memctl.lifecycle import transitions
+from memctl.lifecycle.edit import rewrite
+from memctl.model.change import Change, Write
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+
+OTHER_END = {
+    "supersedes": "superseded_by",
+    "superseded_by": "supersedes",
+    "relates_to": "relates_to",
+    "blocks": "blocked_by",
+    "blocked_by": "blocks",
+}
+PARENT = "parent"  # has one end only: the child names its parent's memory_id
+
+
+def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove: bool = False) -> Change:
+    """Link two records, or take a link away; linking what is linked changes nothing."""
+    one, other = snapshot.resolve(source), snapshot.resolve(target)
+    if one.id == other.id:
+        raise MemctlError(f"{one.id} can't be linked to itself")
+    writes: tuple[Write, ...]
+    if relation == PARENT:
+        writes = (rewrite(snapshot, one, {"parent_memory_id": None if remove else other.memory_id}),)
+    else:
+        writes = (
+            rewrite(snapshot, one, _end(one, relation, other, remove)),
+            rewrite(snapshot, other, _end(other, OTHER_END[relation], one, remove)),
+        )
+    word = relation.replace("_", " ")
+    title = f"{one.id} {'no longer ' if remove else ''}{word} {other.id}"
+    return Change(op="unlink" if remove else "link", title=title, ids=(one.id, other.id), writes=writes)
+
+
+def supersede(snapshot: Snapshot, old: str, new: str, reason: str = "") -> Change:
+    """Let one record take the place of another of its type; the older one's status becomes `superseded`."""
+    before, after = snapshot.resolve(old), snapshot.resolve(new)
+    if before.id == after.id:
+        raise MemctlError(f"{before.id} can't supersede itself")
+    if before.memory_type != after.memory_type:
+        raise MemctlError(
+            f"{after.id} is a {after.memory_type} and {before.id} a {before.memory_type}",
+            "only records of one type supersede each other; `memctl link` relates any two",
+        )
+    if _leads_to(snapshot, after, before.id):
+        raise MemctlError(f"{before.id} supersedes {after.id} already; the other way round would be a circle")
+    writes = (
+        rewrite(snapshot, before, _end(before, "superseded_by", after, False)),
+        rewrite(snapshot, after, _end(after, "supersedes", before, False)),
+    )
+    return Change(
+        op="supersede",
+        title=f"{before.id} by {after.id} {after.title}",
+        ids=(before.id, after.id),
+        writes=writes,
+        reason=reason,
+    )
+
+
+def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
+    """Replace what a person typed in the link fields of a draft by full ids, in place."""
+    for name in OTHER_END:
+        if name in values:
+            values[name] = list(dict.fromkeys(snapshot.resolve(reference).id for reference in values[name]))
+    if "parent_memory_id" in values:
+        values["parent_memory_id"] = snapshot.resolve(values["parent_memory_id"]).memory_id
+
+
+def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:
+    """The other ends of a new record's links."""
+    targets: dict[str, dict[str, Any]] = {}
+    for relation, other_end in OTHER_END.items():
+        for identifier in getattr(record, relation):
+            other = snapshot.resolve(identifier)
+            if other_end == "superseded_by" and other.memory_type != record.memory_type:
+                raise MemctlError(f"a {record.memory_type} can't supersede {other.id}, a {other.memory_type}")
+            targets.setdefault(other.id, {}).update(_end(other, other_end, record, False))
+    return tuple(rewrite(snapshot, snapshot.resolve(identifier), values) for identifier, values in targets.items())
+
+
+def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
+    """The records that refer to a record in their front matter."""
+    return [
+        other
+        for other in snapshot.records
+        if other.path != record.path
+        and (other.parent_memory_id == record.memory_id or any(record.id in getattr(other, name) for name in OTHER_END))
+    ]
+
+
+def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
+    """The records with every link to `gone` taken out."""
+    writes = []
+    for record in records:
+        values: dict[str, Any] = {
+            name: [identifier for identifier in getattr(record, name) if identifier != gone.id]
+            for name in OTHER_END
+            if gone.id in getattr(record, name)
+        }
+        if record.parent_memory_id == gone.memory_id:
+            values["parent_memory_id"] = None
+        writes.append(rewrite(snapshot, record, values))
+    return tuple(writes)
+
+
+def _end(record: Record, relation: str, other: Record, remove: bool) -> dict[str, Any]:
+    linked: list[str] = [identifier for identifier in getattr(record, relation) if identifier != other.id]
+    values: dict[str, Any] = {relation: linked if remove else [*linked, other.id]}
+    if not remove and other.id in getattr(record, relation):
+        values = {}
+    if relation == "superseded_by" and not remove:
+        transitions.check(record, "superseded")
+        values["status"] = "superseded"
+    return values
+
+
+def _leads_to(snapshot: Snapshot, start: Record, wanted: str) -> bool:
+    """Whether following `superseded_by` from a record arrives at another."""
+    seen, front = set(), [start.id]
+    while front:
+        identifier = front.pop()
+        if identifier == wanted:
+            return True
+        record = snapshot.find(identifier) if identifier not in seen else None
+        seen.add(identifier)
+        front += record.superseded_by if record else []
+    return False

@@ -1,0 +1,110 @@
+"""Deleting records, and bringing back what was deleted or how it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memctl.errors import MemctlError
+from memctl.journal import history
+from memctl.lifecycle import links
+from memctl.model import ids
+from memctl.model.change import Change, Write
+from memctl.model.record import InvalidRecord, parse
+from memctl.model.snapshot import Snapshot
+from memctl.store import files
+from memctl.store.memory import Memory
+
+
+def delete(snapshot: Snapshot, references: Sequence[str], reason: str = "", *, unlink: bool = False) -> Change:
+    """Take records out of the memory; Git keeps them. A record that others refer to goes only with `unlink`."""
+    records = [snapshot.resolve(reference) for reference in references]
+    if len({record.id for record in records}) < len(records):
+        raise MemctlError("the same record is named twice")
+    gone = {record.path for record in records}
+    writes: dict[str, Write] = {}
+    for record in records:
+        users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
+        if users and not unlink:
+            raise MemctlError(
+                f"{record.id} is referred to by {', '.join(user.id for user in users)}",
+                "archive it instead, or take those links out in the same commit with --unlink",
+            )
+        for write in links.without(snapshot, users, record):
+            if write.path in writes:
+                raise MemctlError(
+                    f"{ids.id_in_path(write.path)} refers to more than one of these", "delete them one by one"
+                )
+            writes[write.path] = write
+    title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
+    concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
+    return Change(
+        op="delete", title=title, ids=concerned, writes=tuple(writes.values()), deletes=tuple(gone), reason=reason
+    )
+
+
+def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None, reason: str = "") -> Change:
+    """Bring a deleted record back as it last was, or a record to what it was at a revision."""
+    path = path_of(memory, snapshot, reference)
+    identifier = ids.id_in_path(path) or reference
+    try:
+        current: str | None = files.read(memory.folder, path)
+    except (FileNotFoundError, NotADirectoryError):
+        current = None
+    except InvalidRecord:
+        current = ""  # broken on disk; what is brought back replaces it
+    if revision is None and current is not None:
+        raise MemctlError(
+            f"{identifier} is there", "give --at REV to bring back an earlier version; `memctl log ID` lists them"
+        )
+    text = text_at(memory, path, revision)
+    record, _ = parse(text, path)
+    if current is None and (other := snapshot.find(identifier)):
+        raise MemctlError(f"{identifier} is another record now: {other.title}")
+    return Change(
+        op="restore",
+        title=f"{identifier} {record.title}",
+        ids=(identifier,),
+        writes=(Write(path, text, current),),
+        reason=reason,
+    )
+
+
+def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
+    """Where a record lives, or lived before it was deleted; raises MemctlError if it never existed."""
+    wanted = reference.strip().upper()
+    kind = ids.kind_of(wanted)
+    if kind is None or snapshot.find(wanted):
+        return snapshot.resolve(reference).path
+    for fault in snapshot.faults:
+        if ids.id_in_path(fault.path) == wanted:
+            return fault.path
+    folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
+    for path in history.paths_ever(memory.repository, folder):
+        if ids.id_in_path(path) == wanted:
+            return path[len(memory.prefix) + 1 :]
+    return snapshot.resolve(reference).path
+
+
+def text_at(memory: Memory, path: str, revision: str | None) -> str:
+    """The text of a record at a revision, or where Git last had it."""
+    tracked = memory.tracked(path)
+    if revision is None:
+        found = history.last_version(memory.repository, tracked)
+        if found is None:
+            raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
+        blob = found[1]
+    else:
+        commit = memory.repository.resolve(revision)
+        entries = history.tree(memory.repository, commit, tracked.rpartition("/")[0])
+        blob = next((entry.blob for entry in entries if entry.path == tracked), "")
+        if not blob:
+            raise MemctlError(f"there is no {ids.id_in_path(path)} at {revision}", "`memctl log ID` lists its commits")
+    content = history.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
+    if content is None:
+        raise MemctlError(f"{path} is too large there")
+    try:
+        text = files.decode(content, path)
+        parse(text, path)
+    except InvalidRecord as error:
+        raise MemctlError("it is no valid record there:\n" + str(error)) from None
+    return text

@@ -1,0 +1,65 @@
+"""Setting up a memory in a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.journal import git
+from memctl.journal.repository import open_repository
+from memctl.model import config as configuration
+from memctl.model import frontmatter
+from memctl.model.change import Change, Write
+from memctl.store import files
+from memctl.store.memory import CONFIG, FOLDER, Memory, refuse_foreign
+
+
+def make_repository(folder: Path) -> None:
+    """Make a Git repository in a folder, and the folder if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git.write(["init", "--quiet"], folder)
+
+
+def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: bool = False) -> tuple[Memory, Change]:
+    """The memory to be in the worktree's root (with `here`: in `start`), and the Change that makes it.
+
+    Raises MemctlError if there is one, or if the folder is another tool's.
+    """
+    repository = open_repository(start)
+    parent = start.resolve() if here else repository.top
+    folder = parent / FOLDER
+    if folder.is_symlink():
+        raise MemctlError(
+            f"{folder} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
+        )
+    refuse_foreign(folder)
+    if (folder / CONFIG).exists():
+        raise MemctlError(f"there is a memory already: {folder}", "`memctl status` tells about it")
+    name = project or parent.name or "project"
+    text = _config_text(name)
+    memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
+    change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name)))
+    return memory, change
+
+
+def _readme(folder: Path, project: str) -> tuple[Write, ...]:
+    if (folder / "README.md").exists():
+        return ()
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(files.templates()), undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    return (Write("README.md", environment.get_template("README.md.j2").render(project=project)),)
+
+
+def _config_text(project: str) -> str:
+    return (
+        "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
+        + frontmatter.emit("format", configuration.FORMAT)
+        + frontmatter.emit("project", project)
+        + "# description: one sentence that opens every rehydration\n"
+        + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
+        + "# rehydrate_budget: 20000\n"
+    )

@@ -1,0 +1,37 @@
+"""A change of the memory, as a value: what an operation returns, `--dry-run` prints and the write door carries out."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One file with its whole new text; `old` is the text it replaces, None if there was no file."""
+
+    path: str  # relative to `.memory/`
+    text: str
+    old: str | None = None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Writes and deletions that belong in one commit, and what the commit says about them.
+
+    `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject.
+    """
+
+    op: str
+    title: str
+    ids: tuple[str, ...] = ()
+    writes: tuple[Write, ...] = ()
+    deletes: tuple[str, ...] = ()
+    actor: str = ""
+    reason: str = ""
+    session: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.deletes and all(write.text == write.old for write in self.writes)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(write.path for write in self.writes) + self.deletes

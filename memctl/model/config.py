@@ -1,0 +1,46 @@
+"""`.memory/config.yaml`: what a project has settled for everybody who works on it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model import frontmatter
+from memctl.model.malformed import Malformed
+
+FORMAT = 1
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of a memory; keys that this memctl does not know are left alone."""
+
+    format: int
+    project: Annotated[str, msgspec.Meta(min_length=1)]
+    description: str = ""
+    model: str = "claude"  # whose tokens budgets are counted in
+    rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
+
+
+def parse(text: str, path: str) -> Config:
+    """Read a configuration; raises MemctlError with file and line, and for a format newer than this memctl's."""
+    text = "---\n" + frontmatter.clean_newlines(text).rstrip("\n") + "\n---\n"
+    try:
+        values, _ = frontmatter.read(text)
+    except Malformed as error:
+        raise MemctlError(f"{path}:{max(error.line - 1, 1)}: {error.message}") from None
+    if isinstance(values.get("format"), int) and values["format"] > FORMAT:
+        raise MemctlError(
+            f"{path}: this memory has format {values['format']}; this memctl knows formats up to {FORMAT}",
+            "upgrade memctl",
+        )
+    try:
+        return msgspec.convert({k: v for k, v in values.items() if v is not None}, Config)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"{path}: {_plain(error)}", "see the comments in the file") from None
+
+
+def _plain(error: Exception) -> str:
+    message, _, field = str(error).partition(" - at `$.")
+    return f"{field.rstrip('`')}: {message}" if field else message

@@ -1,0 +1,227 @@
+"""Front matter: read strictly, write canonically, change one key without touching the rest.
+
+The canonical form is a small part of YAML: one `key: value` a line, lists as `  - item` lines, texts plain where no
+YAML reader could take them for anything else and as JSON strings otherwise. A reader of just that form is nine times
+as fast as YAML's C loader; whatever it does not recognise goes to the C loader (`strict_yaml`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.model.malformed import Malformed
+
+FENCE = "---"
+MAX_HEAD = 64 * 1024  # characters; real ones have about 600
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_PLAIN = re.compile(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CONSTANTS = {"true": True, "false": False, "null": None}
+# YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
+_RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
+_CONFLICT = re.compile(r"^<{7}(?: .*)?$[\s\S]*?^={7}$[\s\S]*?^>{7}(?: .*)?$", re.MULTILINE)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """One key of a front matter with its lines as they stand in the file."""
+
+    key: str
+    text: str
+    line: int
+
+
+def clean_newlines(text: str) -> str:
+    """LF line ends throughout, no byte order mark: what every text of memctl is stored as."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text[1:] if text.startswith("\ufeff") else text
+
+
+def split(text: str) -> tuple[str, str]:
+    """Cut a file into the front matter between its fences and everything after the closing one.
+
+    Raises Malformed if the fences are missing, and for the markers of an unfinished merge.
+    """
+    if "<<<<<<<" in text and (conflict := _CONFLICT.search(text)):
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise Malformed(line, "", "a merge conflict is not resolved here")
+    if not text.startswith(FENCE + "\n"):
+        raise Malformed(1, "", "the file does not begin with front matter (a line `---`)")
+    end = text.find("\n---\n", 3)
+    if end >= 0:
+        head, rest = text[4 : end + 1], text[end + 5 :]
+    elif text.endswith("\n---"):
+        head, rest = text[4:-3], ""
+    else:
+        raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
+    if len(head) > MAX_HEAD:
+        raise Malformed(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
+    return head, rest
+
+
+def read(text: str) -> tuple[dict[str, Any], str]:
+    """The values of the front matter and the body of a file; raises Malformed."""
+    head, rest = split(text)
+    values = _read_canonical(head)
+    if values is None:
+        from memctl.model import strict_yaml
+
+        values = strict_yaml.read(head)
+    return values, rest[1:] if rest.startswith("\n") else rest
+
+
+def compose(values: Mapping[str, Any], body: str) -> str:
+    """A file in canonical form; values that are None or empty lists are left out."""
+    head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
+    return f"---\n{head}---\n" + (f"\n{body}" if body else "")
+
+
+def emit(key: str, value: Any) -> str:
+    """The canonical lines of one key."""
+    if _KEY.fullmatch(key) is None or key.lower() in _RESERVED:
+        raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
+        return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
+    return f"{key}: {_scalar(value)}\n"
+
+
+def blocks(text: str) -> tuple[Block, ...]:
+    """The keys of a file's front matter with their lines, in order; raises Malformed.
+
+    Comments belong to the key above them; those above the first key form a block whose key is "".
+    """
+    head, _ = split(text)
+    _ = read(text)  # what can't be read must not be cut up either
+    found: list[Block] = []
+    for number, line in enumerate(head.split("\n")[:-1], start=2):
+        match = re.match(r"""(?:"([^"]+)"|'([^']+)'|([^\s#'"\-][^:]*?))\s*:(?:\s|$)""", line)
+        if match:
+            found.append(Block(match[1] or match[2] or match[3], line + "\n", number))
+        elif found:
+            last = found[-1]
+            found[-1] = Block(last.key, last.text + line + "\n", last.line)
+        else:
+            found.append(Block("", line + "\n", number))
+    return tuple(found)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line on which `key` stands in a file, or 1."""
+    return next((block.line for block in blocks(text) if block.key == key), 1)
+
+
+def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
+    """Set (or with None or [] remove) keys and leave every other character of the file as it is.
+
+    A new key goes behind the nearest one that precedes it in `order`.
+    """
+    kept = list(blocks(text))
+    for key, value in changes.items():
+        lines = "" if value is None or value == [] else emit(key, value)
+        index = next((i for i, block in enumerate(kept) if block.key == key), None)
+        if index is not None:
+            comments = _trailing_comments(kept[index].text)
+            kept[index] = Block(key, lines + comments, 0)
+        elif lines:
+            kept.insert(_place(kept, key, order), Block(key, lines, 0))
+    _, rest = split(text)
+    return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
+
+
+def _place(kept: Sequence[Block], key: str, order: Sequence[str]) -> int:
+    before = set(order[: order.index(key)]) if key in order else {block.key for block in kept}
+    return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
+
+
+def _trailing_comments(text: str) -> str:
+    lines = text.split("\n")[:-1]
+    count = 0
+    while count < len(lines) - 1 and (not lines[-1 - count].strip() or lines[-1 - count].startswith("#")):
+        count += 1
+    return "".join(line + "\n" for line in lines[len(lines) - count :])
+
+
+def _scalar(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if not isinstance(value, str):
+        return _escape(json.dumps(value, ensure_ascii=False))
+    if _MOMENT.fullmatch(value) or _UUID.fullmatch(value):
+        return value
+    if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
+        return value
+    return _escape(json.dumps(value, ensure_ascii=False))
+
+
+def _escape(quoted: str) -> str:
+    """Escape what YAML would not take raw; characters past U+FFFF may stay, JSON has no single escape for them."""
+    if quoted.isprintable():
+        return quoted
+    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
+
+
+def _read_canonical(head: str) -> dict[str, Any] | None:
+    """Read the canonical form, or return None for anything else."""
+    values: dict[str, Any] = {}
+    key = ""
+    for line in head.split("\n")[:-1]:
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("  - "):
+            item = _read_scalar(line[4:])
+            if item is _OTHER or not key:
+                return None
+            if values[key] is None:
+                values[key] = [item]
+            else:
+                values[key].append(item)
+            continue
+        name, colon, rest = line.partition(": ")
+        if not colon:
+            if not line.endswith(":"):
+                return None
+            name = key = line[:-1]
+            value = None
+        else:
+            key = ""
+            value = _read_scalar(rest)
+            if value is _OTHER:
+                return None
+        if name in values or _KEY.fullmatch(name) is None or name.lower() in _RESERVED:
+            return None
+        values[name] = value
+    return values
+
+
+_OTHER = object()
+
+
+def _read_scalar(text: str) -> Any:
+    if text[:1] == '"':
+        if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
+            return _OTHER
+        try:
+            return json.loads(text)
+        except ValueError:
+            return _OTHER
+    if _PLAIN.fullmatch(text):
+        lower = text.lower()
+        if lower in _RESERVED or not text.isprintable():
+            return _CONSTANTS.get(text, _OTHER)
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _MOMENT.fullmatch(text) or _UUID.fullmatch(text):
+        return text
+    return _OTHER

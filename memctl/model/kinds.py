@@ -1,0 +1,118 @@
+"""The four types of record: their ids, folders, statuses and the headed sections of their bodies.
+
+The types and content fields are those of S0, "Memory Schema"; the headings of a decision follow S0's decision
+template. Two scalars of the seed's content, `severity` and `completion_percentage`, live in the front matter, where
+they can be filtered and checked.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+SEVERITIES = ("critical", "high", "medium", "low")  # S0, IssueMemory; worst first
+
+# What an issue weighs when nobody says: S0 keeps 8-10 for ever, and an open critical issue belongs there.
+IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A content field: its name in the seed's schema, its heading in the body, whether it is a list, and its option."""
+
+    name: str
+    heading: str
+    option: str
+    help: str
+    is_list: bool = False
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A record type: everything that differs between the four."""
+
+    name: str  # the value of `memory_type`
+    prefix: str  # of its ids
+    folder: str  # below `.memory/`
+    verb: str  # the operation that makes one, as commit subjects say it
+    importance: int  # when nobody says
+    statuses: tuple[str, ...]  # the first is what a new record gets
+    closed: tuple[str, ...]  # statuses in which a record no longer takes part
+    fields: tuple[Field, ...]
+
+
+DECISION = Kind(
+    name="decision",
+    prefix="DEC",
+    folder="decisions",
+    verb="decide",
+    importance=7,  # the lowest that S0's rehydration loads
+    statuses=("accepted", "proposed", "rejected", "deprecated", "superseded"),
+    closed=("rejected", "deprecated", "superseded"),
+    fields=(
+        Field("decision", "Decision", "decision", "What was decided, in two or three sentences."),
+        Field("rationale", "Rationale", "rationale", "Why: driving factors, constraints met, benefits."),
+        Field(
+            "alternatives_considered",
+            "Alternatives considered",
+            "alternative",
+            "An alternative and why it was not taken.",
+            True,
+        ),
+        Field("expected_impact", "Expected impact", "impact", "Predicted outcomes and trade-offs accepted."),
+        Field("validation_criteria", "Validation criteria", "validation", "How to tell later that it was right."),
+        Field("context", "Context", "context", "Circumstances and assumptions at the time."),
+    ),
+)
+
+ISSUE = Kind(
+    name="issue",
+    prefix="ISS",
+    folder="issues",
+    verb="issue",
+    importance=6,
+    statuses=("open", "in-progress", "resolved", "wontfix"),
+    closed=("resolved", "wontfix"),
+    fields=(
+        Field("description", "Description", "description", "What is wrong."),
+        Field("reproduction_steps", "Reproduction", "reproduction", "How to make it happen."),
+        Field("investigation_status", "Investigation", "investigation", "What is understood so far."),
+        Field("attempted_fixes", "Attempted fixes", "attempted", "Something that was tried, and its result.", True),
+        Field("next_actions", "Next actions", "next", "A planned step towards a solution.", True),
+        Field("resolution", "Resolution", "resolution", "How it was resolved."),
+    ),
+)
+
+STATE = Kind(
+    name="state",
+    prefix="STA",
+    folder="states",
+    verb="state",
+    importance=5,
+    statuses=("active", "done", "superseded"),
+    closed=("done", "superseded"),
+    fields=(
+        Field("task_description", "Task", "task", "What is being worked on, and what counts as finished."),
+        Field("substeps_completed", "Done", "done", "A step that is finished.", True),
+        Field("substeps_remaining", "Remaining", "remaining", "A step that is still to do.", True),
+        Field("blockers", "Blockers", "blocker", "Something that stands in the way.", True),
+        Field("next_actions", "Next actions", "next", "A next step.", True),
+    ),
+)
+
+LEARNING = Kind(
+    name="learning",
+    prefix="LRN",
+    folder="learnings",
+    verb="learn",
+    importance=5,
+    statuses=("active", "superseded", "retracted"),
+    closed=("superseded", "retracted"),
+    fields=(
+        Field("lesson", "Lesson", "lesson", "What was learned."),
+        Field("context", "Context", "context", "The situation in which it was learned."),
+        Field("applicability", "Applicability", "applies", "When to apply it."),
+        Field("evidence", "Evidence", "evidence", "Data or results behind it."),
+    ),
+)
+
+KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING)}
+BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
+BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}

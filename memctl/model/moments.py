@@ -1,0 +1,84 @@
+"""Moments in time, as text.
+
+memctl keeps every time as `YYYY-MM-DDTHH:MM:SSZ` in UTC. Such texts sort as the times do, so most
+code compares them directly and never builds a datetime.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+
+from memctl.errors import USAGE, MemctlError
+
+CANONICAL = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+_AGO = re.compile(r"(\d{1,6})\s*([hdw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
+
+
+def parse(text: str) -> str:
+    """Return the ISO 8601 time `text` in canonical form; a time without a zone is taken as UTC.
+
+    Raises ValueError if it is no time.
+    """
+    text = text.strip()
+    if CANONICAL.fullmatch(text):
+        _naive(text)  # the 31st of February has the right shape
+        return text
+    if re.fullmatch(r"\d{4}-\d\d-\d\d([T ].+)?", text) is None:
+        raise ValueError(text)
+    # Python 3.10 reads neither a bare Z nor fractions of other lengths than 3 and 6.
+    iso = re.sub(r"[Zz]$", "+00:00", text)
+    iso = re.sub(r"([T ]\d\d:\d\d:\d\d)[.,]\d+", r"\1", iso)
+    iso = re.sub(r"([+-]\d\d)(\d\d)?$", lambda m: f"{m[1]}:{m[2] or '00'}", iso) if "T" in iso or " " in iso else iso
+    moment = datetime.fromisoformat(iso)
+    if moment.tzinfo is not None:
+        try:
+            moment = moment.astimezone(timezone.utc)
+        except OverflowError as error:
+            raise ValueError(text) from error
+    return _text(moment)
+
+
+def parse_option(text: str, now: str, *, ahead: bool = False) -> str:
+    """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it)."""
+    span = _AGO.fullmatch(text.strip())
+    try:
+        if span is None:
+            return parse(text)
+        delta = timedelta(**{_UNITS[span[2]]: int(span[1])})
+        start = _naive(now)
+        return _text(start + delta if ahead else start - delta)
+    except (ValueError, OverflowError) as error:
+        raise MemctlError(
+            f"{text!r} is not a time", f"give {ALLOWED}, or a span such as 36h, 7d or 2w", USAGE
+        ) from error
+
+
+def days_between(earlier: str, later: str) -> float:
+    """Days from `earlier` to `later` (both canonical); negative if they are the other way round."""
+    return (_naive(later) - _naive(earlier)).total_seconds() / 86400
+
+
+def days_before(moment: str, days: float) -> str:
+    """The canonical time `days` before `moment`."""
+    return _text(_naive(moment) - timedelta(days=days))
+
+
+def from_epoch(seconds: float) -> str:
+    """The canonical time of a Unix time stamp."""
+    return _text(datetime.fromtimestamp(seconds, timezone.utc))
+
+
+def to_epoch(moment: str) -> int:
+    """The Unix time stamp of a canonical time."""
+    return int(_naive(moment).replace(tzinfo=timezone.utc).timestamp())
+
+
+def _naive(moment: str) -> datetime:
+    return datetime.fromisoformat(moment[:-1])
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")[:19] + "Z"

@@ -1,0 +1,230 @@
+"""A record: the fields of its front matter, their order, and what each may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from memctl.model import frontmatter, ids, moments
+from memctl.model.kinds import KINDS, SEVERITIES, Kind
+from memctl.model.malformed import Malformed
+
+TITLE_LIMIT = 100  # characters; S0, "Memory Schema"
+
+Identifier = Annotated[str, msgspec.Meta(pattern=f"^(?:{ids.PATTERN.pattern})$")]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
+
+    The names up to `last_accessed` are those of S0's schema ("Memory Schema") except `id`, `status`, `section`, the
+    links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file.
+    """
+
+    id: Identifier
+    memory_id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    memory_type: Literal["decision", "issue", "state", "learning"]
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
+    status: str
+    importance: Annotated[int, msgspec.Meta(ge=1, le=10)]
+    timestamp: str
+    project_id: str
+    agent_id: str
+    severity: Literal["critical", "high", "medium", "low"] | None = None
+    completion_percentage: Percent | None = None
+    section: str | None = None
+    tags: list[str] = []
+    expires_at: str | None = None
+    parent_memory_id: str | None = None
+    supersedes: list[Identifier] = []
+    superseded_by: list[Identifier] = []
+    relates_to: list[Identifier] = []
+    blocks: list[Identifier] = []
+    blocked_by: list[Identifier] = []
+    code_refs: list[str] = []
+    aliases: list[Identifier] = []
+    is_archived: bool = False
+    archived_at: str | None = None
+    access_count: Count = 0
+    last_accessed: str | None = None
+    path: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.memory_type]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the record still takes part: not archived, and its status not a closed one."""
+        return not self.is_archived and self.status not in self.kind.closed
+
+
+# The order of keys in a file: what a reader wants first, first.
+ORDER = (
+    "id",
+    "memory_id",
+    "memory_type",
+    "title",
+    "status",
+    "severity",
+    "completion_percentage",
+    "importance",
+    "section",
+    "tags",
+    "timestamp",
+    "project_id",
+    "agent_id",
+    "expires_at",
+    "parent_memory_id",
+    "supersedes",
+    "superseded_by",
+    "relates_to",
+    "blocks",
+    "blocked_by",
+    "code_refs",
+    "aliases",
+    "is_archived",
+    "archived_at",
+    "access_count",
+    "last_accessed",
+)
+TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
+LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
+FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
+SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
+
+_TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Record)}
+_REQUIRED = tuple(field.name for field in msgspec.structs.fields(Record) if field.required)
+_ALLOWED = {
+    "id": ids.ALLOWED,
+    "memory_id": "a UUID in lower case",
+    "memory_type": "one of " + ", ".join(KINDS),
+    "title": f"a text of 1 to {TITLE_LIMIT} characters",
+    "importance": "a whole number from 1 to 10",
+    "severity": "one of " + ", ".join(SEVERITIES),
+    "completion_percentage": "a whole number from 0 to 100",
+    "section": "a section marker such as §2.1",
+    "is_archived": "true or false",
+    "access_count": "a whole number, 0 or more",
+    "tags": "a list of texts without commas",
+    "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
+    **dict.fromkeys(TIMES, moments.ALLOWED),
+    **dict.fromkeys(("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases"), "a list of ids"),
+}
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Something wrong in a file of the memory: where it is, what was found, what is allowed."""
+
+    path: str  # relative to `.memory/`
+    line: int  # 1-based
+    field: str  # "" if no single field is at fault
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.field + ': ' if self.field else ''}{self.message}"
+
+
+class InvalidRecord(ValueError):
+    """A file that is not a record, with everything that is wrong with it."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = faults
+
+
+def parse(text: str, path: str) -> tuple[Record, str]:
+    """Read a record file: its record and its body. `path` is relative to `.memory/`.
+
+    Raises InvalidRecord naming every fault with its line.
+    """
+    text = frontmatter.clean_newlines(text)
+    try:
+        values, body = frontmatter.read(text)
+    except Malformed as error:
+        raise InvalidRecord([Fault(path, error.line, error.key, error.message)]) from None
+    wrong = problems(values, path)
+    if wrong:
+        lines = {block.key: block.line for block in frontmatter.blocks(text)}
+        raise InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
+    return build(values, path), body
+
+
+def build(values: Mapping[str, Any], path: str) -> Record:
+    """Make a record of values in which `problems` finds nothing; keys that are not memctl's are left aside."""
+    known = {name: values[name] for name in ORDER if values.get(name) is not None}
+    for name in TIMES:
+        if name in known:
+            known[name] = moments.parse(known[name])
+    return Record(path=path, **known)
+
+
+def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
+    """What is wrong with the values of a front matter: pairs of field and message, in the order of the fields."""
+    try:
+        record = msgspec.convert({k: v for k, v in values.items() if v is not None and k != "path"}, Record)
+    except msgspec.ValidationError:
+        return _wrong_types(values)
+    wrong: list[tuple[str, str]] = []
+    if record.status not in record.kind.statuses:
+        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
+    for name in TIMES:
+        if (value := getattr(record, name)) is not None and not moments.CANONICAL.fullmatch(value):
+            try:
+                moments.parse(value)
+            except ValueError:
+                wrong.append((name, found_allowed(value, moments.ALLOWED)))
+    if ids.kind_of(record.id) is not record.kind:
+        wrong.append(
+            ("id", f"{record.id} is not the id of {'an' if record.kind.prefix == 'ISS' else 'a'} {record.memory_type}")
+        )
+    if path and ids.id_in_path(path) != record.id:
+        wrong.append(("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}"))
+    if record.section is not None and not SECTION.fullmatch(record.section):
+        wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
+    if any(not tag.strip() or "," in tag or "\n" in tag for tag in record.tags):
+        wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
+    wrong += [("code_refs", found_allowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if leads_out(ref)]
+    return wrong
+
+
+def leads_out(path: str) -> bool:
+    """Whether a path in a record is not plainly one inside the repository."""
+    parts = path.split("/")
+    return (
+        not path.strip()
+        or ".." in parts
+        or path.startswith(("/", "~"))
+        or parts[0].lower() == ".git"
+        or "\\" in path
+        or re.match("[A-Za-z]:[/\\\\]", path) is not None
+        or not path.isprintable()
+    )
+
+
+def found_allowed(found: object, allowed: str) -> str:
+    """The wording of every complaint about a value."""
+    shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
+    shown = shown if len(shown) <= 60 else shown[:57] + "…"
+    return f"found {shown!r}, allowed is {allowed}"
+
+
+def _wrong_types(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    wrong = [(name, "is missing") for name in _REQUIRED if values.get(name) is None]
+    for name in ORDER:
+        value = values.get(name)
+        if value is None:
+            continue
+        try:
+            msgspec.convert(value, _TYPES[name])
+        except msgspec.ValidationError:
+            allowed = _ALLOWED.get(name, "a text")
+            if isinstance(value, (int, float)) and _TYPES[name] in (str, _TYPES["title"], str | None):
+                allowed += " (put numbers in quotes)"
+            wrong.append((name, found_allowed(value, allowed)))
+    return wrong

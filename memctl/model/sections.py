@@ -1,0 +1,173 @@
+"""The body of a record: headed sections, `## Heading` each, in plain Markdown.
+
+A line that begins with `## ` outside a fenced code block opens a section. A text given for one section can't open
+another: a line of it that would is written with a backslash in front, which reading takes away again.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from memctl.model.kinds import Field, Kind
+
+_OPENS_SECTION = re.compile(r"\\*## ")
+_OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
+_FENCE = re.compile(r" {0,3}(?:[-*+] {1,3})?(`{3,}|~{3,})(.*)")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a body: its heading ("" for what precedes the first one) and the raw lines, heading included."""
+
+    heading: str
+    text: str
+
+
+def split(body: str) -> list[Section]:
+    """Cut a body at its `## ` headings; joining the texts gives the body back."""
+    found: list[Section] = []
+    heading, fence = "", ""
+    lines: list[str] = []
+    for line in _lines(body):
+        fence = _fence_after(line, fence)
+        if not fence and line.startswith("## "):
+            if lines:
+                found.append(Section(heading, "".join(lines)))
+            heading, lines = line[3:].strip().rstrip("#").rstrip(), []
+        lines.append(line)
+    if lines:
+        found.append(Section(heading, "".join(lines)))
+    return found
+
+
+def content(kind: Kind, body: str) -> dict[str, str | list[str]]:
+    """The content fields of a body under the seed's names; fields without a section are left out."""
+    by_heading = {field.heading.casefold(): field for field in kind.fields}
+    found: dict[str, str | list[str]] = {}
+    for section in split(body):
+        field = by_heading.get(section.heading.casefold())
+        if field is None or field.name in found:
+            continue
+        text = section.text.partition("\n")[2].strip("\n")
+        found[field.name] = parse_items(text) if field.is_list else _unescape(text)
+    return found
+
+
+def compose(field: Field, value: str | list[str]) -> str:
+    """The section of one content field; "" if there is nothing to say."""
+    if isinstance(value, str):
+        text = _escape(value.strip("\n"))
+    else:
+        text = "\n".join(_item(item) for item in value if item.strip())
+    if not text.strip():
+        return ""
+    return f"## {field.heading}\n\n{close_fence(text)}\n"
+
+
+def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
+    """Give a content field a new value ("" or [] removes its section); everything else stays as it is.
+
+    A new section goes behind the nearest one that precedes it in the type's order.
+    """
+    if content(kind, body).get(field.name) == value:
+        return body
+    parts = split(body)
+    new = compose(field, value)
+    wanted = field.heading.casefold()
+    index = next((i for i, part in enumerate(parts) if part.heading.casefold() == wanted), None)
+    if index is not None:
+        follows = index + 1 < len(parts)
+        parts[index : index + 1] = [Section(field.heading, new + ("\n" if follows else ""))] if new else []
+        return _tidy_end("".join(part.text for part in parts))
+    if not new:
+        return body
+    names = [other.heading.casefold() for other in kind.fields]
+    before = set(names[: names.index(wanted)]) | {""}
+    place = max((i + 1 for i, part in enumerate(parts) if part.heading.casefold() in before), default=0)
+    head, tail = "".join(p.text for p in parts[:place]), "".join(p.text for p in parts[place:])
+    head = head.rstrip("\n") + "\n\n" if head.strip() else ""
+    return head + new + ("\n" + tail if tail else "")
+
+
+def parse_items(text: str) -> list[str]:
+    """The items of a Markdown list; lines that belong to no item make an item of their own."""
+    items: list[str] = []
+    fresh = True
+    for line in text.split("\n"):
+        match = _ITEM.fullmatch(line)
+        if match:
+            items.append(match[1])
+        elif line.startswith(("  ", "\t")) and items:
+            items[-1] += "\n" + (line[2:] if line.startswith("  ") else line[1:])
+        elif not line.strip():
+            fresh = True
+            if items:
+                items[-1] += "\n"
+            continue
+        elif fresh or not items:
+            items.append(line)
+        else:
+            items[-1] += "\n" + line
+        fresh = False
+    return [item.rstrip("\n") for item in items if item.strip()]
+
+
+def close_fence(text: str) -> str:
+    """The text, with a code fence that it leaves open closed, so that what follows is not swallowed."""
+    fence = ""
+    for line in text.split("\n"):
+        fence = _fence_after(line, fence)
+    return f"{text}\n{fence}" if fence else text
+
+
+def outside_fences(text: str) -> list[tuple[str, bool]]:
+    """The lines of a text, and of each whether it is outside of fenced code."""
+    marked, fence = [], ""
+    for line in text.split("\n"):
+        fence = _fence_after(line, fence)
+        marked.append((line, not fence))
+    return marked
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; unlike str.splitlines it knows only LF, as Git and Markdown do."""
+    parts = text.split("\n")
+    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _item(text: str) -> str:
+    first, *more = text.strip("\n").split("\n")
+    return "\n".join([f"- {first.strip()}", *(f"  {line}" if line.strip() else "" for line in more)])
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence that is open after a line, given the one before it ("" for none)."""
+    match = _FENCE.match(line)
+    if match is None:
+        return fence
+    if not fence:
+        return match[1] if match[1][0] == "~" or "`" not in match[2] else ""
+    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2].strip()
+    return "" if closes else fence
+
+
+def _escape(text: str) -> str:
+    return "\n".join("\\" + line if special else line for line, special in _marked(text))
+
+
+def _unescape(text: str) -> str:
+    return "\n".join(line[1:] if special and line[0] == "\\" else line for line, special in _marked(text))
+
+
+def _marked(text: str) -> list[tuple[str, bool]]:
+    """The lines of a text, and of each whether it would (but for backslashes) open a section or a merge conflict."""
+    return [
+        (line, bool(_OPENS_CONFLICT.match(line) or (outside and _OPENS_SECTION.match(line))))
+        for line, outside in outside_fences(text)
+    ]
+
+
+def _tidy_end(body: str) -> str:
+    return body.rstrip("\n") + "\n" if body.strip() else ""

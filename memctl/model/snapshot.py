@@ -1,0 +1,101 @@
+"""A Snapshot: the whole memory as it is on the disk, in the index or at a revision; it never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from memctl.errors import MemctlError
+from memctl.model import ids
+from memctl.model.config import Config
+from memctl.model.record import Fault, InvalidRecord, Record, parse
+
+
+class Hit:
+    """How well a record's text answers a query: BM25 of its title and of the rest, larger is better, never negative."""
+
+    __slots__ = ("content", "path", "title")
+
+    def __init__(self, path: str, title: float, content: float) -> None:
+        self.path = path
+        self.title = title
+        self.content = content
+
+
+class Snapshot:
+    """Records, what could not be read, and on demand the texts.
+
+    `source` names where it was read from ("disk", "index" or a revision); `records` are in the order of their paths;
+    `faults` are the files that are no valid records. `read` returns the text of a path below `.memory/`, `match`
+    the records whose text matches a query.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        config: Config,
+        records: Iterable[Record],
+        faults: Iterable[Fault],
+        read: Callable[[str], str],
+        match: Callable[[str], list[Hit]],
+    ) -> None:
+        self.source = source
+        self.config = config
+        self.records = tuple(records)
+        self.faults = tuple(faults)
+        self.read = read
+        self.match = match
+
+    def body(self, record: Record) -> str:
+        """The body of a record, in Markdown."""
+        return parse(self.read(record.path), record.path)[1]
+
+    def find(self, identifier: str) -> Record | None:
+        """The record with exactly this id, alias or memory_id."""
+        for record in self.records:
+            if identifier in (record.id, record.memory_id) or identifier in record.aliases:
+                return record
+        return None
+
+    def resolve(self, reference: str) -> Record:
+        """The record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
+
+        Raises MemctlError with near misses if there is none, or with the candidates if there are several.
+        """
+        wanted = reference.strip().upper()
+        exact = [r for r in self.records if r.id == wanted or wanted in r.aliases or r.memory_id.upper() == wanted]
+        if not exact and wanted:
+            exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
+        if len(exact) == 1:
+            return exact[0]
+        if exact:
+            shown = ", ".join(f"{r.id} ({r.path})" for r in exact[:5]) + (", …" if len(exact) > 5 else "")
+            raise MemctlError(f"{reference!r} is not unique: {shown}", "give more of the id")
+        self._refuse_broken(wanted)
+        raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
+
+    def _refuse_broken(self, wanted: str) -> None:
+        """A record that exists but can't be read is not a record that does not exist."""
+        faults = [fault for fault in self.faults if ids.id_in_path(fault.path) == wanted]
+        if faults:
+            raise MemctlError(f"{wanted} can't be read: {faults[0]}", "mend the file; `memctl status` lists all faults")
+
+    def _place(self) -> str:
+        return "" if self.source == "disk" else f" at {self.source}"
+
+    def _suggestion(self, wanted: str) -> str:
+        from difflib import get_close_matches
+
+        near = get_close_matches(wanted, [record.id for record in self.records], n=3, cutoff=0.75)
+        return f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
+
+
+def parse_all(texts: Iterable[tuple[str, str]]) -> tuple[list[Record], list[Fault]]:
+    """Parse pairs of path and text; a broken one never stops the others."""
+    records: list[Record] = []
+    faults: list[Fault] = []
+    for path, text in texts:
+        try:
+            records.append(parse(text, path)[0])
+        except InvalidRecord as error:
+            faults.extend(error.faults)
+    return records, faults

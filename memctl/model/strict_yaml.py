@@ -1,0 +1,107 @@
+"""Front matter that is not in canonical form: any YAML that can be read in one way only.
+
+python-frontmatter drives YAML's C loader through a handler of ours, which refuses what YAML would read silently:
+duplicate keys, aliases, `no` as false, `010` as 8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import frontmatter
+import yaml
+from frontmatter.default_handlers import YAMLHandler
+
+from memctl.model.malformed import Malformed
+
+_MAX_DEPTH = 20
+_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+")
+_BREAKS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CONSTANTS = {"true": True, "false": False}
+
+
+class _StrictHandler(YAMLHandler):
+    def split(self, text: str) -> tuple[str, str]:
+        return text, ""
+
+    def load(self, fm: str, **_: object) -> Any:
+        return _load(fm)
+
+
+def read(head: str) -> dict[str, Any]:
+    """The values of a front matter without its fences; raises Malformed with the line in the file."""
+    if found := _BREAKS.search(head):
+        line = head.count("\n", 0, found.start()) + 2
+        raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) stands in the front matter")
+    values, _ = frontmatter.parse(head, handler=_StrictHandler())
+    return dict(values)
+
+
+def _load(head: str) -> dict[str, Any]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse_tricks(yaml.parse(head, Loader=loader))
+        root = yaml.compose(head, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = (mark.line if mark else 0) + 2
+        raise Malformed(line, "", f"this is not YAML: {error.problem or error}") from None
+    except yaml.YAMLError as error:
+        raise Malformed(1, "", f"this is not YAML: {error}") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode) or root.flow_style:
+        raise Malformed(2, "", "the front matter is not a list of `key: value` lines")
+    return _value(root, "")  # type: ignore[no-any-return]
+
+
+def _refuse_tricks(events: Iterable[Any]) -> None:
+    """Aliases can make a small file huge, and deep nesting can exhaust the stack: neither has a place in a record."""
+    depth = 0
+    for event in events:
+        line = event.start_mark.line + 2 if event.start_mark else 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise Malformed(line, "", "YAML anchors and aliases are not allowed here")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                raise Malformed(line, "", f"values are nested more than {_MAX_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _value(node: Any, key: str) -> Any:
+    line = node.start_mark.line + 2
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item, key) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        values: dict[str, Any] = {}
+        for name_node, value_node in node.value:
+            name = _value(name_node, key)
+            if not isinstance(name, str):
+                raise Malformed(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
+            if name in values:
+                raise Malformed(name_node.start_mark.line + 2, name, f"the key `{name}` stands here a second time")
+            values[name] = _value(value_node, key or name)
+        return values
+    return _scalar_value(node, key, line)
+
+
+def _scalar_value(node: Any, key: str, line: int) -> Any:
+    text = node.value
+    kind = node.tag.rpartition(":")[2]
+    if node.style or kind in ("str", "timestamp", "value"):
+        return text
+    if kind == "int" and _INT.fullmatch(text):
+        return int(text)
+    if kind == "float" and _DECIMAL.fullmatch(text):
+        return float(text)
+    if kind == "bool" and text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if kind == "null" and text in ("", "~", "null"):
+        return None
+    meaning = {"bool": "true or false", "int": "a number in another base", "float": "a number", "null": "nothing"}
+    raise Malformed(line, key, f"unquoted {text} is read by YAML as {meaning.get(kind, kind)}; put it in quotes")

@@ -1,0 +1,1 @@
+"""Choosing and ranking records of a Snapshot."""

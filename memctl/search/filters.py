@@ -1,0 +1,69 @@
+"""Choosing records by their fields, and putting them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.model.kinds import SEVERITIES
+from memctl.model.record import Record
+
+
+class Filters(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record must have; an empty field asks for nothing. Times are canonical, `until` is included.
+
+    These are the filters of S0, "Query Interface", and a few that its fields suggest.
+    """
+
+    types: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # all of them
+    importance_gte: int = 0
+    section: str = ""  # with what lies below it
+    agent: str = ""
+    since: str = ""
+    until: str = ""
+    archived: bool | None = False  # None: both
+
+    def accepts(self, record: Record) -> bool:
+        return (
+            (self.archived is None or record.is_archived == self.archived)
+            and (not self.types or record.memory_type in self.types)
+            and (not self.statuses or record.status in self.statuses)
+            and (not self.severities or record.severity in self.severities)
+            and record.importance >= self.importance_gte
+            and (not self.since or record.timestamp >= self.since)
+            and (not self.until or record.timestamp <= self.until)
+            and (not self.agent or record.agent_id == self.agent)
+            and (not self.section or _lies_in(record.section or "", self.section))
+            and all(tag in record.tags for tag in self.tags)
+        )
+
+
+def _lies_in(section: str, wanted: str) -> bool:
+    return section == wanted or section.startswith(wanted + ".")
+
+
+def severity_rank(record: Record) -> int:
+    """0 for critical to 3 for low; 4 for a record without a severity."""
+    return SEVERITIES.index(record.severity) if record.severity else len(SEVERITIES)
+
+
+# Every order ends in the id, so that it is the same on every machine; the flag says whether large comes first.
+ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
+    "date": (lambda record: (record.timestamp, record.id), True),
+    "importance": (lambda record: (record.importance, record.timestamp, record.id), True),
+    "severity": (lambda record: (severity_rank(record), record.timestamp, record.id), False),
+    "access": (lambda record: (record.access_count, record.timestamp, record.id), True),
+    "title": (lambda record: (record.title.casefold(), record.id), False),
+    "id": (lambda record: record.id, False),
+}
+
+
+def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
+    """The records that a filter accepts, in one of ORDERS."""
+    key, large_first = ORDERS[order]
+    return sorted(filter(filters.accepts, records), key=key, reverse=large_first != reverse)

@@ -1,0 +1,134 @@
+"""Files below `.memory/`: reading within limits, writing whole or not at all, never through a symbolic link."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.model.change import Write
+from memctl.model.frontmatter import clean_newlines
+from memctl.model.record import Fault, InvalidRecord
+
+MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
+_TEMPORARY = ".memctl-"
+_SYNC_EACH = 32  # so many files are flushed one by one; more, all at once
+
+
+def locate(folder: Path, path: str) -> Path:
+    """The file at `path` below the memory `folder`; raises MemctlError if that could lead out of it."""
+    parts = path.split("/")
+    if os.path.isabs(path) or ".." in parts or "" in parts or "\0" in path:
+        raise MemctlError(f"{path!r} is not a path inside the memory")
+    current = folder
+    for part in ("", *parts):
+        current = current / part
+        if current.is_symlink():
+            raise MemctlError(
+                f"{current} is a symbolic link", "memctl reads and writes plain files only; replace the link"
+            )
+    return current
+
+
+def read(folder: Path, path: str) -> str:
+    """The text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if absent."""
+    file = folder / path
+    status = os.lstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        raise not_regular(path)
+    if status.st_size > MAX_BYTES:
+        raise too_large(path, status.st_size)
+    if any(parent.is_symlink() for parent in _parents(folder, path)):
+        raise InvalidRecord([Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")])
+    return decode(file.read_bytes(), path)
+
+
+def _parents(folder: Path, path: str) -> list[Path]:
+    return [folder / "/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
+
+
+def not_regular(path: str) -> InvalidRecord:
+    return InvalidRecord([Fault(path, 1, "", "this is no regular file but a link or the like, which is not followed")])
+
+
+def too_large(path: str, size: int) -> InvalidRecord:
+    return InvalidRecord([Fault(path, 1, "", f"the file has {size:,} bytes; at most {MAX_BYTES:,} are read")])
+
+
+def decode(data: bytes, path: str) -> str:
+    """The text of a file's bytes, with LF line ends; raises InvalidRecord if it is not UTF-8."""
+    try:
+        return clean_newlines(data.decode())
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidRecord([Fault(path, line, "", f"byte {error.start} is not UTF-8 text")]) from None
+
+
+def write_all(folder: Path, writes: Iterable[Write], deletes: Iterable[str]) -> None:
+    """Carry out writes and deletions. Each file is the old one or the new one at every moment."""
+    prepared = [
+        (write_temporary(locate(folder, write.path), write.text), locate(folder, write.path)) for write in writes
+    ]
+    flush([temporary for temporary, _ in prepared])
+    for temporary, file in prepared:
+        os.replace(temporary, file)
+    for path in deletes:
+        file = locate(folder, path)
+        file.unlink(missing_ok=True)
+        if not any(file.parent.iterdir()):
+            file.parent.rmdir()  # Git keeps no empty folders either
+
+
+def write_temporary(file: Path, text: str) -> Path:
+    """Write `text` beside `file` under a passing name, which is returned."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.parent / f"{_TEMPORARY}{file.name}"
+    try:
+        temporary.write_bytes(text.encode())
+    except UnicodeEncodeError as error:
+        temporary.unlink(missing_ok=True)
+        raise MemctlError(f"the text contains {text[error.start]!r}, which is not a character") from None
+    return temporary
+
+
+def flush(files: list[Path]) -> None:
+    """Bring written files to the disk."""
+    if len(files) > _SYNC_EACH and hasattr(os, "sync"):
+        os.sync()
+        return
+    for file in files:
+        descriptor = os.open(file, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def replace(file: Path, text: str) -> None:
+    """Write a file of memctl's own, atomically, without waiting for the disk."""
+    os.replace(write_temporary(file, text), file)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the temporary files of a write that was killed. Only for the holder of the lock."""
+    for base, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith(_TEMPORARY):
+                os.unlink(os.path.join(base, name))
+
+
+def is_record_path(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path below `.memory/` is one at which a record is expected."""
+    top, slash, rest = path.partition("/")
+    name = rest.rpartition("/")[2]
+    return bool(slash) and top in folders and name.endswith(".md") and not name.startswith(".")
+
+
+def templates() -> Path:
+    """The templates that come with memctl: inside the installed package, or beside it in a checkout."""
+    package = Path(sys.modules["memctl"].__path__[0])
+    inside = package / "templates"
+    return inside if inside.is_dir() else package.parent / "templates"

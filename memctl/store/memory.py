@@ -1,0 +1,124 @@
+"""Finding and opening a memory: the folder, the repository around it, its settings, the clock and the actor."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import time
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal.repository import Repository, find_top, open_repository
+from memctl.model import config as configuration
+from memctl.model import ids, moments
+from memctl.model.config import Config
+from memctl.store import files
+
+FOLDER = ".memory"
+CONFIG = "config.yaml"
+_FOREIGN = ("memory.db", "config.json")
+
+
+class Memory:
+    """One memory, opened: `folder` is its `.memory/`, `prefix` the same as Git writes it, below the worktree's top."""
+
+    def __init__(self, folder: Path, repository: Repository, environ: Mapping[str, str], config: Config) -> None:
+        self.folder = folder
+        self.repository = repository
+        self.environ = environ
+        self.prefix = folder.relative_to(repository.top).as_posix()
+        self.config = config
+
+    @property
+    def now(self) -> str:
+        """The time that operations record: MEMCTL_NOW, or the clock's."""
+        return fixed_now(self.environ) or moments.from_epoch(int(time.time()))
+
+    @property
+    def commit_moment(self) -> int | None:
+        """The date for commits in Unix seconds, if MEMCTL_NOW fixes it."""
+        fixed = fixed_now(self.environ)
+        return None if fixed is None else moments.to_epoch(fixed)
+
+    @property
+    def actor(self) -> str:
+        """Who is at work: MEMCTL_AGENT, else the name that Git knows, else the system's."""
+        return self.environ.get("MEMCTL_AGENT", "").strip() or self._person()
+
+    @property
+    def session(self) -> str:
+        return self.environ.get("MEMCTL_SESSION", "").strip()
+
+    def new_memory_id(self, record_id: str) -> str:
+        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
+        fixed = fixed_now(self.environ)
+        if fixed is None:
+            return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+        seed = f"{self.config.project}\0{record_id}".encode()
+        return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+
+    def tracked(self, path: str) -> str:
+        """The path that Git has for a path below `.memory/`."""
+        return f"{self.prefix}/{path}"
+
+    def _person(self) -> str:
+        name = self.environ.get("GIT_AUTHOR_NAME") or self.repository.settings().get("user.name", "")
+        if name.strip():
+            return name.strip()
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError):
+            return "unknown"
+
+
+def fixed_now(environ: Mapping[str, str]) -> str | None:
+    """MEMCTL_NOW in canonical form, or None."""
+    value = environ.get("MEMCTL_NOW", "").strip()
+    if not value:
+        return None
+    try:
+        return moments.parse(value)
+    except ValueError:
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {moments.ALLOWED}", USAGE) from None
+
+
+def open_memory(start: Path, environ: Mapping[str, str]) -> Memory:
+    """The memory nearest to `start`, looking upwards within its worktree; raises MemctlError if there is none."""
+    start = Path(os.path.realpath(start))
+    if not start.is_dir():
+        raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
+    top = find_top(start)
+    for folder in (start, *start.parents):
+        candidate = folder / FOLDER
+        if candidate.is_symlink():
+            raise MemctlError(
+                f"{candidate} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
+            )
+        if (candidate / CONFIG).is_file():
+            return Memory(candidate, open_repository(folder), environ, read_config(candidate))
+        if candidate.is_dir():
+            refuse_foreign(candidate)
+        if folder == top:
+            break
+    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise MemctlError if a `.memory/` belongs to another tool of that name."""
+    for name in _FOREIGN:
+        if (folder / name).exists() and not (folder / CONFIG).exists():
+            raise MemctlError(
+                f"{folder} belongs to another tool (it has {name})",
+                "memctl leaves it alone; move that tool's folder first",
+            )
+
+
+def read_config(folder: Path) -> Config:
+    """The configuration of a memory; raises MemctlError with file and line."""
+    try:
+        text = files.locate(folder, CONFIG).read_bytes().decode(errors="replace")
+    except OSError as error:
+        raise MemctlError(f"{folder / CONFIG}: {error.strerror}") from None
+    return configuration.parse(text, f"{folder.name}/{CONFIG}")

@@ -1,0 +1,86 @@
+"""The next number of a day's ids. All worktrees of a clone share the sequence; the caller holds the lock.
+
+The counters are a cache: if they are missing, the numbers are found again from the disk of every worktree and from
+every commit since that day, on any branch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from memctl.journal import git, history
+from memctl.model import ids, moments
+from memctl.model.kinds import Kind
+from memctl.store import files
+from memctl.store.memory import Memory
+
+_FILE = "sequence.json"
+_SLACK_DAYS = 2.0  # a clock may be wrong, and commit dates are another machine's
+_KEPT = 400  # series to remember: a year of days of one type
+
+
+class Sequence:
+    """Gives out ids. What was taken counts only once `save` is called: a refused write uses up no number."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._counters = _read(memory)
+        self._taken = False
+
+    def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
+        """The next `count` ids of a type on a day (`YYYY-MM-DD`)."""
+        series = f"{kind.prefix}-{day}"
+        known = self._counters.get(series)
+        last = _search(self._memory, kind, day) if known is None else known
+        last = max(last, _highest(self._memory.folder / kind.folder / day[:7], series))
+        self._counters[series] = last + count
+        self._taken = True
+        return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]
+
+    def save(self) -> None:
+        if self._taken:
+            _save(self._memory, self._counters)
+
+
+def _read(memory: Memory) -> dict[str, int]:
+    try:
+        return msgspec.json.decode((memory.repository.shared / _FILE).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def _save(memory: Memory, counters: dict[str, int]) -> None:
+    newest = sorted(counters, key=lambda series: series[4:])[-_KEPT:]
+    memory.repository.shared.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.encode({series: counters[series] for series in newest}).decode()
+    files.replace(memory.repository.shared / _FILE, text)
+
+
+def _search(memory: Memory, kind: Kind, day: str) -> int:
+    series = f"{kind.prefix}-{day}"
+    below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
+    since = moments.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
+    names = history.paths_ever(memory.repository, below, since, everywhere=True)
+    highest = _highest_of([name.rpartition("/")[2] for name in names], series)
+    for top in _worktrees(memory):
+        highest = max(highest, _highest(top / below, series))
+    return highest
+
+
+def _worktrees(memory: Memory) -> list[Path]:
+    out = git.read(["worktree", "list", "--porcelain"], memory.repository.top).decode(errors="surrogateescape")
+    return [Path(line[len("worktree ") :]) for line in out.splitlines() if line.startswith("worktree ")]
+
+
+def _highest(folder: Path, series: str) -> int:
+    try:
+        return _highest_of([file.name for file in folder.iterdir()], series)
+    except OSError:
+        return 0
+
+
+def _highest_of(names: list[str], series: str) -> int:
+    found = [ids.id_in_path(name) for name in names if name.startswith(series + "-")]
+    return max((ids.series(identifier)[1] for identifier in found if identifier), default=0)

@@ -1,0 +1,33 @@
+"""An estimate without a tokenizer: cut a text into words, numbers, punctuation and white space, and weigh each.
+
+Measured against o200k: within 3-7 % (JSON 12 %).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_PIECE = re.compile(r"[A-Za-z]+|\d+|[^\sA-Za-z0-9]+|\s+")
+_FACTORS = {
+    "prose": 0.893, "markdown": 0.862, "python": 0.894, "typescript": 0.876, "json": 0.989, "log": 1.029, "chat": 0.874,
+    "diff": 0.829,
+}  # fmt: skip
+ERROR = {kind: 0.12 if kind == "json" else 0.07 for kind in _FACTORS}
+
+
+def estimate(text: str, kind: str) -> int:
+    """About how many o200k tokens a text of a kind has."""
+    total = 0
+    for piece in _PIECE.findall(text):
+        first = piece[0]
+        if first.isascii() and first.isalpha():
+            total += 1 if len(piece) <= 7 else (len(piece) + 4) // 6
+        elif first.isdigit():
+            total += (len(piece) + 2) // 3
+        elif first.isspace():
+            total += 1 if "\n" in piece or len(piece) > 1 else 0
+        else:
+            plain = sum(1 for character in piece if character.isascii())
+            total += (plain + 1) // 2 + len(piece) - plain
+    return math.ceil(total * _FACTORS[kind])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, output
+from memctl.cli import editor, opening, report
 from memctl.cli.command import command, complete_id, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import door, edit, links, remove
@@ -195,7 +195,7 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
         no_commit=flags["no_commit"],
         allow_secret=flags["allow_secret"],
     )
-    output.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 
 def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, output
+from memctl.cli import opening, report
 from memctl.cli.command import Command, complete_id, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import create, door, links
@@ -135,6 +135,8 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret")}
     as_json, reason, source, use_editor = (given.pop(n) for n in ("as_json", "reason", "file", "edit"))
     draft = create.Draft(kind=kind, values={})
+    if source or use_editor:
+        from memctl.cli import editor  # and with it what reads JSON: not needed where all is said in options
     if source:
         draft = editor.draft_from(kind, source)
     fields = {field.name for field in kind.fields}
@@ -161,7 +163,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
 
     result = door.carry_out(memory, plan, **flags)
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
-    output.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
+    report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
 
 
 decide_command = _command(kinds.DECISION, "decide")

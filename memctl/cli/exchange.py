@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import editor, opening, output
+from memctl.cli import editor, opening, output, report
 from memctl.cli.command import command, filtering, reading, writing
 from memctl.exchange import jsonl
 from memctl.lifecycle import door
@@ -39,7 +39,7 @@ def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
         no_commit=flags["no_commit"],
         allow_secret=flags["allow_secret"],
     )
-    output.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 
 @command(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 import msgspec
 
 from memctl.errors import OK, REFUSED
-from memctl.lifecycle.door import Outcome
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -67,70 +66,13 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
         note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until mended")
 
 
-def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:
-    """Report a write: the given lines (or what happened) on stdout, a pending commit on stderr."""
-    change = result.change
-    if as_json:
-        json("change", change_data(memory, result, dry_run))
-        return
-    if dry_run:
-        _print_change(memory, result)
-        return
-    shown = list(lines)
-    if change.is_empty:
-        note("nothing to change")
-    elif not shown:
-        shown = [f"{change.op} {change.title}"]
-    for line in shown:
-        text(plain(line))
-    pending(result)
-
-
-def pending(result: Outcome) -> None:
-    if result.pending:
-        note(f"commit pending: {result.pending}")
-        note(f"hint: {result.hint}")
-
-
-def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any]:
-    change = result.change
-    data: dict[str, Any] = {
-        "op": change.op,
-        "ids": list(change.ids),
-        "paths": [memory.tracked(path) for path in change.paths],
-        "changed": not change.is_empty,
-        "commit": result.commit or None,
-        "pending": result.pending or None,
-    }
-    if dry_run:
-        data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}
-        data["deletes"] = [memory.tracked(path) for path in change.deletes]
-    return data
-
-
-def _print_change(memory: Memory, result: Outcome) -> None:
-    """A dry run: the commit's subject and a diff of every file."""
-    from difflib import unified_diff
-
-    change = result.change
-    text(plain(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change"))
-    for write in change.writes:
-        name = memory.tracked(write.path)
-        old = (write.old or "").split("\n")
-        before = f"a/{name}" if write.old is not None else "/dev/null"
-        for line in unified_diff(old, write.text.split("\n"), before, f"b/{name}", lineterm=""):
-            text(_painted(plain(line)))
-    for path in change.deletes:
-        text(f"would delete {memory.tracked(path)}")
-
-
 def diff(lines: str) -> None:
     """Print a unified diff, in colour on a terminal."""
     for line in lines.rstrip("\n").split("\n"):
-        text(_painted(plain(line)))
+        text(painted(plain(line)))
 
 
-def _painted(line: str) -> str:
+def painted(line: str) -> str:
     if line.startswith(("+++", "---", "diff ")):
         return click.style(line, bold=True)
     colours = {"+": "green", "-": "red", "@": "cyan"}

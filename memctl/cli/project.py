@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import opening, output, report
 from memctl.cli.command import command, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import commits
@@ -41,7 +41,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     memory, change = setup.plan(start, os.environ, project, here=here)
     result = door.carry_out(memory, lambda _: change, dry_run=flags["dry_run"], no_commit=flags["no_commit"])
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
-    output.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 
 
 @command(
@@ -76,14 +76,14 @@ def commit_command(ctx: click.Context, /, as_json: bool, dry_run: bool) -> None:
     memory = opening.memory(ctx)
     results = door.commit_all(memory, dry_run=dry_run)
     if as_json:
-        output.json("commits", [output.change_data(memory, result, False) for result in results])
+        output.json("commits", [report.change_data(memory, result, False) for result in results])
     elif not results:
         output.note("nothing is pending")
     for result in results if not as_json else ():
         verb = "would commit" if dry_run else result.commit[:10] if result.commit else "pending"
         output.text(output.plain(f"{verb}: {result.change.op} {result.change.title}"))
         if not dry_run:
-            output.pending(result)
+            report.pending(result)
     stuck = any(result.pending for result in results) and not dry_run
     ctx.exit(REFUSED if stuck else OK)
 

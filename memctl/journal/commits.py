@@ -37,15 +37,15 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
     commit's dates. Raises CommitPending if Git can't or the user's hooks won't have it.
     """
     forbid_if_unsafe(repository)
-    branch = repository.branch()
     dates = {} if moment is None else {"GIT_AUTHOR_DATE": f"{moment} +0000", "GIT_COMMITTER_DATE": f"{moment} +0000"}
-    identities = [_identity(repository, role, dates) for role in ("AUTHOR", "COMMITTER")]
+    identities = _identities(repository, dates)
+    branch, parent = repository.branch()
     paths = list(files)
     _refuse_ignored(repository, [path for path, content in files.items() if content is not None])
     if branch and not _needs_git_commit(repository, files):
         _update_index(repository, paths)
         try:
-            return _fast_import(repository, branch, files, message, identities)
+            return _fast_import(repository, branch, parent, files, message, identities)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise CommitPending(_reason(error)) from None
@@ -60,9 +60,12 @@ def forbid_if_unsafe(repository: Repository) -> None:
         raise CommitPending(f"{operation} is under way")
 
 
-def _identity(repository: Repository, role: str, dates: Mapping[str, str]) -> str:
+def _identities(repository: Repository, dates: Mapping[str, str]) -> list[str]:
+    """Author and committer with their dates, as `git commit` would have them."""
+    asked = [["var", "GIT_AUTHOR_IDENT"], ["var", "GIT_COMMITTER_IDENT"]]
+    started = [git.start(args, repository.top, dates) for args in asked]  # side by side
     try:
-        return git.write(["var", f"GIT_{role}_IDENT"], repository.top, extra=dates).decode().strip()
+        return [git.finish(process, args).decode().strip() for process, args in zip(started, asked, strict=True)]
     except git.GitFailed:
         raise CommitPending(
             "Git does not know who you are",
@@ -150,14 +153,20 @@ def index_locked(repository: Repository) -> tuple[str, str]:
 
 
 def _fast_import(
-    repository: Repository, branch: str, files: Mapping[str, bytes | None], message: str, identities: Sequence[str]
+    repository: Repository,
+    branch: str,
+    parent: str,
+    files: Mapping[str, bytes | None],
+    message: str,
+    identities: Sequence[str],
 ) -> str:
+    """Add a commit to a branch; git refuses if the branch is no longer at `parent` ("" for none)."""
     author, committer = identities
     text = message.encode()
     head = [f"commit {branch}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
     parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
-    if repository.has_head():
-        parts.append(f"from {branch}^0\n".encode())
+    if parent:
+        parts.append(f"from {parent}\n".encode())
     for path, content in files.items():
         name = _quoted(path)
         if content is None:

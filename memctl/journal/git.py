@@ -64,9 +64,9 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return env
 
 
-def start(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
-    """Begin a git command that only reads; `finish` waits for it. Used to let git work while Python still imports."""
-    return _spawn(args, cwd, stdin=False, extra=_READING)
+def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Begin a git command that only reads; `finish` waits for it. So several can run, and Python go on meanwhile."""
+    return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
 def finish(process: subprocess.Popen[bytes], args: Sequence[str]) -> bytes:

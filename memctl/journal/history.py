@@ -7,6 +7,7 @@ All of it runs the `git` program: GitPython, the usual library, can't list the c
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -126,5 +127,7 @@ def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
 
 def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str]) -> str:
     """A unified diff of paths between two revisions, or between one and the worktree."""
-    args = ["diff", "--no-ext-diff", "--no-color", "--no-renames", *revisions, "--", *paths]
-    return git.read(args, repository.top).decode(errors="replace")
+    # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
+    args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
+    out = git.read([*args, *revisions, "--", *paths], repository.top).decode(errors="replace")
+    return re.sub(r"^diff --git .*\n(?=diff --git |\Z)", "", out, flags=re.MULTILINE)

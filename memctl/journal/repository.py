@@ -26,9 +26,7 @@ _SETTINGS = (
 class Repository:
     """A worktree of a Git repository.
 
-    `top` is the worktree's root, `git_dir` its own Git directory, `common_dir` the one that all worktrees share;
-    `branch` is the full name of the branch (`refs/heads/main`), "" if HEAD is detached; `head` the commit, "" before
-    the first one.
+    `top` is the worktree's root, `git_dir` its own Git directory, `common_dir` the one that all worktrees share.
     """
 
     def __init__(self, top: Path, git_dir: Path, common_dir: Path) -> None:
@@ -47,12 +45,13 @@ class Repository:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
         return self.common_dir / "memctl"
 
-    def branch(self) -> str:
-        """The full name of the branch that HEAD is on, also before its first commit; "" if HEAD is detached."""
+    def branch(self) -> tuple[str, str]:
+        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one)."""
         try:
-            return git.read(["symbolic-ref", "-q", "HEAD"], self.top).decode().strip()
+            commit, name = git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top).decode().split()
+            return ("" if name == "HEAD" else name), commit
         except git.GitFailed:
-            return ""
+            return git.read(["symbolic-ref", "HEAD"], self.top).decode().strip(), ""
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""

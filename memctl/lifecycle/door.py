@@ -134,7 +134,8 @@ def _commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     for group in _groups(pending.entries(_folder(memory))):
         if all(entry.stage == HELD for entry in group):
             continue
-        made = _commit_group(memory, group)
+        is_fresh = [entry.file for entry in group] == [newest.file] and not newest.change.deletes
+        made = _commit_group(memory, group, is_fresh=is_fresh)
         if any(entry.file == newest.file for entry in group):
             outcome = msgspec.structs.replace(made, change=newest.change) if made else outcome
     return outcome
@@ -162,11 +163,12 @@ def _joint(group: list[Entry]) -> Change:
     return msgspec.structs.replace(first, ids=identifiers, writes=tuple(writes.values()), deletes=deletes)
 
 
-def _commit_group(memory: Memory, group: list[Entry]) -> Outcome | None:
+def _commit_group(memory: Memory, group: list[Entry], *, is_fresh: bool = False) -> Outcome | None:
+    """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD."""
     change = _joint(group)
     try:
         name = _commit(
-            memory, dict.fromkeys(change.paths), message.compose([entry.change for entry in group]), len(group) == 1
+            memory, dict.fromkeys(change.paths), message.compose([entry.change for entry in group]), is_fresh
         )
     except commits.CommitPending as error:
         for entry in group:
@@ -180,9 +182,9 @@ def _commit_group(memory: Memory, group: list[Entry]) -> Outcome | None:
 
 
 def _commit(memory: Memory, paths: dict[str, None], text: str, is_fresh: bool) -> str:
-    """Commit the state on disk of some paths; "" if HEAD has it already. A fresh change is known to differ."""
+    """Commit the state on disk of some paths; "" if HEAD has it already."""
     commits.forbid_if_unsafe(memory.repository)
-    differing = set(paths) if is_fresh and len(paths) == 1 else set(paths) & set(uncommitted(memory))
+    differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory))
     if not differing:
         return ""
     contents: dict[str, bytes | None] = {}

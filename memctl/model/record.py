@@ -174,7 +174,7 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
     if record.status not in record.kind.statuses:
         wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
     for name in TIMES:
-        if (value := getattr(record, name)) is not None and not moments.CANONICAL.fullmatch(value):
+        if (value := getattr(record, name)) is not None:
             try:
                 moments.parse(value)
             except ValueError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -28,6 +28,7 @@ CREATE INDEX differing ON records (path) WHERE stat <> '';
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, tokenize = 'porter unicode61 remove_diacritics 2');
 """
+_MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
@@ -67,9 +68,6 @@ class Cache:
         row = self.database.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         return row[0] if row else ""
 
-    def set_state(self, key: str, value: str) -> None:
-        self.database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
-
     def differing(self) -> dict[str, str]:
         """The stat of every file that differed from HEAD when it was read, by path."""
         return dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
@@ -77,8 +75,16 @@ class Cache:
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
-    def replace(self, parsed: Iterable[Parsed], removed: Iterable[str]) -> None:
-        """Put parsed files in, and take the files that are gone out."""
+    def update(self, parsed: Iterable[Parsed], removed: Iterable[str], state: Mapping[str, str]) -> None:
+        """Put parsed files in, take the files that are gone out, and note the state of HEAD that this is for."""
+        self.database.execute("BEGIN IMMEDIATE")
+        self._replace(parsed, removed)
+        self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
+        if self.database.execute("SELECT count(*) FROM tokens").fetchone()[0] > _MAX_COUNTS:
+            self.database.execute("DELETE FROM tokens")
+        self.database.execute("COMMIT")
+
+    def _replace(self, parsed: Iterable[Parsed], removed: Iterable[str]) -> None:
         for path in removed:
             self._remove(path)
         for item in parsed:

@@ -78,8 +78,10 @@ def write_all(folder: Path, writes: Iterable[Write], deletes: Iterable[str]) -> 
     for path in deletes:
         file = locate(folder, path)
         file.unlink(missing_ok=True)
-        if not any(file.parent.iterdir()):
-            file.parent.rmdir()  # Git keeps no empty folders either
+        for parent in _parents(folder, path)[::-1]:
+            if any(parent.iterdir()):
+                break
+            parent.rmdir()  # Git keeps no empty folders either
 
 
 def write_temporary(file: Path, text: str) -> Path:

@@ -26,6 +26,8 @@ from memctl.store.memory import Memory
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
 _STEP = 250
+_GONE = "gone"
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored", "--no-renames")
 
 
 def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
@@ -64,32 +66,34 @@ def refresh(memory: Memory, cache: Cache, progress: Progress | None = None) -> N
     started = time.time_ns()
     cwd = memory.repository.top
     asked = ["rev-parse", "--verify", "--quiet", f"HEAD:{memory.prefix}"]
-    status = [
-        "status",
-        "--porcelain=v2",
-        "-z",
-        "--untracked-files=all",
-        "--ignored",
-        "--no-renames",
-        "--",
-        memory.prefix,
-    ]
+    status = [*_STATUS, "--", memory.prefix]
     tree_process, status_process = git.start(asked, cwd), git.start(status, cwd)
-    before, known = cache.state("tree"), cache.differing()
+    sparse = _sparse(memory)
+    before, known = cache.state("tree") if cache.state("sparse") == sparse else "", cache.differing()
     try:
         tree = git.finish(tree_process, asked).decode().strip()
     except git.GitFailed:
         tree = ""  # nothing of it is committed yet
     dirty = set(_status_paths(git.finish(status_process, status), memory.prefix))
     stale = _changed_paths(memory, cache, before, tree) | (set(known) - dirty)
-    stale |= {path for path in dirty if _stat(memory, path) != known.get(path, "-")}
+    stale |= {path for path in dirty if _stat(memory, path) != known.get(path)}
     if stale or tree != before:
-        _update(memory, cache, tree, stale, dirty, started, progress)
+        parsed, removed = _parse_files(memory, stale, dirty, started, progress)
+        cache.update(parsed, removed, {"tree": tree, "sparse": sparse})
 
 
-def _update(
-    memory: Memory, cache: Cache, tree: str, stale: set[str], dirty: set[str], started: int, progress: Progress | None
-) -> None:
+def _sparse(memory: Memory) -> str:
+    """A mark of which files are checked out at all: Git calls those that are not unchanged."""
+    try:
+        return str(os.stat(memory.repository.git_dir / "info" / "sparse-checkout").st_mtime_ns)
+    except OSError:
+        return ""
+
+
+def _parse_files(
+    memory: Memory, stale: set[str], dirty: set[str], started: int, progress: Progress | None
+) -> tuple[list[Parsed], list[str]]:
+    """Read the files that may have changed: what they came to, and which are gone."""
     parsed: list[Parsed] = []
     removed: list[str] = []
     for number, path in enumerate(sorted(stale)):
@@ -102,16 +106,14 @@ def _update(
             parsed.append(item)
     if progress and stale:
         progress(len(stale), len(stale))
-    cache.database.execute("BEGIN IMMEDIATE")
-    cache.replace(parsed, removed)
-    cache.set_state("tree", tree)
-    cache.database.execute("COMMIT")
+    return parsed, removed
 
 
 def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Parsed | None:
+    """What the file at a path comes to now; None if there is none, and HEAD has none either."""
     stat = _stat(memory, path)
-    if not stat:
-        return None
+    if stat == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
+        return Parsed(path, _GONE, None, "", []) if is_dirty else None
     racy = int(stat.split(":")[0]) > started - _RACY
     mark = stat if is_dirty or racy else ""
     try:
@@ -128,7 +130,7 @@ def _stat(memory: Memory, path: str) -> str:
     try:
         status = os.lstat(memory.folder / path)
     except OSError:
-        return ""
+        return _GONE
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
 
 
@@ -186,7 +188,7 @@ def _from_git(memory: Memory, source: str, entries: list[history.Entry]) -> Snap
     def match(query: str) -> list[Hit]:
         if not indexes:
             indexes.append(Cache.open(None))
-            indexes[0].replace(items, [])
+            indexes[0].update(items, [], {})
         return indexes[0].match(query)
 
     def read(path: str) -> str:

@@ -1,0 +1,67 @@
+"""Reporting a write: what was done, what would be, and why a commit is pending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from memctl.cli import output
+from memctl.lifecycle.door import Outcome
+from memctl.store.memory import Memory
+
+
+def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:
+    """Report a write: the given lines (or what happened) on stdout, a pending commit on stderr."""
+    change = result.change
+    if as_json:
+        output.json("change", change_data(memory, result, dry_run))
+        return
+    if dry_run:
+        _print_change(memory, result)
+        return
+    shown = list(lines)
+    if change.is_empty:
+        output.note("nothing to change")
+    elif not shown:
+        shown = [f"{change.op} {change.title}"]
+    for line in shown:
+        output.text(output.plain(line))
+    pending(result)
+
+
+def pending(result: Outcome) -> None:
+    if result.pending:
+        output.note(f"commit pending: {result.pending}")
+        output.note(f"hint: {result.hint}")
+
+
+def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any]:
+    change = result.change
+    data: dict[str, Any] = {
+        "op": change.op,
+        "ids": list(change.ids),
+        "paths": [memory.tracked(path) for path in change.paths],
+        "changed": not change.is_empty,
+        "commit": result.commit or None,
+        "pending": result.pending or None,
+    }
+    if dry_run:
+        data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}
+        data["deletes"] = [memory.tracked(path) for path in change.deletes]
+    return data
+
+
+def _print_change(memory: Memory, result: Outcome) -> None:
+    """A dry run: the commit's subject and a diff of every file."""
+    from difflib import unified_diff
+
+    change = result.change
+    output.text(output.plain(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change"))
+    for write in change.writes:
+        name = memory.tracked(write.path)
+        old = (write.old or "").split("\n")
+        before = f"a/{name}" if write.old is not None else "/dev/null"
+        for line in unified_diff(old, write.text.split("\n"), before, f"b/{name}", lineterm=""):
+            output.text(output.painted(output.plain(line)))
+    for path in change.deletes:
+        output.text(f"would delete {memory.tracked(path)}")

@@ -1,0 +1,154 @@
+"""Fixtures: an environment in which nothing of the user's is read or written, repositories, and memctl itself."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from memctl.cli.main import main
+
+NOW = "2025-11-04T14:32:00Z"
+
+
+@pytest.fixture(autouse=True)
+def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of its own, a Git that reads no configuration of this machine, a fixed clock and agent."""
+    home = tmp_path_factory.getbasetemp() / "home"
+    home.mkdir(exist_ok=True)
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL")) or name in ("NO_COLOR", "EDITOR", "VISUAL", "EMAIL"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", "")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ada")
+    monkeypatch.setenv("GIT_AUTHOR_EMAIL", "ada@example.org")
+    monkeypatch.setenv("GIT_COMMITTER_NAME", "Ada")
+    monkeypatch.setenv("GIT_COMMITTER_EMAIL", "ada@example.org")
+    monkeypatch.setenv("MEMCTL_NOW", NOW)
+    monkeypatch.setenv("MEMCTL_AGENT", "claude")
+
+
+@pytest.fixture(autouse=True)
+def stays_put() -> Iterator[None]:
+    """memctl never changes the process's directory."""
+    before = os.getcwd()
+    yield
+    assert os.getcwd() == before
+
+
+def git(folder: Path, *args: str, stdin: str | None = None, check: bool = True) -> str:
+    """Run git in a folder and return its output."""
+    process = subprocess.run(
+        ["git", *args], cwd=folder, input=stdin, capture_output=True, text=True, errors="surrogateescape"
+    )
+    if check and process.returncode:
+        raise AssertionError(f"git {' '.join(args)}: {process.stderr}")
+    return process.stdout
+
+
+def commits(folder: Path) -> int:
+    return int(git(folder, "rev-list", "--count", "HEAD"))
+
+
+def changed_in(folder: Path, revision: str = "HEAD") -> list[str]:
+    """The paths that a commit touched."""
+    return git(folder, "show", "--format=", "--name-only", "-z", revision).strip("\0\n").split("\0")
+
+
+class Result(msgspec.Struct):
+    """What a run of memctl came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+    @property
+    def data(self) -> Any:
+        return self.json["data"]
+
+    @property
+    def id(self) -> str:
+        """The id that a creating command printed."""
+        return self.out.split()[0]
+
+
+Memctl = Callable[..., Result]
+
+
+@pytest.fixture
+def memctl(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Memctl:
+    """Run memctl in this process, in the test's repository; a code that is not `code` fails the test."""
+
+    def run(*args: str, stdin: str = "", code: int | None = 0, where: Path | None = None) -> Result:
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline=""), io.StringIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8"))
+            got = main(["-C", str(where or repo), *args])
+        out.flush()
+        text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        assert code is None or got == code, f"memctl {' '.join(args)}: exit {got}\n{text}\n{err.getvalue()}"
+        return Result(got, text, err.getvalue())
+
+    return run
+
+
+def process(folder: Path, *args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[str]:
+    """Start memctl as a process of its own."""
+    command = [sys.executable, "-m", "memctl", "-C", str(folder), *args]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    return subprocess.Popen(command, env={**os.environ, **(env or {})}, **pipes)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a commit and a memory, built once a worker; tests get copies."""
+    folder = tmp_path_factory.mktemp("built") / "shop"
+    folder.mkdir()
+    env = {
+        "HOME": str(folder.parent),
+        "PATH": os.environ["PATH"],
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TEMPLATE_DIR": "",
+        "GIT_AUTHOR_NAME": "Ada",
+        "GIT_AUTHOR_EMAIL": "ada@example.org",
+        "GIT_COMMITTER_NAME": "Ada",
+        "GIT_COMMITTER_EMAIL": "ada@example.org",
+        "MEMCTL_NOW": "2025-11-01T09:00:00Z",
+        "MEMCTL_AGENT": "claude",
+    }
+    (folder / "app.py").write_text("print('shop')\n")
+    for command in (
+        ["git", "init", "-q", "-b", "main"],
+        ["git", "add", "app.py"],
+        ["git", "commit", "-qm", "start"],
+        [sys.executable, "-m", "memctl", "init", "--project", "shop"],
+    ):
+        subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def repo(built: Path, tmp_path: Path) -> Path:
+    """A repository with one file, one commit of it, and a fresh memory, also committed."""
+    folder = tmp_path / "shop"
+    shutil.copytree(built, folder, symlinks=True)
+    return folder

@@ -1,0 +1,174 @@
+"""The write door: killed at every step, changes that wait, edits by hand."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, changed_in, commits, git
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_until(step: int, repo: Path, *args: str) -> int:
+    command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(repo), *args]
+    return subprocess.run(command, cwd=ROOT, capture_output=True).returncode
+
+
+def steps_of(built: Path, tmp_path: Path, *args: str) -> int:
+    """In how many steps a command is done."""
+    low, high = 1, 200
+    while low < high:
+        middle = (low + high) // 2
+        copy = tmp_path / f"probe{middle}"
+        shutil.copytree(built, copy, symlinks=True)
+        if run_until(middle, copy, *args) == 0:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def tree(repo: Path) -> dict[str, str]:
+    folder = repo / ".memory"
+    return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*.md")}
+
+
+@pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
+def test_killed_at_any_step_leaves_the_old_or_the_new_state(
+    repo: Path, memctl: Memctl, tmp_path: Path, operation: str
+) -> None:
+    old, new = memctl("decide", "Old").id, memctl("decide", "New").id
+    args = {
+        "decide": ("decide", "Third", "--supersedes", old),
+        "supersede": ("supersede", old, new),
+        "delete": ("delete", old),
+    }
+    command = args[operation]
+    before, count = tree(repo), commits(repo)
+    done = tmp_path / "done"
+    shutil.copytree(repo, done, symlinks=True)
+    assert run_until(0, done, *command) == 0
+    after = tree(done)
+    last = steps_of(repo, tmp_path, *command)
+    assert last > 20
+    for step in range(1, last):
+        victim = tmp_path / f"victim{step}"
+        shutil.copytree(repo, victim, symlinks=True)
+        assert run_until(step, victim, *command) == -9, f"step {step}"
+        status = memctl("status", "--json", where=victim, code=None)
+        if (victim / ".git" / "index.lock").exists():
+            assert "index.lock" in status.data["index_lock"]
+            (victim / ".git" / "index.lock").unlink()
+        halfway = tree(victim)
+        if halfway not in (before, after):
+            assert status.data["pending"], f"step {step}"
+        memctl("commit", where=victim)
+        assert tree(victim) in (before, after), f"step {step}"
+        assert git(victim, "status", "--porcelain") == "", f"step {step}"
+        assert commits(victim) == count + (tree(victim) == after), f"step {step}"
+        assert not memctl("status", "--json", where=victim).data["pending"]
+        assert not [f for f in (victim / ".memory").rglob(".memctl-*")]
+        shutil.rmtree(victim)
+
+
+def test_an_interrupted_write_does_not_overwrite_what_was_edited_since(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    old, new = memctl("decide", "Old").id, memctl("decide", "New").id
+    path = memctl("show", new, "--json").data["records"][0]["path"]
+    for step in range(1, 60):
+        victim = tmp_path / f"victim{step}"
+        shutil.copytree(repo, victim, symlinks=True)
+        run_until(step, victim, "supersede", old, new)
+        waiting = memctl("status", "--json", where=victim).data["pending"]
+        if waiting and waiting[0]["stage"] == "writing":
+            mine = (victim / path).read_text() + "\nwritten by hand\n"
+            (victim / path).write_text(mine)
+            memctl("learn", "The next write", where=victim)
+            assert (victim / path).read_text() == mine
+            assert git(victim, "status", "--porcelain") == ""
+            return
+    pytest.fail("no step left a write half done")
+
+
+def test_no_commit_waits_until_it_is_asked_for(repo: Path, memctl: Memctl) -> None:
+    before = commits(repo)
+    made = memctl("decide", "Later", "--no-commit")
+    assert commits(repo) == before
+    memctl("issue", "Unrelated")
+    assert commits(repo) == before + 1
+    memctl("commit")
+    assert commits(repo) == before + 2
+    assert changed_in(repo) == [made.out.split()[1]]
+    assert git(repo, "log", "-1", "--format=%s").startswith("docs(memory): decide")
+
+
+def test_changes_of_one_file_that_wait_become_one_commit_with_all_trailers(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Later", "--no-commit")
+    memctl("edit", made.id, "--add", "tags=x", "--no-commit", "--reason", "to find it")
+    memctl("commit")
+    body = git(repo, "log", "-1", "--format=%B")
+    assert "Memctl-Op: decide\n" in body
+    assert "Memctl-Op: edit\n" in body
+    assert "Memctl-Reason: to find it" in body
+    assert memctl("log", made.id, "--json").data["commits"][0]["ops"] == ["decide", "edit"]
+
+
+def test_edits_by_hand_are_committed_by_commit(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "By hand")
+    file = repo / made.out.split()[1]
+    file.write_text(file.read_text() + "\nA note.\n")
+    assert memctl("status", "--json").data["uncommitted"] == [made.out.split()[1]]
+    assert made.id in memctl("commit", "--dry-run").out
+    before = commits(repo)
+    memctl("commit")
+    assert commits(repo) == before + 1
+    assert git(repo, "status", "--porcelain") == ""
+    assert memctl("commit").err == "nothing is pending\n"
+
+
+def test_losing_the_notes_of_pending_changes_loses_no_record(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "Later", "--no-commit")
+    shutil.rmtree(repo / ".git" / "memctl")
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+    assert memctl("list", "--json").data["total"] == 1
+
+
+def test_a_dry_run_writes_nothing_at_all(repo: Path, memctl: Memctl) -> None:
+    def everything() -> dict[str, bytes]:
+        return {str(f): f.read_bytes() for f in repo.rglob("*") if f.is_file() and "memctl" not in f.parts}
+
+    made = memctl("decide", "Real")
+    before = everything()
+    for command in (
+        ["decide", "Not real"],
+        ["edit", made.id, "--add", "tags=x"],
+        ["archive", made.id],
+        ["delete", made.id],
+        ["init", "--here"],
+    ):
+        where = repo / "sub" if command[0] == "init" else repo
+        where.mkdir(exist_ok=True)
+        assert "would" in memctl(*command, "--dry-run", where=where).out
+        assert everything() == before
+    assert memctl("decide", "Real too").id == "DEC-2025-11-04-002"
+
+
+def test_an_edit_without_a_change_makes_no_commit(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "Same", "--tag", "x")
+    before = git(repo, "rev-parse", "HEAD")
+    for args in (("--set", "severity=medium"), ("--add", "tags=x"), ("--set", "title=Same")):
+        assert memctl("edit", made.id, *args).err == "nothing to change\n"
+    assert git(repo, "rev-parse", "HEAD") == before
+
+
+def test_a_refused_write_uses_up_no_id(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "x" * 101, code=1)
+    memctl("decide", "Key", "--rationale", "AKIA" + "IOSFODNN7EXAMPLF", code=1)
+    assert memctl("decide", "Fine").id.endswith("-001")

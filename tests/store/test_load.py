@@ -1,0 +1,198 @@
+"""Snapshots: the cache always says what the files say, whatever happened to either."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.cache import Cache
+from memctl.store.memory import Memory, open_memory
+from tests.conftest import Memctl, git, process
+
+
+def opened(repo: Path) -> Memory:
+    return open_memory(repo, os.environ)
+
+
+def cached_and_fresh(repo: Path) -> tuple[Snapshot, Snapshot]:
+    memory = opened(repo)
+    cached = load.disk(memory)
+    shutil.rmtree(repo / ".git" / "memctl", ignore_errors=True)
+    return cached, load.disk(memory)
+
+
+def same(one: Snapshot, other: Snapshot) -> bool:
+    def hits(snapshot: Snapshot) -> list[tuple[str, float, float]]:
+        return sorted((h.path, round(h.title, 6), round(h.content, 6)) for h in snapshot.match("lesson"))
+
+    return one.records == other.records and one.faults == other.faults and hits(one) == hits(other)
+
+
+def write(repo: Path, memctl: Memctl, number: int) -> list[Path]:
+    return [repo / memctl("learn", f"Lesson {n}", "--lesson", f"text {n}").out.split()[1] for n in range(number)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Memctl, seed: int) -> None:
+    chance = random.Random(seed)
+    files = write(repo, memctl, 5)
+    git(repo, "tag", "start")
+    for turn in range(14):
+        memory = opened(repo)
+        load.disk(memory)
+        file = chance.choice(files)
+        action = chance.choice(
+            ["edit", "same size", "break", "delete", "checkout", "reset", "stash", "add", "commit", "branch", "memctl"]
+        )
+        if action == "edit" and file.exists():
+            file.write_text(file.read_text() + f"more {turn}\n")
+        elif action == "same size" and file.exists():
+            text = file.read_text()
+            file.write_text(text.replace("text", "text"))
+        elif action == "break" and file.exists():
+            file.write_text(file.read_text().replace("importance: 5", "importance: 50"))
+        elif action == "delete":
+            file.unlink(missing_ok=True)
+        elif action == "checkout":
+            git(repo, "checkout", "-q", "HEAD", "--", ".memory")
+        elif action == "reset":
+            git(repo, "reset", "-q", "--hard", "start")
+        elif action == "stash":
+            git(repo, "stash", "-q", "-u", check=False)
+        elif action == "add":
+            git(repo, "add", "-A")
+        elif action == "commit":
+            git(repo, "commit", "-qam", "by hand", check=False)
+        elif action == "branch":
+            git(repo, "checkout", "-q", "-B", f"branch{turn}", check=False)
+        elif action == "memctl":
+            memctl("learn", f"Lesson at {turn}", "--lesson", "written by memctl")
+        cached = load.disk(memory)
+        copy = repo.parent / f"copy{turn}"
+        shutil.copytree(repo, copy, symlinks=True)
+        shutil.rmtree(copy / ".git" / "memctl", ignore_errors=True)
+        assert same(cached, load.disk(opened(copy))), (turn, action)
+        shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage", "other version", "empty"])
+def test_a_damaged_cache_costs_only_time(repo: Path, memctl: Memctl, damage: str) -> None:
+    write(repo, memctl, 3)
+    memctl("list")
+    cache = repo / ".git" / "memctl" / "cache.db"
+    if damage == "delete":
+        cache.unlink()
+    elif damage == "truncate":
+        os.truncate(cache, cache.stat().st_size // 2)
+    elif damage == "garbage":
+        cache.write_bytes(b"not a database at all" * 1000)
+    elif damage == "empty":
+        cache.write_bytes(b"")
+    else:
+        database = sqlite3.connect(cache)
+        database.execute("UPDATE state SET value = 'older' WHERE key = 'version'")
+        database.commit()
+        database.close()
+    assert memctl("list", "--json").data["total"] == 3
+    assert memctl("search", "lesson", "--json").data["total"] == 3
+    cached, fresh = cached_and_fresh(repo)
+    assert same(cached, fresh)
+
+
+def test_a_cache_that_turns_bad_in_the_middle_is_done_without(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(repo, memctl, 2)
+    real = Cache.update
+    calls: list[int] = []
+
+    def fails_once(self: Cache, *args: object) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        real(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Cache, "update", fails_once)
+    assert len(load.disk(opened(repo)).records) == 2
+
+
+def test_reading_does_not_touch_tree_index_or_head(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Read me", "--rationale", "why")
+    (repo / "app.py").write_text("dirty\n")
+
+    def state() -> tuple[object, ...]:
+        files = {
+            str(f): (f.stat().st_mtime_ns, f.read_bytes())
+            for f in repo.rglob("*")
+            if f.is_file() and ".git" not in f.parts
+        }
+        return files, (repo / ".git" / "index").read_bytes(), git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref")
+
+    before = state()
+    for command in (
+        ["list"], ["show", made.id], ["search", "read"], ["log"], ["log", made.id], ["diff"], ["status"], ["rehydrate"],
+        ["export"], ["show", made.id, "--at", "HEAD"], ["list", "--at", "HEAD"], ["search", "read", "--at", "HEAD"],
+        ["rehydrate", "--at", "HEAD"], ["export", "--at", "HEAD"], ["status", "--at", "HEAD"], ["commit", "--dry-run"],
+    ):  # fmt: skip
+        memctl(*command)
+        assert state() == before, command
+
+
+def test_many_readers_at_once_agree(repo: Path, memctl: Memctl) -> None:
+    write(repo, memctl, 5)
+    shutil.rmtree(repo / ".git" / "memctl")
+    readers = [process(repo, "list", "--json") for _ in range(8)]
+    answers = {reader.communicate()[0] for reader in readers}
+    assert len(answers) == 1
+    assert [reader.returncode for reader in readers] == [0] * 8
+
+
+def test_the_index_is_read_as_the_next_commit_will_have_it(repo: Path, memctl: Memctl) -> None:
+    file = write(repo, memctl, 1)[0]
+    text = file.read_text()
+    file.write_text(text.replace("importance: 5", "importance: 9"))
+    git(repo, "add", "-A")
+    file.write_text(text.replace("importance: 5", "importance: 1"))
+    memory = opened(repo)
+    assert [r.importance for r in load.index(memory).records] == [9]
+    assert [r.importance for r in load.disk(memory).records] == [1]
+    assert [r.importance for r in load.revision(memory, "HEAD").records] == [5]
+
+
+def test_access_is_counted_outside_of_the_tree_and_can_be_forgotten(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Popular")
+    for _ in range(3):
+        memctl("show", made.id)
+    assert memctl("list", "--json").data["records"][0]["access_count"] == 3
+    assert git(repo, "status", "--porcelain") == ""
+    counters = repo / ".git" / "memctl" / "access.db"
+    counters.write_bytes(b"broken" * 100)
+    assert memctl("list", "--json").data["records"][0]["access_count"] == 0
+    memctl("show", made.id)
+    counters.unlink(missing_ok=True)
+    memctl("show", made.id)
+    assert memctl("list", "--json").data["records"][0]["access_count"] == 1
+    assert "access_count: 0" in (repo / made.out.split()[1]).read_text()
+
+
+def test_linked_worktrees_share_counters(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Shared")
+    other = repo.parent / "other"
+    git(repo, "worktree", "add", "-q", "-b", "side", str(other))
+    memctl("show", made.id, where=other)
+    assert memctl("list", "--json").data["records"][0]["access_count"] == 1
+
+
+def test_records_that_a_sparse_checkout_brings_back_are_seen(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Sometimes here")
+    git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings/")
+    assert memctl("list", "--json").data["total"] == 0
+    git(repo, "sparse-checkout", "disable")
+    assert memctl("list", "--json").data["total"] == 1

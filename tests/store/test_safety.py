@@ -1,0 +1,168 @@
+"""Hostile and broken files: never silently skipped, never followed out, never too large to handle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+READS = (["list"], ["search", "good"], ["rehydrate"], ["status"], ["export"])
+
+
+@pytest.fixture
+def good(memctl: Memctl) -> str:
+    return memctl("decide", "A good one", "--rationale", "it is good").id
+
+
+def broken(repo: Path, text: str | bytes, name: str = "LRN-2025-11-04-009-broken.md") -> str:
+    file = repo / ".memory" / "learnings" / "2025-11" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(file.relative_to(repo))
+
+
+HEAD = """---
+id: LRN-2025-11-04-009
+memory_id: 019a4f1c-0000-7000-8000-000000000009
+memory_type: learning
+title: Broken
+status: active
+importance: 5
+timestamp: 2025-11-04T14:32:00Z
+project_id: shop
+agent_id: claude
+---
+"""
+
+CASES = {
+    "importance": (HEAD.replace("importance: 5", "importance: 11"), 7, "importance", "1 to 10"),
+    "octal": (HEAD.replace("importance: 5", "importance: 010"), 7, "importance", "quotes"),
+    "norway": (HEAD.replace("title: Broken", "title: no"), 5, "title", "quotes"),
+    "number as title": (HEAD.replace("title: Broken", "title: 2025"), 5, "title", "quotes"),
+    "duplicate key": (HEAD.replace("status: active", "status: active\nstatus: retracted"), 7, "status", "second time"),
+    "status": (HEAD.replace("status: active", "status: accepted"), 6, "status", "active, superseded, retracted"),
+    "time": (HEAD.replace("2025-11-04T14:32:00Z", "2025-02-31T14:32:00Z"), 8, "timestamp", "ISO 8601"),
+    "missing": (HEAD.replace("project_id: shop\n", ""), 1, "project_id", "missing"),
+    "other id": (HEAD.replace("id: LRN-2025-11-04-009", "id: LRN-2025-11-04-008", 1), 2, "id", "file is named"),
+    "wrong type": (HEAD.replace("memory_type: learning", "memory_type: decision"), 6, "status", "accepted"),
+    "conflict": (HEAD + "\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", 13, "", "merge conflict"),
+    "no front matter": ("# Just text\n", 1, "", "front matter"),
+    "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "not closed"),
+    "not UTF-8": (HEAD.encode() + b"\n\xff\xfe\n", 13, "", "UTF-8"),
+    "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not YAML"),
+    "alias": (HEAD.replace("title: Broken", "title: Broken\na: &a [x]\nb: [*a, *a]"), 6, "", "aliases"),
+    "path outside": (HEAD.replace("agent_id", "code_refs:\n  - ../../etc/passwd\nagent_id"), 10, "code_refs", "inside"),
+    "too large": (HEAD + "x" * 3_000_000, 1, "", "3,000,2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_broken_record_is_named_and_stops_nobody_else(repo: Path, memctl: Memctl, good: str, name: str) -> None:
+    text, line, field, message = CASES[name]
+    path = broken(repo, text)
+    for command in READS:
+        result = memctl(*command, code=1)
+        assert good in result.out or command == ["status"]
+        warning = next(w for w in result.err.splitlines() if w.startswith("warning: "))
+        assert warning.startswith(f"warning: {path}:{line}: {field}"), warning
+        assert message in warning
+    faults = memctl("list", "--json", code=1).json["faults"]
+    assert (faults[0]["path"], faults[0]["line"], faults[0]["field"]) == (path, line, field)
+    assert path in memctl("show", good).err
+    assert "can't be read" in memctl("show", "LRN-2025-11-04-009", code=1).err
+
+
+def test_all_faults_of_a_file_are_reported_at_once(repo: Path, memctl: Memctl, good: str) -> None:
+    text = HEAD.replace("importance: 5", "importance: 0").replace("project_id: shop\n", "").replace("active", "odd")
+    broken(repo, text)
+    assert [f["field"] for f in memctl("list", "--json", code=1).json["faults"]] == ["project_id", "importance"]
+
+
+def test_a_broken_record_at_a_revision_is_named_too(repo: Path, memctl: Memctl, good: str) -> None:
+    path = broken(repo, CASES["octal"][0])
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "broken")
+    (repo / path).unlink()
+    assert memctl("list").err == ""
+    assert f"warning: {path}:7: importance" in memctl("list", "--at", "HEAD", code=1).err
+
+
+@pytest.mark.parametrize("bomb", ["nested", "laughs", "huge"])
+def test_bombs_get_an_error_and_no_memory(repo: Path, memctl: Memctl, good: str, bomb: str) -> None:
+    text: str | bytes = HEAD.replace("title: Broken", "title: " + "[" * 30_000)
+    if bomb == "laughs":
+        lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)]
+        text = HEAD.replace("title: Broken", "\n".join(lines))
+    path = broken(repo, text)
+    if bomb == "huge":
+        os.truncate(repo / path, 100 * 1024 * 1024)
+    assert f"warning: {path}:" in memctl("list", code=1).err
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "memory"])
+def test_symbolic_links_are_refused(repo: Path, memctl: Memctl, good: str, what: str) -> None:
+    outside = repo.parent / "outside"
+    outside.mkdir()
+    (outside / "LRN-2025-11-04-009-broken.md").write_text(HEAD)
+    learnings = repo / ".memory" / "learnings"
+    if what == "file":
+        (learnings / "2025-11").mkdir(parents=True)
+        (learnings / "2025-11" / "LRN-2025-11-04-009-broken.md").symlink_to(outside / "LRN-2025-11-04-009-broken.md")
+        assert "not followed" in memctl("list", code=1).err
+        return
+    if what == "folder":
+        learnings.symlink_to(outside)
+    else:
+        (repo / ".memory").rename(outside / "moved")
+        (repo / ".memory").symlink_to(outside / "moved")
+    assert "is a symbolic link" in memctl("learn", "Escape", code=1).err
+    assert not list(outside.glob("**/*escape*"))
+
+
+def test_another_tools_memory_is_refused(repo: Path, memctl: Memctl) -> None:
+    folder = repo / "other"
+    (folder / ".memory").mkdir(parents=True)
+    (folder / ".memory" / "memory.db").touch()
+    for command in (["list"], ["init", "--here"], ["decide", "x"]):
+        assert "another tool" in memctl(*command, where=folder, code=1).err
+    assert os.listdir(folder / ".memory") == ["memory.db"]
+
+
+def test_a_newer_format_is_refused(repo: Path, memctl: Memctl) -> None:
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text().replace("format: 1", "format: 2"))
+    failed = memctl("list", code=1)
+    assert "format 2" in failed.err
+    assert "upgrade" in failed.err
+
+
+@pytest.mark.parametrize(
+    "text", ["format: one\nproject: x\n", "project: x\n", "format: 1\nproject: [\n", "format: 1\nformat: 1\n"]
+)
+def test_a_broken_configuration_is_named(repo: Path, memctl: Memctl, text: str) -> None:
+    (repo / ".memory" / "config.yaml").write_text(text)
+    assert memctl("list", code=1).err.startswith("error: .memory/config.yaml")
+
+
+def test_credentials_are_refused_with_the_field_named(repo: Path, memctl: Memctl) -> None:
+    key = "AKIA" + "IOSFODNN7EXAMPLF"
+    refused = memctl("decide", "Cloud", "--rationale", f"the key is {key}", code=1)
+    assert refused.err.startswith("error: Rationale: this looks like a credential (AWS Access Key)")
+    assert git(repo, "status", "--porcelain") == ""
+    made = memctl("decide", "Cloud", "--rationale", f"the key is {key}", "--allow-secret")
+    memctl("edit", made.id, "--add", "tags=cloud")  # what stood there already is not complained of again
+    assert "credential" in memctl("edit", made.id, "--add", f"tags={key}x", code=1).err
+
+
+def test_control_characters_are_not_sent_to_a_terminal(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memctl.cli import output
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("memctl.cli.output.sys.stdout", Terminal())
+    assert output.plain("a\x1b[2Jb\x07\tc\n") == "a\ufffd[2Jb\ufffd\tc\n"

@@ -83,11 +83,14 @@ def refresh(memory: Memory, cache: Cache, progress: Progress | None = None) -> N
 
 
 def _sparse(memory: Memory) -> str:
-    """A mark of which files are checked out at all: Git calls those that are not unchanged."""
-    try:
-        return str(os.stat(memory.repository.git_dir / "info" / "sparse-checkout").st_mtime_ns)
-    except OSError:
-        return ""
+    """A mark of which files are checked out at all: for Git those that are not are unchanged."""
+    marks = []
+    for name in ("info/sparse-checkout", "config.worktree"):
+        try:
+            marks.append(str(os.stat(memory.repository.git_dir / name).st_mtime_ns))
+        except OSError:
+            marks.append("")
+    return ":".join(marks)
 
 
 def _parse_files(

@@ -72,7 +72,7 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
         assert git(victim, "status", "--porcelain") == "", f"step {step}"
         assert commits(victim) == count + (tree(victim) == after), f"step {step}"
         assert not memctl("status", "--json", where=victim).data["pending"]
-        assert not [f for f in (victim / ".memory").rglob(".memctl-*")]
+        assert not list((victim / ".memory").rglob(".memctl-*"))
         shutil.rmtree(victim)
 
 

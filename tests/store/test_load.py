@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,30 @@ def write(repo: Path, memctl: Memctl, number: int) -> list[Path]:
     return [repo / memctl("learn", f"Lesson {n}", "--lesson", f"text {n}").out.split()[1] for n in range(number)]
 
 
+def change(pattern: str, text: str) -> Callable[[Path, Path, int], object]:
+    def act(_: Path, file: Path, __: int) -> None:
+        if file.exists():
+            file.write_text(file.read_text().replace(pattern, text))
+
+    return act
+
+
+ACTIONS: dict[str, Callable[[Path, Path, int], object]] = {
+    "edit": change("text", "more text"),
+    "edit to the same size": change("text", "tent"),
+    "break": change("importance: 5", "importance: 50"),
+    "touch": lambda repo, file, turn: file.exists() and file.touch(),
+    "delete": lambda repo, file, turn: file.unlink(missing_ok=True),
+    "checkout": lambda repo, file, turn: git(repo, "checkout", "-q", "HEAD", "--", ".memory"),
+    "reset": lambda repo, file, turn: git(repo, "reset", "-q", "--hard", "start"),
+    "stash": lambda repo, file, turn: git(repo, "stash", "-q", "-u", check=False),
+    "add": lambda repo, file, turn: git(repo, "add", "-A"),
+    "commit": lambda repo, file, turn: git(repo, "commit", "-qam", "by hand", check=False),
+    "branch": lambda repo, file, turn: git(repo, "checkout", "-q", "-B", f"branch{turn}", check=False),
+    "write": lambda repo, file, turn: process(repo, "learn", f"Lesson at {turn}", "--lesson", "by memctl").wait(),
+}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Memctl, seed: int) -> None:
     chance = random.Random(seed)
@@ -48,32 +73,8 @@ def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Mem
         memory = opened(repo)
         load.disk(memory)
         file = chance.choice(files)
-        action = chance.choice(
-            ["edit", "same size", "break", "delete", "checkout", "reset", "stash", "add", "commit", "branch", "memctl"]
-        )
-        if action == "edit" and file.exists():
-            file.write_text(file.read_text() + f"more {turn}\n")
-        elif action == "same size" and file.exists():
-            text = file.read_text()
-            file.write_text(text.replace("text", "text"))
-        elif action == "break" and file.exists():
-            file.write_text(file.read_text().replace("importance: 5", "importance: 50"))
-        elif action == "delete":
-            file.unlink(missing_ok=True)
-        elif action == "checkout":
-            git(repo, "checkout", "-q", "HEAD", "--", ".memory")
-        elif action == "reset":
-            git(repo, "reset", "-q", "--hard", "start")
-        elif action == "stash":
-            git(repo, "stash", "-q", "-u", check=False)
-        elif action == "add":
-            git(repo, "add", "-A")
-        elif action == "commit":
-            git(repo, "commit", "-qam", "by hand", check=False)
-        elif action == "branch":
-            git(repo, "checkout", "-q", "-B", f"branch{turn}", check=False)
-        elif action == "memctl":
-            memctl("learn", f"Lesson at {turn}", "--lesson", "written by memctl")
+        action = chance.choice(list(ACTIONS))
+        ACTIONS[action](repo, file, turn)
         cached = load.disk(memory)
         copy = repo.parent / f"copy{turn}"
         shutil.copytree(repo, copy, symlinks=True)

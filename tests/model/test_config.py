@@ -1,0 +1,67 @@
+"""Settings of a memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.model import config
+
+PATH = ".memory/config.yaml"
+
+
+def complaint(text: str) -> MemctlError:
+    with pytest.raises(MemctlError) as caught:
+        config.parse(text, PATH)
+    return caught.value
+
+
+def test_format_and_project_are_enough() -> None:
+    assert config.parse("format: 1\nproject: shop\n", PATH) == config.Config(format=1, project="shop")
+
+
+def test_comments_unknown_keys_and_empty_values_are_left_alone() -> None:
+    text = "# settings\r\nformat: 1\r\nproject: shop # ours\r\nmodel:\r\ncolour: blue\r\n\r\n"
+    assert config.parse(text, PATH) == config.Config(format=1, project="shop")
+
+
+def test_a_document_may_begin_with_three_dashes() -> None:
+    assert config.parse("---\nformat: 1\nproject: shop\n", PATH).project == "shop"
+
+
+def test_a_newer_format_is_refused_before_anything_else() -> None:
+    error = complaint("format: 2\nproject: [new, shape]\n")
+    assert "format 2" in error.message
+    assert error.hint == "upgrade memctl"
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("project: shop\n", "format"),
+        ("format: 1\n", "project"),
+        ("format: 1\nproject: ''\n", "project"),
+        ("format: '1'\nproject: shop\n", "format"),
+        ("format: 1\nproject: 5\n", "project"),
+        ("format: 1\nproject: shop\nrehydrate_budget: 49\n", "rehydrate_budget"),
+        ("format: 1\nproject: shop\nrehydrate_budget: many\n", "rehydrate_budget"),
+        ("", "format"),
+    ],
+)
+def test_a_wrong_setting_is_named(text: str, part: str) -> None:
+    message = complaint(text).message
+    assert message.startswith(PATH)
+    assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("format: 1\nproject: a\nproject: b\n", 3),
+        ("format: 1\nproject: no\n", 2),
+        ("format: 1\nproject: [\n", 3),
+        ("- a\n", 1),
+    ],
+)
+def test_broken_yaml_is_told_with_the_line_in_the_file(text: str, line: int) -> None:
+    assert complaint(text).message.startswith(f"{PATH}:{line}: ")

@@ -1,0 +1,109 @@
+"""Ids, paths, slugs and UUIDs."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from memctl.model import ids
+from memctl.model.kinds import DECISION, ISSUE, KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_an_id_names_its_kind(kind: ids.Kind) -> None:
+    assert ids.kind_of(ids.record_id(kind, "2025-11-04", 3)) is kind
+
+
+@pytest.mark.parametrize(("number", "end"), [(1, "-001"), (999, "-999"), (1000, "-1000")])
+def test_numbers_have_three_digits_and_grow(number: int, end: str) -> None:
+    identifier = ids.record_id(DECISION, "2025-11-04", number)
+    assert identifier.endswith(end)
+    assert ids.series(identifier) == ("DEC-2025-11-04", number)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "DEC-2025-11-04",
+        "DEC-2025-11-04-03",
+        "dec-2025-11-04-003",
+        "DEC-2025-13-04-003",
+        "DEC-2025-00-04-003",
+        "DEC-2025-11-32-003",
+        "XXX-2025-11-04-003",
+        "DEC-2025-11-04-003\n",
+        " DEC-2025-11-04-003",
+        "DEC-2025-11-04-003-title",
+        "DEC-２０２５-11-04-003",
+    ],
+)
+def test_what_is_no_id_has_no_kind(text: str) -> None:
+    assert ids.kind_of(text) is None
+
+
+def test_a_path_follows_from_id_and_title() -> None:
+    assert (
+        ids.path_of("ISS-2025-11-04-003", "Über-slow login!") == "issues/2025-11/ISS-2025-11-04-003-uber-slow-login.md"
+    )
+
+
+@pytest.mark.parametrize("title", ["", "日本語", "!!!", "..", "///"])
+def test_a_title_without_ascii_letters_leaves_the_id_alone(title: str) -> None:
+    assert ids.path_of("DEC-2025-11-04-003", title) == "decisions/2025-11/DEC-2025-11-04-003.md"
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("decisions/2025-11/DEC-2025-11-04-003-adopt.md", "DEC-2025-11-04-003"),
+        ("DEC-2025-11-04-1000.md", "DEC-2025-11-04-1000"),
+        ("decisions/DEC-2025-11-04-003/notes.md", None),
+        ("decisions/2025-11/notes.md", None),
+        ("decisions/2025-11/my-DEC-2025-11-04-003.md", None),
+    ],
+)
+def test_the_id_in_a_path_begins_the_file_name(path: str, found: str | None) -> None:
+    assert ids.id_in_path(path) == found
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Adopt PostgreSQL 16", "adopt-postgresql-16"),
+        ("  --a__b--  ", "a-b"),
+        ("Crème brûlée", "creme-brulee"),
+        ("ﬁne ½", "fine-12"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("a\x00b\nc", "a-b-c"),
+    ],
+)
+def test_a_slug_is_plain_ascii(title: str, slug: str) -> None:
+    assert ids.slug(title) == slug
+
+
+def test_a_slug_is_cut_between_words() -> None:
+    assert ids.slug("word " * 40) == "-".join(["word"] * 10)
+
+
+def test_a_slug_of_one_long_word_is_cut_inside() -> None:
+    assert ids.slug("x" * 80 + " y") == "x" * 50
+
+
+def test_a_uuid_is_of_version_7_and_holds_its_time() -> None:
+    made = uuid.UUID(ids.uuid7(1_762_266_720_000, b"\xff" * 10))
+    assert (made.version, made.variant) == (7, uuid.RFC_4122)
+    assert made.int >> 80 == 1_762_266_720_000
+
+
+def test_uuids_of_later_times_sort_later() -> None:
+    assert ids.uuid7(1000, b"\xff" * 10) < ids.uuid7(1001, b"\0" * 10)
+
+
+def test_different_bytes_make_different_uuids() -> None:
+    assert ids.uuid7(5, bytes(10)) != ids.uuid7(5, bytes(9) + b"\1")
+
+
+def test_series_belong_to_one_kind_and_day() -> None:
+    assert ids.series(ids.record_id(ISSUE, "2025-01-02", 7)) == ("ISS-2025-01-02", 7)

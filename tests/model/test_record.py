@@ -1,0 +1,184 @@
+"""Records: what their files may hold, and how faults are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.model import frontmatter, record
+from memctl.model.kinds import DECISION
+from memctl.model.record import InvalidRecord, Record
+
+PATH = "decisions/2025-11/DEC-2025-11-04-001-adopt.md"
+VALUES: dict[str, Any] = {
+    "id": "DEC-2025-11-04-001",
+    "memory_id": "019a4f3e-0000-7000-8000-000000000001",
+    "memory_type": "decision",
+    "title": "Adopt it",
+    "status": "accepted",
+    "importance": 7,
+    "timestamp": "2025-11-04T14:32:00Z",
+    "project_id": "shop",
+    "agent_id": "claude",
+}
+
+
+def text(body: str = "", **changes: Any) -> str:
+    return frontmatter.compose({**VALUES, **changes}, body)
+
+
+def parsed(**changes: Any) -> Record:
+    return record.parse(text(**changes), PATH)[0]
+
+
+def faults(source: str, path: str = PATH) -> list[tuple[int, str]]:
+    with pytest.raises(InvalidRecord) as caught:
+        record.parse(source, path)
+    return [(fault.line, fault.field) for fault in caught.value.faults]
+
+
+def test_a_record_knows_its_path_and_kind() -> None:
+    found, body = record.parse(text("Body\n"), PATH)
+    assert (found.path, found.kind, body) == (PATH, DECISION, "Body\n")
+
+
+def test_order_names_every_field_but_the_path() -> None:
+    assert set(record.ORDER) == set(Record.__struct_fields__) - {"path"}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"is_archived": True}, {"status": "superseded"}, {"status": "rejected"}, {"status": "deprecated"}]
+)
+def test_archived_and_closed_records_are_not_open(changes: dict[str, Any]) -> None:
+    assert parsed().is_open
+    assert not parsed(**changes).is_open
+
+
+def test_times_are_made_canonical() -> None:
+    assert parsed(timestamp="2025-11-04T16:32:00+02:00").timestamp == "2025-11-04T14:32:00Z"
+
+
+def test_unknown_keys_are_left_aside() -> None:
+    assert parsed(colour="blue") == parsed()
+
+
+def test_windows_line_ends_are_read() -> None:
+    assert record.parse(text("a\nb\n").replace("\n", "\r\n"), PATH) == record.parse(text("a\nb\n"), PATH)
+
+
+@pytest.mark.parametrize("name", [name for name in VALUES])
+def test_a_missing_field_is_named(name: str) -> None:
+    assert faults(text(**{name: None})) == [(1, name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("title", ""),
+        ("title", "x" * 101),
+        ("title", 5),
+        ("status", "open"),
+        ("status", ""),
+        ("importance", 0),
+        ("importance", 11),
+        ("importance", "7"),
+        ("importance", 6.5),
+        ("importance", True),
+        ("timestamp", "yesterday"),
+        ("timestamp", "2025-02-31T00:00:00Z"),
+        ("timestamp", "2025-02-31"),
+        ("timestamp", "0000-01-01T00:00:00Z"),
+        ("expires_at", "2025-06-31T00:00:00Z"),
+        ("archived_at", "never"),
+        ("last_accessed", "2025"),
+        ("memory_id", "019A4F3E-0000-7000-8000-000000000001"),
+        ("memory_type", "decisions"),
+        ("severity", "urgent"),
+        ("completion_percentage", 101),
+        ("completion_percentage", -1),
+        ("access_count", -1),
+        ("is_archived", "yes"),
+        ("section", "2.1"),
+        ("section", "§5.1"),
+        ("section", "§2.1\n"),
+        ("tags", "db"),
+        ("tags", ["a,b"]),
+        ("tags", [" "]),
+        ("tags", ["a\nb"]),
+        ("supersedes", ["DEC-1"]),
+        ("blocks", ["DEC-2025-11-04-001\n"]),
+        ("code_refs", ["../x"]),
+        ("code_refs", ["/etc/passwd"]),
+        ("code_refs", ["~/x"]),
+        ("code_refs", [".git/config"]),
+        ("code_refs", ["C:/x"]),
+        ("code_refs", ["a\\b"]),
+        ("code_refs", ["a\nb"]),
+        ("code_refs", [" "]),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
+    source = text(**{name: value})
+    assert faults(source) == [(frontmatter.line_of(source, name), name)]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    assert faults(text(importance=0, severity="urgent", agent_id=None)) == [
+        (1, "agent_id"),
+        (7, "severity")[:0] or (12, "severity"),
+        (7, "importance"),
+    ]
+
+
+def test_the_id_must_be_of_the_type() -> None:
+    assert faults(text(id="ISS-2025-11-04-001"), "") == [(2, "id")]
+
+
+def test_the_id_must_be_that_of_the_file_name() -> None:
+    assert faults(text(id="DEC-2025-11-04-002")) == [(2, "id")]
+
+
+def test_a_complaint_names_file_line_field_value_and_what_is_allowed() -> None:
+    with pytest.raises(InvalidRecord) as caught:
+        record.parse(text(importance=12), PATH)
+    assert str(caught.value) == f"{PATH}:7: importance: found '12', allowed is a whole number from 1 to 10"
+
+
+def test_a_number_for_a_text_is_explained() -> None:
+    assert record.problems({**VALUES, "project_id": 42}) == [
+        ("project_id", "found '42', allowed is a text (put numbers in quotes)")
+    ]
+
+
+def test_a_long_value_is_shortened_in_a_complaint() -> None:
+    [(_, message)] = record.problems({**VALUES, "title": "x" * 500})
+    assert len(message) < 150
+
+
+def test_broken_front_matter_is_a_fault_and_no_crash() -> None:
+    assert faults("no front matter\n") == [(1, "")]
+    assert faults("---\nid: a\nid: b\n---\n") == [(3, "id")]
+
+
+@pytest.mark.parametrize("marker", ["§1", "§2.1", "§3.1.2", "§4.src/auth.py", "§4.a-b"])
+def test_section_markers(marker: str) -> None:
+    assert parsed(section=marker).section == marker
+
+
+@pytest.mark.parametrize("path", ["src/auth.py", "src/auth.py:10", "a/..b/c", ".github/x", "Makefile", "café.py"])
+def test_paths_inside_the_repository(path: str) -> None:
+    assert not record.leads_out(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "..", "a/../../b", "/a", "~", ".git", ".GIT/hooks", "c:\\x", "a\x00b", "a\u2028b"]
+)
+def test_paths_that_lead_out_of_it(path: str) -> None:
+    assert record.leads_out(path)
+
+
+@pytest.mark.parametrize("name", ["null", "tags"])
+def test_null_stands_for_nothing(name: str) -> None:
+    source = text().replace("project_id", "tags: null\nproject_id") if name == "tags" else text()
+    assert record.parse(source, PATH)[0] == parsed()

@@ -1,0 +1,135 @@
+"""Snapshots: finding records, and what is said about those that are not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.model import frontmatter
+from memctl.model.config import Config
+from memctl.model.record import Fault, Record
+from memctl.model.snapshot import Hit, Snapshot, parse_all
+
+
+def made(number: int, memory_id: str = "", **more: list[str]) -> Record:
+    return Record(
+        id=f"DEC-2025-11-04-{number:03d}",
+        memory_id=memory_id or f"019a4f3e-0000-7000-8000-{number:012d}",
+        memory_type="decision",
+        title=f"Title {number}",
+        status="accepted",
+        importance=7,
+        timestamp="2025-11-04T14:32:00Z",
+        project_id="shop",
+        agent_id="claude",
+        path=f"decisions/2025-11/DEC-2025-11-04-{number:03d}.md",
+        **more,
+    )
+
+
+def text_of(record: Record, body: str = "") -> str:
+    names = ("id", "memory_id", "memory_type", "title", "status", "importance", "timestamp", "project_id", "agent_id")
+    return frontmatter.compose({name: getattr(record, name) for name in names}, body)
+
+
+def no_match(_: str) -> list[Hit]:
+    return []
+
+
+def snapshot(*records: Record, source: str = "disk", faults: tuple[Fault, ...] = ()) -> Snapshot:
+    texts = {record.path: text_of(record, f"Body of {record.id}\n") for record in records}
+    return Snapshot(source, Config(format=1, project="shop"), records, faults, texts.__getitem__, no_match)
+
+
+def complaint(view: Snapshot, reference: str) -> MemctlError:
+    with pytest.raises(MemctlError) as caught:
+        view.resolve(reference)
+    return caught.value
+
+
+ONE = made(1, "019a4f3e-aaaa-7000-8000-000000000001")
+TWO = made(2, "019a4f3e-bbbb-7000-8000-000000000002", aliases=["DEC-2025-11-04-009"])
+LONG = made(1000)
+VIEW = snapshot(ONE, TWO, LONG)
+
+
+@pytest.mark.parametrize(
+    ("reference", "record"),
+    [
+        ("DEC-2025-11-04-001", ONE),
+        (" dec-2025-11-04-002 ", TWO),
+        ("DEC-2025-11-04-002", TWO),
+        ("DEC-2025-11-04-009", TWO),
+        ("DEC-2025-11-04-100", LONG),
+        ("019a4f3e-aaaa", ONE),
+        ("019A4F3E-BBBB-7000-8000-000000000002", TWO),
+    ],
+)
+def test_resolve_takes_ids_aliases_and_beginnings(reference: str, record: Record) -> None:
+    assert VIEW.resolve(reference) is record
+
+
+def test_an_exact_id_wins_over_longer_ones() -> None:
+    hundred = made(100)
+    assert snapshot(LONG, hundred).resolve("DEC-2025-11-04-100") is hundred
+
+
+def test_an_ambiguous_beginning_names_the_candidates() -> None:
+    message = complaint(VIEW, "DEC-2025-11-04").message
+    assert "not unique" in message
+    assert ONE.id in message
+    assert TWO.path in message
+
+
+def test_many_candidates_are_not_all_named() -> None:
+    message = complaint(snapshot(*(made(number) for number in range(1, 10))), "DEC").message
+    assert message.endswith(", …")
+    assert message.count("decisions/") == 5
+
+
+def test_two_records_of_one_id_are_not_unique() -> None:
+    assert "not unique" in complaint(snapshot(ONE, made(1)), ONE.id).message
+
+
+def test_a_near_miss_is_suggested() -> None:
+    assert "did you mean DEC-2025-11-04-00" in (complaint(VIEW, "DEC-2025-11-04-003").hint or "")
+
+
+@pytest.mark.parametrize("reference", ["", "  ", "nonsense"])
+def test_where_nothing_is_near_the_list_is_pointed_out(reference: str) -> None:
+    assert "memctl list" in (complaint(VIEW, reference).hint or "")
+
+
+def test_a_revision_is_named_where_a_record_is_missing() -> None:
+    assert complaint(snapshot(source="v1.0"), "DEC-2025-11-04-001").message.endswith("at v1.0")
+
+
+def test_a_record_that_can_not_be_read_is_not_missing() -> None:
+    broken = snapshot(faults=(Fault("decisions/2025-11/DEC-2025-11-04-005-x.md", 3, "title", "is missing"),))
+    message = complaint(broken, "dec-2025-11-04-005").message
+    assert "can't be read" in message
+    assert ":3: title: is missing" in message
+
+
+def test_find_takes_only_whole_ids() -> None:
+    assert VIEW.find("DEC-2025-11-04-009") is TWO
+    assert VIEW.find(ONE.memory_id) is ONE
+    assert VIEW.find("DEC-2025-11-04") is None
+
+
+def test_body_is_the_text_below_the_front_matter() -> None:
+    assert VIEW.body(ONE) == "Body of DEC-2025-11-04-001\n"
+
+
+def test_a_broken_file_stops_no_other() -> None:
+    impossible = text_of(ONE).replace("2025-11-04T14:32:00Z", "2025-02-31T00:00:00Z")
+    records, faults = parse_all(
+        [
+            (ONE.path, text_of(ONE)),
+            ("decisions/2025-11/x.md", "nothing"),
+            (TWO.path, impossible),
+            (LONG.path, text_of(LONG)),
+        ]
+    )
+    assert [record.id for record in records] == [ONE.id, LONG.id]
+    assert {fault.path for fault in faults} == {"decisions/2025-11/x.md", TWO.path}

@@ -166,7 +166,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @writing
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
-    """Delete records. Git keeps them: `restore` brings them back."""
+    """Delete records; Git keeps them. `restore` brings them back."""
     _carry_out(
         opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, flags["reason"], unlink=unlink), flags
     )

@@ -25,7 +25,7 @@ from memctl.store import files, load
 @writing
 @click.pass_context
 def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
-    """Add records from JSON Lines: all of them in one commit, or if one is wrong, none.
+    """Add records from JSON Lines, all or none, in one commit.
 
     A line needs `memory_type` and `title`; everything else of an export is optional. Records that are there already
     with the same text are passed over.
@@ -60,7 +60,7 @@ def export_command(ctx: click.Context, /, out: Path | None, as_json: bool, at: s
     if as_json:
         output.json("export", [msgspec.Raw(line.encode()) for line in lines], snapshot.faults, memory)
     elif out is not None:
-        files.replace(out, "".join(line + "\n" for line in lines))
+        files.write_out(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
             output.text(line)

@@ -47,6 +47,8 @@ def list_command(
         output.columns([_row(record) for record in shown], _STYLES)
         if len(found) > len(shown):
             output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
+        if not found:
+            output.note("no records of that kind")
     ctx.exit(output.finish(memory, snapshot))
 
 

@@ -70,7 +70,7 @@ def log_command(
 @reading
 @click.pass_context
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
-    """Show how the memory, or one record, differs from a revision (HEAD if none is given), or between two."""
+    """Show how the memory, or one record, differs from a revision. Without one, from HEAD; with A..B, between two."""
     memory = opening.memory(ctx)
     path = memory.tracked(remove.path_of(memory, load.disk(memory), id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")

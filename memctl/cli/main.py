@@ -44,11 +44,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "History": {
         "log": ("history", "Show who changed what, when and why."),
-        "diff": ("history", "Show how the memory differs from a revision."),
+        "diff": ("history", "Show how the memory, or one record, differs from a revision."),
     },
     "Project": {
         "init": ("project", "Set up a memory in this repository."),
-        "status": ("project", "Say what the memory holds, and what waits to be committed."),
+        "status": ("project", "Say what the memory holds, what is broken, and what waits to be committed."),
         "commit": ("project", "Make the commits that are pending."),
         "import": ("exchange", "Add records from JSON Lines, all or none."),
         "export": ("exchange", "Print records as JSON Lines."),

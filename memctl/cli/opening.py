@@ -54,7 +54,7 @@ def filters(
         section=f"§{section.removeprefix('§')}" if section else "",
         agent=agent,
         since=moments.parse_option(since, opened.now) if since else "",
-        until=moments.parse_option(until, opened.now) if until else "",
+        until=moments.parse_option(until, opened.now, whole_day=True) if until else "",
         archived=None if everything else archived,
     )
 

@@ -62,7 +62,7 @@ def rehydrate_command(
         }
         output.json("rehydration", data, snapshot.faults, memory)
     elif out is not None:
-        files.replace(out, pack.text)
+        files.write_out(out, pack.text)
         output.note(f"{pack.tokens:,} tokens of {counter.family.name} in {out}")
     else:
         output.text(output.plain(pack.text), newline=False)

@@ -13,7 +13,7 @@ from memctl.cli.command import command, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import commits
 from memctl.journal.repository import find_top
-from memctl.lifecycle import door, setup
+from memctl.lifecycle import commit, door, setup
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING
@@ -31,7 +31,10 @@ from memctl.store.pending import WRITING
 @writing
 @click.pass_context
 def init_command(ctx: click.Context, /, project: str | None, make_repository: bool, here: bool, **flags: Any) -> None:
-    """Set up a memory: `.memory/` with its settings and a page that explains it, in one commit."""
+    """Set up a memory in this repository.
+
+    It is a folder `.memory/` with settings and a page that explains it, in one commit.
+    """
     start: Path = ctx.obj
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
@@ -52,7 +55,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """Say what the memory holds, when something last happened, what is broken and what waits to be committed."""
+    """Say what the memory holds, what is broken, and what waits to be committed."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     data = _status(memory, snapshot, with_pending=at is None)
@@ -74,7 +77,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 def commit_command(ctx: click.Context, /, as_json: bool, dry_run: bool) -> None:
     """Make the commits that are pending, each with its own message, then one of edits made by hand."""
     memory = opening.memory(ctx)
-    results = door.commit_all(memory, dry_run=dry_run)
+    results = commit.commit_all(memory, dry_run=dry_run)
     if as_json:
         output.json("commits", [report.change_data(memory, result, False) for result in results])
     elif not results:
@@ -112,7 +115,7 @@ def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[s
         "last": output.record_data(memory, last) if last else None,
     }
     if with_pending:
-        waiting = door.waiting(memory)
+        waiting = commit.waiting(memory)
         data["pending"] = [
             {
                 "stage": e.stage,
@@ -124,7 +127,7 @@ def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[s
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
-        data["uncommitted"] = [memory.tracked(path) for path in door.uncommitted(memory) if path not in covered]
+        data["uncommitted"] = [memory.tracked(path) for path in commit.uncommitted(memory) if path not in covered]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["index_lock"] = _index_lock(memory)
     return data

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from memctl.cli import output
-from memctl.lifecycle.door import Outcome
+from memctl.lifecycle.commit import Outcome
 from memctl.store.memory import Memory
 
 
@@ -59,9 +59,9 @@ def _print_change(memory: Memory, result: Outcome) -> None:
     output.text(output.plain(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change"))
     for write in change.writes:
         name = memory.tracked(write.path)
-        old = (write.old or "").split("\n")
         before = f"a/{name}" if write.old is not None else "/dev/null"
-        for line in unified_diff(old, write.text.split("\n"), before, f"b/{name}", lineterm=""):
+        old, new = (write.old or "").removesuffix("\n"), write.text.removesuffix("\n")
+        for line in unified_diff(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}", lineterm=""):
             output.text(output.painted(output.plain(line)))
     for path in change.deletes:
         output.text(f"would delete {memory.tracked(path)}")

@@ -112,4 +112,4 @@ def _spawn(
             stderr=subprocess.PIPE,
         )
     except FileNotFoundError:
-        raise MemctlError("the program `git` was not found", "install Git 2.30 or newer") from None
+        raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None

@@ -54,7 +54,8 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
     values.setdefault("timestamp", now)
     for name in ("timestamp", "expires_at"):
         if name in values:
-            values[name] = moments.parse_option(str(values[name]), now, ahead=name == "expires_at")
+            later = name == "expires_at"
+            values[name] = moments.parse_option(str(values[name]), now, ahead=later, whole_day=later)
     if draft.kind.name == "issue":
         values.setdefault("severity", "medium")
     if draft.kind.name == "state":

@@ -12,13 +12,24 @@ from memctl.lifecycle import transitions
 from memctl.model import frontmatter, moments, sections
 from memctl.model.change import Change, Write
 from memctl.model.kinds import Field
-from memctl.model.record import FIXED, LISTS, ORDER, TIMES, InvalidRecord, Record, found_allowed, parse
+from memctl.model.record import (
+    FIXED,
+    LISTS,
+    ORDER,
+    TIMES,
+    InvalidRecord,
+    Record,
+    found_allowed,
+    parse,
+    problems,
+)
 from memctl.model.snapshot import Snapshot
 
-_NUMBERS = ("importance", "completion_percentage", "access_count")
+_NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
     "is_archived": "`memctl archive` and `memctl unarchive` do that",
     "archived_at": "`memctl archive` sets it",
+    **dict.fromkeys(("access_count", "last_accessed"), "reading counts them"),
     "parent_memory_id": "`memctl link CHILD PARENT --as parent` does that",
     **dict.fromkeys(("supersedes", "superseded_by"), "`memctl supersede OLD NEW` does that"),
     **dict.fromkeys(("relates_to", "blocks", "blocked_by"), "`memctl link` does that, at both ends"),
@@ -48,10 +59,12 @@ def edit(
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
+    if wrong := problems({**msgspec.structs.asdict(record), **values}):
+        raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
     write = rewrite(snapshot, record, values, changed)
     return Change(
         op="edit",
-        title=f"{record.id} {values.get('title', record.title)}",
+        title=f"{record.id} ({_told(values, changed)}) {values.get('title', record.title)}",
         ids=(record.id,),
         writes=(write,),
         reason=reason,
@@ -131,7 +144,12 @@ def reopen(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> C
                 f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --set status=…`"
             )
         transitions.check(record, record.kind.statuses[0])
-    writes = [rewrite(snapshot, record, {"status": record.kind.statuses[0]}) for record in records]
+    writes = []
+    for record in records:
+        values: dict[str, Any] = {"status": record.kind.statuses[0]}
+        if record.completion_percentage == 100:
+            values["completion_percentage"] = None  # whatever is left, it is not nothing
+        writes.append(rewrite(snapshot, record, values))
     return _of_many("reopen", records, writes, reason)
 
 
@@ -153,6 +171,13 @@ def unarchive(snapshot: Snapshot, references: Sequence[str], reason: str = "") -
         for record in records
     ]
     return _of_many("unarchive", records, writes, reason)
+
+
+def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """What was changed, for a commit's subject: the new value where it is short and a matter of state."""
+    shown = ("status", "severity", "importance", "completion_percentage", "section")
+    words = [f"{name} {values[name]}" if name in shown and values[name] is not None else name for name in values]
+    return ", ".join([*words, *content]) or "nothing"
 
 
 def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str) -> Change:
@@ -231,7 +256,8 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
     if value == "":
         return None
     if name in TIMES:
-        return moments.parse_option(value, now, ahead=name == "expires_at")
+        later = name == "expires_at"
+        return moments.parse_option(value, now, ahead=later, whole_day=later)
     if name in _NUMBERS:
         try:
             return int(value)

@@ -27,6 +27,8 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
     one, other = snapshot.resolve(source), snapshot.resolve(target)
     if one.id == other.id:
         raise MemctlError(f"{one.id} can't be linked to itself")
+    if not remove and relation in ("blocks", "blocked_by", PARENT):
+        _refuse_circle(snapshot, one, other, relation)
     writes: tuple[Write, ...]
     if relation == PARENT:
         writes = (rewrite(snapshot, one, {"parent_memory_id": None if remove else other.memory_id}),)
@@ -50,8 +52,11 @@ def supersede(snapshot: Snapshot, old: str, new: str, reason: str = "") -> Chang
             f"{after.id} is a {after.memory_type} and {before.id} a {before.memory_type}",
             "only records of one type supersede each other; `memctl link` relates any two",
         )
-    if _leads_to(snapshot, after, before.id):
-        raise MemctlError(f"{before.id} supersedes {after.id} already; the other way round would be a circle")
+    _refuse_circle(snapshot, before, after, "superseded_by")
+    if after.status == "proposed":
+        raise MemctlError(
+            f"{after.id} is only proposed", f"accept it first: `memctl edit {after.id} --set status=accepted`"
+        )
     writes = (
         rewrite(snapshot, before, _end(before, "superseded_by", after, False)),
         rewrite(snapshot, after, _end(after, "supersedes", before, False)),
@@ -122,14 +127,18 @@ def _end(record: Record, relation: str, other: Record, remove: bool) -> dict[str
     return values
 
 
-def _leads_to(snapshot: Snapshot, start: Record, wanted: str) -> bool:
-    """Whether following `superseded_by` from a record arrives at another."""
-    seen, front = set(), [start.id]
+def _refuse_circle(snapshot: Snapshot, one: Record, other: Record, relation: str) -> None:
+    """Raise MemctlError if following a relation from `other` leads back to `one`."""
+    seen: set[str] = set()
+    front = [other]
     while front:
-        identifier = front.pop()
-        if identifier == wanted:
-            return True
-        record = snapshot.find(identifier) if identifier not in seen else None
-        seen.add(identifier)
-        front += record.superseded_by if record else []
-    return False
+        record = front.pop()
+        if record.id == one.id:
+            word = relation.replace("_", " ")
+            raise MemctlError(
+                f"{other.id} leads back to {one.id} by the same relation ({word}): that would be a circle"
+            )
+        if record.id not in seen:
+            seen.add(record.id)
+            further = [record.parent_memory_id or ""] if relation == PARENT else getattr(record, relation)
+            front += [found for name in further if (found := snapshot.find(name))]

@@ -127,8 +127,7 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
         lines = "" if value is None or value == [] else emit(key, value)
         index = next((i for i, block in enumerate(kept) if block.key == key), None)
         if index is not None:
-            comments = _trailing_comments(kept[index].text)
-            kept[index] = Block(key, lines + comments, 0)
+            kept[index] = Block(key, _with_comments(lines, kept[index].text), 0)
         elif lines:
             kept.insert(_place(kept, key, order), Block(key, lines, 0))
     _, rest = split(text)
@@ -140,12 +139,29 @@ def _place(kept: Sequence[Block], key: str, order: Sequence[str]) -> int:
     return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
 
 
-def _trailing_comments(text: str) -> str:
-    lines = text.split("\n")[:-1]
-    count = 0
-    while count < len(lines) - 1 and (not lines[-1 - count].strip() or lines[-1 - count].startswith("#")):
-        count += 1
-    return "".join(line + "\n" for line in lines[len(lines) - count :])
+def _with_comments(lines: str, old: str) -> str:
+    """New lines of a key with the comments that stood in its old ones: beside the key, and on lines of their own."""
+    first, *rest = old.split("\n")[:-1]
+    beside = _comment(first)
+    if beside and lines:
+        head, newline, tail = lines.partition("\n")
+        lines = f"{head} {beside}{newline}{tail}"
+    kept = [line for line in rest if not line.strip() or line.lstrip().startswith("#")]
+    inner = [found for line in rest if line.strip() and (found := _comment(line))]
+    return lines + "".join(f"{line}\n" for line in [*inner, *kept])
+
+
+def _comment(line: str) -> str:
+    """The comment that ends a line of YAML, `#` included; "" if there is none."""
+    quote = ""
+    for index, character in enumerate(line):
+        if quote:
+            quote = "" if character == quote and not (quote == '"' and line[index - 1] == "\\") else quote
+        elif character in "\"'" and (index == 0 or line[index - 1] in " [{,:-"):
+            quote = character
+        elif character == "#" and (index == 0 or line[index - 1] in " \t"):
+            return line[index:]
+    return ""
 
 
 def _scalar(value: Any) -> str:

@@ -41,8 +41,13 @@ def parse(text: str) -> str:
     return _text(moment)
 
 
-def parse_option(text: str, now: str, *, ahead: bool = False) -> str:
-    """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it)."""
+def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = False) -> str:
+    """Read a time given by a person: ISO 8601, or a span such as `36h`, `7d`, `2w` before `now` (`ahead`: after it).
+
+    With `whole_day` a date means the end of that day, not its beginning. Raises MemctlError.
+    """
+    if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
+        text = text.strip() + "T23:59:59Z"
     span = _AGO.fullmatch(text.strip())
     try:
         if span is None:

@@ -210,7 +210,8 @@ def leads_out(path: str) -> bool:
 def found_allowed(found: object, allowed: str) -> str:
     """The wording of every complaint about a value."""
     shown = found if isinstance(found, str) else msgspec.json.encode(found).decode()
-    shown = shown if len(shown) <= 60 else shown[:57] + "…"
+    if len(shown) > 60:
+        return f"found {shown[:57] + '…'!r} ({len(shown):,} characters), allowed is {allowed}"
     return f"found {shown!r}, allowed is {allowed}"
 
 

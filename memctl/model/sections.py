@@ -1,7 +1,7 @@
 """The body of a record: headed sections, `## Heading` each, in plain Markdown.
 
-A line that begins with `## ` outside a fenced code block opens a section. A text given for one section can't open
-another: a line of it that would is written with a backslash in front, which reading takes away again.
+A line that begins with `## ` opens a section, unless it stands in a fenced code block whose fences begin their lines
+too (in a list item everything is indented, and opens nothing). A text given for one section can't open another: a line of it that would is written with a backslash in front, which reading takes away again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memctl.model.kinds import Field, Kind
 
 _OPENS_SECTION = re.compile(r"\\*## ")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
-_FENCE = re.compile(r" {0,3}(?:[-*+] {1,3})?(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
@@ -87,7 +87,7 @@ def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
     before = set(names[: names.index(wanted)]) | {""}
     place = max((i + 1 for i, part in enumerate(parts) if part.heading.casefold() in before), default=0)
     head, tail = "".join(p.text for p in parts[:place]), "".join(p.text for p in parts[place:])
-    head = head.rstrip("\n") + "\n\n" if head.strip() else ""
+    head = close_fence(head.rstrip("\n")) + "\n\n" if head.strip() else ""
     return head + new + ("\n" + tail if tail else "")
 
 
@@ -149,7 +149,7 @@ def _fence_after(line: str, fence: str) -> str:
         return fence
     if not fence:
         return match[1] if match[1][0] == "~" or "`" not in match[2] else ""
-    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2].strip()
+    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not match[2].strip(" \t\n")
     return "" if closes else fence
 
 

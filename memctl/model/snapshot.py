@@ -68,8 +68,9 @@ class Snapshot:
         if len(exact) == 1:
             return exact[0]
         if exact:
-            shown = ", ".join(f"{r.id} ({r.path})" for r in exact[:5]) + (", …" if len(exact) > 5 else "")
-            raise MemctlError(f"{reference!r} is not unique: {shown}", "give more of the id")
+            shown = [f"  {r.path if exact[0].id == exact[1].id else r.id}  {r.title}" for r in exact[:5]]
+            more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
+            raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), "give more of the id")
         self._refuse_broken(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 
@@ -85,7 +86,8 @@ class Snapshot:
     def _suggestion(self, wanted: str) -> str:
         from difflib import get_close_matches
 
-        near = get_close_matches(wanted, [record.id for record in self.records], n=3, cutoff=0.75)
+        alike = [record.id for record in self.records if record.id[:3] == wanted[:3]]
+        near = get_close_matches(wanted, alike or [record.id for record in self.records], n=3, cutoff=0.75)
         return f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
 
 

@@ -101,10 +101,15 @@ class _Draft(msgspec.Struct):
         """The pack with some of the chosen records, and as many lines of what is left out."""
         parts = {name: [self.texts[r.id] for r in records if r.id in kept] for name, records in self.chosen.items()}
         left_out = self.left_out(kept)
-        return markdown.pack(self.snapshot, self.task, parts, left_out[:listed], len(left_out) - listed)
+        return markdown.pack(
+            self.snapshot, self.candidates, self.task, parts, left_out[:listed], len(left_out) - listed
+        )
 
     def left_out(self, kept: set[str]) -> list[Record]:
-        return [record for record in self.candidates if record.id not in kept]
+        """What is open and not packed: first what was chosen and did not fit, then the rest by importance."""
+        first = {record.id: record for record in _flat(self.chosen)}
+        rest = {record.id: record for record in self.candidates}
+        return [record for name, record in {**first, **rest}.items() if name not in kept]
 
 
 def _fill(draft: _Draft, budget: int, count: CountTokens) -> list[str]:

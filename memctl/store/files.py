@@ -114,6 +114,21 @@ def replace(file: Path, text: str) -> None:
     os.replace(write_temporary(file, text), file)
 
 
+def write_out(file: Path, text: str) -> None:
+    """Write a file that the user named: atomically, or if it is a device or a pipe, into it."""
+    target = Path(os.path.realpath(file))
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(text.encode())
+            return
+        temporary = write_temporary(target, text)
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    except OSError as error:
+        raise MemctlError(f"{file} can't be written: {error.strerror}") from None
+
+
 def remove_leftovers(folder: Path) -> None:
     """Delete the temporary files of a write that was killed. Only for the holder of the lock."""
     for base, _, names in os.walk(folder):

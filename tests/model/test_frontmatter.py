@@ -177,12 +177,9 @@ def test_numbers_of_any_size_are_read_back(value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-def test_what_is_no_number_is_refused_or_kept_as_one(value: float) -> None:
-    try:
-        text = frontmatter.compose({"weight": value}, "")
-    except ValueError:
-        return
-    assert isinstance(frontmatter.read(text)[0]["weight"], float)
+def test_what_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="weight"):
+        frontmatter.compose({"weight": value}, "")
 
 
 @pytest.mark.parametrize("key", ["", "no", "On", "null", "a b", "a:b", "1a", "-a", "é", "a\n"])
@@ -219,7 +216,7 @@ def test_other_yaml_is_read_too(line: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["k: no", "k: Yes", "k: on", "k: True", "k: 010", "k: 0x1F", "k: 0o17", "k: 1_000", "k: 12:30:45", "k: .inf"],
+    ["k: no", "k: Yes", "k: on", "k: True", "k: 010", "k: 0x1F", "k: 1_000", "k: 12:30:45", "k: .inf"],
 )
 def test_yaml_traps_are_errors_with_line_and_key(line: str) -> None:
     error = complaint("a: 1", line)
@@ -259,9 +256,7 @@ def test_unusual_line_breaks_are_errors(character: str) -> None:
     assert f"U+{ord(character):04X}" in error.message
 
 
-@pytest.mark.parametrize(
-    "line", ["- a", "just words", "{a: 1}", "1: x", "a: [", 'a: "x', "a: b: c", "\ta: 1", "a: \x01"]
-)
+@pytest.mark.parametrize("line", ["- a", "just words", "{a: 1}", "1: x", "a: [", 'a: "x', "a: b: c", "a: \x01"])
 def test_what_is_no_mapping_of_texts_is_an_error(line: str) -> None:
     assert complaint(line).message
 
@@ -325,6 +320,11 @@ def test_replace_is_not_misled_by_a_key_inside_of_a_quoted_text() -> None:
         "note": "one status: two",
         "status": "rejected",
     }
+
+
+def test_replace_reads_keys_that_are_indented() -> None:
+    text = head("  title: a", "  status: accepted")
+    assert frontmatter.read(frontmatter.replace(text, {"title": "b"}, ORDER))[0] == {"title": "b", "status": "accepted"}
 
 
 def test_a_new_key_goes_behind_the_nearest_that_precedes_it() -> None:

@@ -7,11 +7,11 @@ import uuid
 import pytest
 
 from memctl.model import ids
-from memctl.model.kinds import DECISION, ISSUE, KINDS
+from memctl.model.kinds import DECISION, ISSUE, KINDS, Kind
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
-def test_an_id_names_its_kind(kind: ids.Kind) -> None:
+def test_an_id_names_its_kind(kind: Kind) -> None:
     assert ids.kind_of(ids.record_id(kind, "2025-11-04", 3)) is kind
 
 
@@ -36,7 +36,7 @@ def test_numbers_have_three_digits_and_grow(number: int, end: str) -> None:
         "DEC-2025-11-04-003\n",
         " DEC-2025-11-04-003",
         "DEC-2025-11-04-003-title",
-        "DEC-２０２５-11-04-003",
+        "DEC-\uff12\uff10\uff12\uff15-11-04-003",
     ],
 )
 def test_what_is_no_id_has_no_kind(text: str) -> None:

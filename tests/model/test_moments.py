@@ -48,7 +48,7 @@ def test_iso_times_become_canonical(text: str, canonical: str) -> None:
         "2025-11-04T14:32:00Z Z",
         "0001-01-01T00:00:00+05:00",
         "9999-12-31T23:59:59-05:00",
-        "２０２５-11-04T14:32:00Z",
+        "\uff12\uff10\uff12\uff15-11-04T14:32:00Z",
         "04.11.2025",
     ],
 )

@@ -67,7 +67,7 @@ def test_windows_line_ends_are_read() -> None:
     assert record.parse(text("a\nb\n").replace("\n", "\r\n"), PATH) == record.parse(text("a\nb\n"), PATH)
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES])
+@pytest.mark.parametrize("name", list(VALUES))
 def test_a_missing_field_is_named(name: str) -> None:
     assert faults(text(**{name: None})) == [(1, name)]
 
@@ -107,6 +107,7 @@ def test_a_missing_field_is_named(name: str) -> None:
         ("tags", [" "]),
         ("tags", ["a\nb"]),
         ("supersedes", ["DEC-1"]),
+        ("memory_id", "019a4f3e-0000-7000-8000-000000000001\n"),
         ("blocks", ["DEC-2025-11-04-001\n"]),
         ("code_refs", ["../x"]),
         ("code_refs", ["/etc/passwd"]),
@@ -126,7 +127,7 @@ def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
 def test_all_faults_are_told_at_once() -> None:
     assert faults(text(importance=0, severity="urgent", agent_id=None)) == [
         (1, "agent_id"),
-        (7, "severity")[:0] or (12, "severity"),
+        (10, "severity"),
         (7, "importance"),
     ]
 
@@ -178,7 +179,5 @@ def test_paths_that_lead_out_of_it(path: str) -> None:
     assert record.leads_out(path)
 
 
-@pytest.mark.parametrize("name", ["null", "tags"])
-def test_null_stands_for_nothing(name: str) -> None:
-    source = text().replace("project_id", "tags: null\nproject_id") if name == "tags" else text()
-    assert record.parse(source, PATH)[0] == parsed()
+def test_null_stands_for_nothing() -> None:
+    assert record.parse(text().replace("project_id", "tags: null\nproject_id"), PATH)[0] == parsed()

@@ -1,0 +1,1 @@
+"""Benchmarks: memctl against named baselines, as ratios measured in one run."""

@@ -1,0 +1,99 @@
+"""What is compared with what. Each function prints its table as soon as it is measured."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from bench import records, repositories
+from bench.measure import Step, compare, step
+from bench.table import Row, show
+from bench.world import MEMCTL, PYTHON, World
+
+_CLICK = (PYTHON, "-c", "import click")
+_LIBRARIES = (PYTHON, "-c", "import click, yaml, sqlite3")
+_TRACKED_FILES = 20_000
+_WARM_LIMIT = 10_000  # records up to which the goals for a warm start hold
+_COLD_GOALS = {10_000: 3_000.0, 100_000: 30_000.0}
+_TEXT = "Background jobs wait in PostgreSQL, not in Redis"
+_RATIONALE = "One system less to run and to back up; a thousand jobs a minute is far below what SKIP LOCKED bears."
+
+
+def starting(world: World, repetitions: int) -> None:
+    """The least that any command costs."""
+    steps = {
+        "import": step(world.folder, _CLICK),
+        "memctl --version": step(world.folder, (MEMCTL, "--version")),
+        "memctl -h": step(world.folder, (MEMCTL, "-h")),
+    }
+    found = compare(world, steps, repetitions)
+    names = [name for name in steps if name != "import"]
+    show(
+        "Starting",
+        "python -c 'import click'",
+        [Row(name, found[name], found["import"], goal_ratio=1.3) for name in names],
+    )
+
+
+def deciding(world: World, repetitions: int) -> Path:
+    """A decision recorded and committed, against the same done by hand with Git. Returns memctl's repository."""
+    ours = repositories.with_files(world, "decide", _TRACKED_FILES)
+    theirs = repositories.with_files(world, "by-hand", _TRACKED_FILES)
+    numbers = count(1)
+
+    def by_hand() -> tuple[tuple[str, ...], ...]:
+        name = f"notes/note-{next(numbers):04d}.md"
+        (theirs / "notes").mkdir(exist_ok=True)
+        (theirs / name).write_text(f"# {_TEXT}\n\n{_RATIONALE}\n", encoding="utf-8")
+        return _CLICK, ("git", "add", name), ("git", "commit", "-q", "--only", name, "-m", f"docs: {_TEXT}")
+
+    steps = {
+        "decide": step(ours, (MEMCTL, "decide", _TEXT, "--rationale", _RATIONALE)),
+        "by hand": Step(by_hand, theirs),
+        "import": step(theirs, _CLICK),
+    }
+    found = compare(world, steps, repetitions, warm_up=2)
+    show(
+        f"Recording a decision in a repository of {_TRACKED_FILES:,} files",
+        "python -c 'import click', git add FILE, git commit -q --only FILE",
+        [Row("memctl decide", found["decide"], found["by hand"], goal_ratio=1.2)],
+    )
+    print(f"  of the baseline, Python with click is {found['import']:.1f} ms")
+    print("  measured elsewhere, in small stores: nb 202 ms, Backlog.md with autoCommit 353 ms")
+    return ours
+
+
+def reading(world: World, size: int, warm: int, cold: int) -> None:
+    """What reads records, with the cache and without."""
+    folder = repositories.with_records(world, f"memory-{size}", size)
+    identifier = world.run([MEMCTL, "list", "--limit", "1"], folder).split()[0]
+    commands = {
+        "list": (MEMCTL, "list"),
+        "search": (MEMCTL, "search", *records.query()),
+        "show": (MEMCTL, "show", identifier),
+        "rehydrate": (MEMCTL, "rehydrate"),
+    }
+    baseline = step(folder, _LIBRARIES)
+    found = compare(world, {**{n: step(folder, c) for n, c in commands.items()}, "import": baseline}, warm)
+    rows = [_warm_row(name, size, found) for name in commands]
+
+    def forget() -> None:
+        repositories.forget_cache(folder)
+
+    cold_steps = {name: step(folder, command, before=forget) for name, command in commands.items()}
+    found = compare(world, {**cold_steps, "import": baseline}, cold, warm_up=0)
+    goal = _COLD_GOALS.get(size)
+    rows += [Row(f"memctl {name}, cold", found[name], found["import"], goal_ms=goal) for name in commands]
+    show(f"Reading {size:,} records", "python -c 'import click, yaml, sqlite3'", rows)
+
+
+def _warm_row(name: str, size: int, found: dict[str, float]) -> Row:
+    is_pack = name == "rehydrate"
+    held = size <= _WARM_LIMIT
+    return Row(
+        f"memctl {name}, warm",
+        found[name],
+        found["import"],
+        goal_ratio=2.0 if held and not is_pack else None,
+        goal_ms=250.0 if held and is_pack else None,
+    )

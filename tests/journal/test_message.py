@@ -1,0 +1,100 @@
+"""Commit messages: composing them, and reading them back."""
+
+from __future__ import annotations
+
+from memctl.journal import message
+from memctl.journal.message import Trailers
+from memctl.model.change import Change
+
+ID = "DEC-2025-11-04-001"
+
+
+def decided(**more: str) -> Change:
+    return Change(op="decide", title=f"{ID} Adopt it", ids=(ID,), **more)
+
+
+def test_a_message_is_a_subject_and_a_paragraph_of_trailers() -> None:
+    assert message.compose([decided(actor="claude", session="s-1", reason="we must")]) == (
+        "docs(memory): decide DEC-2025-11-04-001 Adopt it\n"
+        "\n"
+        "Memctl-Op: decide\n"
+        "Memctl-Id: DEC-2025-11-04-001\n"
+        "Memctl-Actor: claude\n"
+        "Memctl-Session: s-1\n"
+        "Memctl-Reason: we must\n"
+    )
+
+
+def test_what_is_empty_makes_no_trailer() -> None:
+    assert message.compose([decided(actor=" ", reason="\n")]).count("Memctl-") == 2
+
+
+def test_a_long_subject_is_cut() -> None:
+    subject = message.compose([Change(op="decide", title="word " * 60)]).split("\n")[0]
+    assert len(subject) == 100
+    assert subject.endswith("word wor…")
+
+
+def test_a_long_reason_is_folded_and_read_back() -> None:
+    reason = "because " * 50
+    text = message.compose([decided(reason=reason)])
+    assert max(map(len, text.split("\n"))) <= 100
+    assert message.parse(text).reason == reason.strip()
+
+
+def test_a_long_word_is_not_broken() -> None:
+    text = message.compose([decided(reason="see https://example.org/" + "x" * 200)])
+    assert message.parse(text).reason == "see https://example.org/" + "x" * 200
+
+
+def test_line_ends_in_values_become_blanks() -> None:
+    text = message.compose([decided(actor="a\nMemctl-Op: delete", reason="x\r\n\r\ny")])
+    assert message.parse(text) == Trailers(("decide",), (ID,), "a Memctl-Op: delete", "", "x y")
+
+
+def test_control_characters_do_not_reach_the_message() -> None:
+    """Git ends a message at a NUL, and terminals obey an escape."""
+    text = message.compose([Change(op="decide", title="a\x00b\x1b[31m\x7f", actor="x\x00", reason="\x1b]0;y\x07")])
+    assert [character for character in text if not character.isprintable() and character != "\n"] == []
+
+
+def test_several_changes_share_a_message() -> None:
+    other = Change(op="edit", title="x", ids=("ISS-2025-11-04-001", ID), actor="claude", reason="two")
+    text = message.compose([decided(actor="claude", reason="one"), other])
+    assert text.startswith("docs(memory): decide, edit DEC-2025-11-04-001, ISS-2025-11-04-001\n")
+    assert message.parse(text) == Trailers(("decide", "edit"), (ID, "ISS-2025-11-04-001"), "claude", "", "one; two")
+
+
+def test_a_change_of_very_many_records_names_their_number_only() -> None:
+    many = tuple(f"DEC-2025-11-04-{number:03d}" for number in range(201))
+    text = message.compose([Change(op="import", title="201 records", ids=many)])
+    assert "Memctl-Count: 201\n" in text
+    assert message.parse(text) == Trailers(ops=("import",))
+
+
+def test_two_hundred_records_are_still_named() -> None:
+    many = tuple(f"DEC-2025-11-04-{number:03d}" for number in range(200))
+    assert message.parse(message.compose([Change(op="import", title="200", ids=many)])).ids == many
+
+
+def test_a_commit_of_somebody_else_has_no_trailers() -> None:
+    assert message.parse("fix: a bug\n\nIt was there.\n") == Trailers()
+    assert message.parse("Memctl-Op: decide\n") == Trailers()
+    assert message.parse("") == Trailers()
+
+
+def test_trailers_of_others_are_passed_over() -> None:
+    text = message.compose([decided()]).rstrip("\n") + "\nSigned-off-by: Ada <ada@example.org>\n"
+    assert message.parse(text) == Trailers(("decide",), (ID,))
+
+
+def test_one_bad_line_voids_all_trailers() -> None:
+    assert message.parse(message.compose([decided()]) + "and more\n") == Trailers()
+
+
+def test_only_the_last_paragraph_counts() -> None:
+    assert message.parse("x\n\nMemctl-Op: delete\n\nMemctl-Op: edit\n").ops == ("edit",)
+
+
+def test_a_line_of_blanks_parts_paragraphs_too() -> None:
+    assert message.parse("x\n\nbody\n \nMemctl-Op: edit\n").ops == ("edit",)

@@ -1,0 +1,111 @@
+"""The ranking of search results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.model.config import Config
+from memctl.model.record import Record
+from memctl.model.snapshot import Hit, Snapshot
+from memctl.search import ranking
+from memctl.search.filters import Filters
+
+NOW = "2025-11-04T12:00:00Z"
+
+
+def made(number: int, **changes: Any) -> Record:
+    values: dict[str, Any] = {
+        "id": f"LRN-2025-11-04-{number:03d}",
+        "memory_id": f"019a4f3e-0000-7000-8000-{number:012d}",
+        "memory_type": "learning",
+        "title": f"Title {number}",
+        "status": "active",
+        "importance": 5,
+        "timestamp": NOW,
+        "project_id": "shop",
+        "agent_id": "claude",
+        "path": f"learnings/2025-11/LRN-2025-11-04-{number:03d}.md",
+    }
+    return Record(**{**values, **changes})
+
+
+def snapshot(records: list[Record], hits: list[Hit]) -> Snapshot:
+    def read(path: str) -> str:
+        raise FileNotFoundError(path)
+
+    return Snapshot("disk", Config(format=1, project="shop"), records, (), read, lambda _: hits)
+
+
+def found(records: list[Record], hits: list[Hit], filters: Filters | None = None) -> list[str]:
+    return [result.record.id for result in ranking.search(snapshot(records, hits), "x", filters or Filters(), NOW)]
+
+
+def test_the_weights_are_the_seeds_and_make_one() -> None:
+    assert pytest.approx(0.40) == ranking.TITLE + ranking.CONTENT
+    assert (ranking.IMPORTANCE, ranking.RECENCY, ranking.ACCESS) == (0.25, 0.20, 0.15)
+
+
+def test_the_best_possible_record_scores_one() -> None:
+    assert ranking.rank(made(1, importance=10, access_count=10), 1, 1, NOW).score == pytest.approx(1)
+
+
+def test_the_score_is_the_sum_of_its_parts() -> None:
+    result = ranking.rank(made(1, importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z"), 0.5, 0.2, NOW)
+    assert (result.title, result.content) == (pytest.approx(0.075), pytest.approx(0.05))
+    assert (result.importance, result.recency, result.access) == (
+        pytest.approx(0.10),
+        pytest.approx(0.10),
+        pytest.approx(0.045),
+    )
+    assert result.score == pytest.approx(0.37)
+
+
+def test_retrievals_count_up_to_a_cap() -> None:
+    assert ranking.rank(made(1, access_count=500), 0, 0, NOW).access == ranking.ACCESS
+
+
+def test_a_record_from_the_future_is_as_recent_as_can_be() -> None:
+    assert ranking.rank(made(1, timestamp="2026-01-01T00:00:00Z"), 0, 0, NOW).recency == ranking.RECENCY
+
+
+def test_the_better_match_comes_first() -> None:
+    one, two = made(1), made(2)
+    assert found([one, two], [Hit(one.path, 0, 1), Hit(two.path, 0, 4)]) == [two.id, one.id]
+
+
+def test_similarities_are_shares_of_the_best_match() -> None:
+    one, two = made(1), made(2)
+    results = ranking.search(snapshot([one, two], [Hit(one.path, 8, 3), Hit(two.path, 2, 0)]), "x", Filters(), NOW)
+    assert [result.title for result in results] == [pytest.approx(0.15), pytest.approx(0.0375)]
+    assert [result.content for result in results] == [pytest.approx(0.25), 0]
+
+
+def test_matches_worth_nothing_do_not_divide_by_zero() -> None:
+    assert found([made(1)], [Hit(made(1).path, 0, 0)]) == [made(1).id]
+
+
+def test_equal_scores_are_ordered_by_id() -> None:
+    records = [made(3), made(1), made(2)]
+    hits = [Hit(record.path, 1, 1) for record in records]
+    assert found(records, hits) == [made(1).id, made(2).id, made(3).id]
+
+
+def test_only_records_that_match_and_pass_the_filter_are_found() -> None:
+    records = [made(1), made(2, is_archived=True), made(3), made(4, importance=1)]
+    hits = [Hit(record.path, 1, 1) for record in records if record.id != made(3).id]
+    assert found(records, hits, Filters(importance_gte=2)) == [made(1).id]
+
+
+def test_a_filter_does_not_change_scores() -> None:
+    records = [made(1), made(2, is_archived=True)]
+    hits = [Hit(records[0].path, 1, 1), Hit(records[1].path, 10, 10)]
+    view = snapshot(records, hits)
+    [only] = ranking.search(view, "x", Filters(), NOW)
+    both = ranking.search(view, "x", Filters(archived=None), NOW)
+    assert only in both
+
+
+def test_where_nothing_matches_nothing_is_found() -> None:
+    assert found([made(1)], []) == []

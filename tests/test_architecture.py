@@ -1,0 +1,88 @@
+"""The house: floors, one place for processes, one for the command line, nothing that changes the directory."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "memctl"
+# A module imports only from floors below its own, or from its own folder.
+FLOORS = {
+    "errors": 0,
+    "model": 1,
+    "journal": 2,
+    "store": 3,
+    "search": 4,
+    "tokens": 4,
+    "lifecycle": 5,
+    "packs": 6,
+    "exchange": 6,
+    "cli": 7,
+    "__main__": 8,
+}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_from_below(path: Path) -> None:
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "memctl" and len(parts) > 1 and parts[1] in FLOORS:
+            below = FLOORS[parts[1]] < FLOORS[room(path)]
+            assert below or parts[1] == room(path), f"{name} is not below {room(path)}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_world_is_touched_in_its_own_rooms_only(path: Path) -> None:
+    names = {name.split(".")[0] for name in imports(path)}
+    if room(path) != "cli":
+        assert "click" not in names
+    if path != PACKAGE / "journal" / "git.py":
+        assert "subprocess" not in names
+    if room(path) != "store":
+        assert "sqlite3" not in names
+    text = path.read_text()
+    assert "os.chdir" not in text
+    assert "os.system" not in text
+
+
+def test_every_room_has_a_floor() -> None:
+    assert {room(path) for path in MODULES} == set(FLOORS)
+
+
+def test_no_module_is_named_for_what_it_is_not() -> None:
+    bad = {"utils", "helpers", "common", "core", "manager", "base", "misc"}
+    assert not {path.stem for path in MODULES} & bad
+
+
+def test_the_start_imports_no_more_than_click() -> None:
+    code = "import sys, memctl.cli.main as m; m.main(['--version']); print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"msgspec", "yaml", "sqlite3", "jinja2", "subprocess", "json", "frontmatter", "detect_secrets", "splintr"}
+    assert not heavy & set(loaded)
+    assert not [name for name in loaded if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
+
+
+def test_a_plain_decision_needs_neither_yaml_nor_jinja(repo: Path) -> None:
+    code = f"import sys, memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x']); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"yaml", "jinja2", "frontmatter", "detect_secrets", "splintr", "difflib"} & set(loaded)

@@ -1,0 +1,71 @@
+"""What the documents say is what memctl does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from memctl.cli.command import Command
+from memctl.cli.main import COMMANDS, cli
+from tests.regenerate import DOCUMENTS, ROOT, with_commands
+from tests.transcript import commands, regenerate
+
+NAMES = [name for group in COMMANDS.values() for name in group]
+
+
+def command(name: str) -> Command:
+    found = cli.get_command(click.Context(cli), name)
+    assert isinstance(found, Command)
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> None:
+    text = document.read_text()
+    assert regenerate(text, tmp_path) == text, "run `make docs` and look at the difference"
+
+
+def test_a_session_of_thirty_commands_is_told() -> None:
+    longest = max(len(commands(document.read_text())) for document in DOCUMENTS if document.name != "README.md")
+    assert longest >= 30
+
+
+def test_the_list_of_commands_is_complete() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert with_commands(text) == text
+    assert all(f"`memctl {name}`" in text for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> None:
+    found = command(name)
+    assert found.examples
+    text = found.get_help(click.Context(found, info_name=f"memctl {name}"))
+    assert text.index("Examples:") < text.index(str(found.help).split("\n")[0][:40])
+    options = {option for param in found.params for option in param.opts} | {"-C", "-h", "--help"}
+    for line, _ in found.examples:
+        own = line.split(f"memctl {name}", 1)[1].split("|")[0]
+        own = re.sub(r"'[^']*'|\"[^\"]*\"", "", own)
+        assert set(re.findall(r"(?<!\S)--?[a-z][a-z-]*", own)) <= options, line
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_overview_says_what_the_command_says(name: str) -> None:
+    line = next(group[name][1] for group in COMMANDS.values() if name in group)
+    assert str(command(name).help).replace("\n", " ").startswith(line.rstrip("."))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_explained(name: str) -> None:
+    for param in command(name).params:
+        if isinstance(param, click.Option):
+            assert param.help, f"{name} {param.opts}"
+
+
+def test_nothing_in_the_project_names_a_machine() -> None:
+    for file in [*ROOT.rglob("*.md"), *ROOT.glob("memctl/**/*.py"), *ROOT.glob("bench/*.py")]:
+        if ".venv" not in file.parts:
+            assert "/work/" not in file.read_text(), file

@@ -1,0 +1,47 @@
+"""What is installed from the built wheel is whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        scripts = archive.read(next(name for name in names if name.endswith("entry_points.txt"))).decode()
+    assert wheel.name.startswith("git_memctl-")
+    for template in (ROOT / "templates").iterdir():
+        assert f"memctl/templates/{template.name}" in names
+    assert "memctl/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+    assert "memctl = memctl.__main__:main" in scripts
+    assert "git-memctl = memctl.__main__:main" in scripts
+
+
+def test_it_works_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); import memctl.cli.main as m; sys.exit(m.main())"
+    )
+    for args in (["init", "--git"], ["decide", "From a wheel", "--rationale", "x"], ["rehydrate"]):
+        command = [sys.executable, "-c", code, *args]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "From a wheel" in done.stdout
+    assert (tmp_path / ".memory" / "README.md").exists()

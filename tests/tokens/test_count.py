@@ -1,0 +1,55 @@
+"""Counting tokens."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memctl.store.cache import Cache, digest
+from memctl.tokens.count import Count, Counter
+from memctl.tokens.families import FAMILIES, KINDS, Family
+
+TEXT = "The quick brown fox jumps over the lazy dog.\n"
+
+
+def test_o200k_is_counted_exactly() -> None:
+    assert Counter(FAMILIES["gpt"]).count(TEXT) == Count(10, "o200k", 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_families_are_counted_by_a_factor_that_is_told(kind: str) -> None:
+    family = FAMILIES["claude"]
+    exact = Counter(FAMILIES["gpt"]).tokens(TEXT)
+    factor = family.factors[kind]
+    assert Counter(family).count(TEXT, kind) == Count(math.ceil(exact * factor), f"o200k x {factor:g}", family.error)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+def test_nothing_has_no_tokens(family: Family) -> None:
+    assert Counter(family).tokens("") == 0
+
+
+def test_a_special_token_in_a_text_is_text() -> None:
+    """Else a record could end the text of its pack."""
+    assert Counter(FAMILIES["gpt"]).tokens("<|endoftext|>") > 1
+
+
+@pytest.mark.parametrize("text", ["😀" * 50, "\x00\x1b\u2028", "日本語", " " * 5000, "a" * 5000, "\ufeff"])
+def test_any_text_can_be_counted(text: str) -> None:
+    assert Counter(FAMILIES["claude"]).tokens(text) >= 1
+
+
+def test_counts_are_kept_in_the_cache_and_taken_from_it() -> None:
+    cache = Cache.open(None)
+    counter = Counter(FAMILIES["gpt"], cache)
+    exact = counter.tokens(TEXT)
+    assert cache.token_count(digest(TEXT, "o200k_base")) == exact
+    cache.keep_token_count(digest("something else", "o200k_base"), 12345)
+    assert counter.tokens("something else") == 12345
+
+
+def test_families_share_what_the_cache_keeps() -> None:
+    cache = Cache.open(None)
+    Counter(FAMILIES["gpt"], cache).tokens(TEXT)
+    assert Counter(FAMILIES["claude"], cache).tokens(TEXT) == Counter(FAMILIES["claude"]).tokens(TEXT)

@@ -1,0 +1,103 @@
+"""Shell sessions that are documents: every ```console block of a Markdown file is run, and says what came out.
+
+A line `$ command` is run (lines `> …` continue it), all of a file's in one shell and one repository; what stands under
+it is what it prints, and `[exit N]` how it ended if not with 0. `python -m tests.regenerate` writes the outputs anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+_BLOCK = re.compile(r"(^```console\n)(.*?)(^```$)", re.MULTILINE | re.DOTALL)
+_MARK = "--- end of command"
+NOW = "2025-11-04T14:32:00Z"
+
+
+class Shell:
+    """A shell in a fresh repository with one file, in a world in which every run is the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "shop"
+        self.folder.mkdir(parents=True)
+        env = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TEMPLATE_DIR": "",
+            "GIT_AUTHOR_NAME": "Ada",
+            "GIT_AUTHOR_EMAIL": "ada@example.org",
+            "GIT_COMMITTER_NAME": "Ada",
+            "GIT_COMMITTER_EMAIL": "ada@example.org",
+            "GIT_AUTHOR_DATE": NOW,
+            "GIT_COMMITTER_DATE": NOW,
+            "MEMCTL_NOW": NOW,
+        }
+        self._process = subprocess.Popen(
+            ["sh"],
+            cwd=self.folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.run("git init -q -b main && echo \"print('shop')\" > app.py && git add app.py && git commit -qm start")
+
+    def run(self, command: str) -> str:
+        """What a command prints, standard error included, and `[exit N]` if it failed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f'{command}\necho "{_MARK} $?"\n')
+        self._process.stdin.flush()
+        lines: list[str] = []
+        for line in self._process.stdout:
+            before, mark, code = line.partition(_MARK)
+            if mark:
+                lines += [before + "\n"] if before else []
+                lines += [f"[exit {code.strip()}]\n"] if code.strip() != "0" else []
+                break
+            lines.append(line)
+        else:
+            raise AssertionError(f"the shell ended at: {command}")
+        return "".join(lines).replace(str(self.folder.parent), "~")
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a document."""
+    return [command for block in _BLOCK.finditer(text) for command in _commands(block[2])]
+
+
+def regenerate(text: str, folder: Path) -> str:
+    """The document with every output as it is now."""
+    shell = Shell(folder)
+
+    def block(match: re.Match[str]) -> str:
+        parts = []
+        for command in _commands(match[2]):
+            shown = "$ " + command.replace("\n", "\n> ").replace("\n> \n", "\n>\n")
+            parts.append(f"{shown}\n{shell.run(command)}")
+        return match[1] + "".join(parts) + match[3]
+
+    try:
+        return _BLOCK.sub(block, text)
+    finally:
+        shell.close()
+
+
+def _commands(block: str) -> list[str]:
+    found: list[str] = []
+    for line in block.split("\n"):
+        if line.startswith("$ "):
+            found.append(line[2:])
+        elif (line == ">" or line.startswith("> ")) and found:
+            found[-1] += "\n" + line[2:]
+    return found

@@ -30,8 +30,8 @@ def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -
         assert f"memctl/templates/{template.name}" in names
     assert "memctl/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
-    assert "memctl = memctl.__main__:main" in scripts
-    assert "git-memctl = memctl.__main__:main" in scripts
+    assert "memctl = memctl.__main__:run" in scripts
+    assert "git-memctl = memctl.__main__:run" in scripts
 
 
 def test_it_works_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from memctl.model.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; S0, "Memory Schema"
 
-Identifier = Annotated[str, msgspec.Meta(pattern=f"^(?:{ids.PATTERN.pattern})$")]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -26,8 +25,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file.
     """
 
-    id: Identifier
-    memory_id: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    id: str
+    memory_id: str
     memory_type: Literal["decision", "issue", "state", "learning"]
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
     status: str
@@ -41,13 +40,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: list[str] = []
     expires_at: str | None = None
     parent_memory_id: str | None = None
-    supersedes: list[Identifier] = []
-    superseded_by: list[Identifier] = []
-    relates_to: list[Identifier] = []
-    blocks: list[Identifier] = []
-    blocked_by: list[Identifier] = []
+    supersedes: list[str] = []
+    superseded_by: list[str] = []
+    relates_to: list[str] = []
+    blocks: list[str] = []
+    blocked_by: list[str] = []
     code_refs: list[str] = []
-    aliases: list[Identifier] = []
+    aliases: list[str] = []
     is_archived: bool = False
     archived_at: str | None = None
     access_count: Count = 0
@@ -96,6 +95,8 @@ ORDER = (
 TIMES = ("timestamp", "expires_at", "archived_at", "last_accessed")
 LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "code_refs", "aliases")
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
+_LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
 
 _TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Record)}
@@ -114,7 +115,7 @@ _ALLOWED = {
     "tags": "a list of texts without commas",
     "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
     **dict.fromkeys(TIMES, moments.ALLOWED),
-    **dict.fromkeys(("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases"), "a list of ids"),
+    **dict.fromkeys(_LINKS, "a list of ids"),
 }
 
 
@@ -170,7 +171,15 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
         record = msgspec.convert({k: v for k, v in values.items() if v is not None and k != "path"}, Record)
     except msgspec.ValidationError:
         return _wrong_types(values)
+    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
     wrong: list[tuple[str, str]] = []
+    for name in ("memory_id", "parent_memory_id"):
+        if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
+            wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
+    for name in _LINKS:
+        wrong += [
+            (name, found_allowed(i, "a list of ids")) for i in getattr(record, name) if not ids.PATTERN.fullmatch(i)
+        ]
     if record.status not in record.kind.statuses:
         wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
     for name in TIMES:
@@ -179,7 +188,9 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
                 moments.parse(value)
             except ValueError:
                 wrong.append((name, found_allowed(value, moments.ALLOWED)))
-    if ids.kind_of(record.id) is not record.kind:
+    if ids.PATTERN.fullmatch(record.id) is None:
+        wrong.append(("id", found_allowed(record.id, ids.ALLOWED)))
+    elif ids.kind_of(record.id) is not record.kind:
         wrong.append(
             ("id", f"{record.id} is not the id of {'an' if record.kind.prefix == 'ISS' else 'a'} {record.memory_type}")
         )

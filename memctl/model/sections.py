@@ -1,7 +1,8 @@
 """The body of a record: headed sections, `## Heading` each, in plain Markdown.
 
 A line that begins with `## ` opens a section, unless it stands in a fenced code block whose fences begin their lines
-too (in a list item everything is indented, and opens nothing). A text given for one section can't open another: a line of it that would is written with a backslash in front, which reading takes away again.
+too (in a list item everything is indented, and opens nothing). A text given for one section can't open another: a
+line of it that would is written with a backslash in front, which reading takes away again.
 """
 
 from __future__ import annotations

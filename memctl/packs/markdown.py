@@ -22,18 +22,15 @@ _HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)")
 _ODD = re.compile(r" {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3})")
 
 
-def pack(
-    snapshot: Snapshot,
-    current: Sequence[Record],
-    task: str,
-    parts: dict[str, list[str]],
-    listed: Sequence[Record],
-    unlisted: int,
-) -> str:
-    """A whole pack: a summary, the records by part, the last activity, and what was left out."""
+def head(snapshot: Snapshot, current: Sequence[Record], task: str) -> str:
+    """How a pack begins: whose memory it is, what it is worth, what there is."""
     blocks = [f"# Memory of {one_line(snapshot.config.project)}", _NOTICE, summary(snapshot, current)]
-    if task:
-        blocks.append(f"Chosen for the task: {one_line(task)}")
+    return "\n\n".join([*blocks, f"Chosen for the task: {one_line(task)}"] if task else blocks)
+
+
+def pack(beginning: str, parts: dict[str, list[str]], listed: Sequence[Record], unlisted: int) -> str:
+    """A whole pack: how it begins, the records by part, and what was left out."""
+    blocks = [beginning]
     for name, texts in parts.items():
         if texts:
             blocks += [f"## {_TITLES[name]}", *texts]

@@ -52,7 +52,7 @@ def rehydrate(snapshot: Snapshot, now: str, budget: int, count: CountTokens, tas
     texts = {record.id: markdown.record(record, snapshot.body(record)) for record in _flat(chosen)}
     candidates = [record for record in snapshot.records if record.is_open and not _expired(record, now)]
     candidates.sort(key=ORDERS["importance"][0], reverse=True)
-    draft = _Draft(snapshot, chosen, texts, candidates, task)
+    draft = _Draft(markdown.head(snapshot, candidates, task), chosen, texts, candidates)
     kept = _fill(draft, budget, count)
     return _shrink(draft, kept, budget, count)
 
@@ -91,19 +91,16 @@ def choose(snapshot: Snapshot, now: str, task: str = "") -> dict[str, list[Recor
 
 
 class _Draft(msgspec.Struct):
-    snapshot: Snapshot
+    head: str
     chosen: dict[str, list[Record]]
     texts: dict[str, str]
     candidates: list[Record]
-    task: str
 
     def text(self, kept: set[str], listed: int) -> str:
         """The pack with some of the chosen records, and as many lines of what is left out."""
         parts = {name: [self.texts[r.id] for r in records if r.id in kept] for name, records in self.chosen.items()}
         left_out = self.left_out(kept)
-        return markdown.pack(
-            self.snapshot, self.candidates, self.task, parts, left_out[:listed], len(left_out) - listed
-        )
+        return markdown.pack(self.head, parts, left_out[:listed], len(left_out) - listed)
 
     def left_out(self, kept: set[str]) -> list[Record]:
         """What is open and not packed: first what was chosen and did not fit, then the rest by importance."""

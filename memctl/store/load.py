@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.journal import git, history
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import InvalidRecord, Record, parse
+from memctl.model.record import Fault, InvalidRecord, Record, parse
 from memctl.model.snapshot import Hit, Snapshot
 from memctl.store import access, files
 from memctl.store.cache import Cache, Parsed
@@ -34,16 +34,15 @@ def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
     """The memory as it is in the worktree, with the access counts of this clone added."""
     cache = open_cache(memory)
     try:
-        refresh(memory, cache, progress)
+        records, faults = _current(memory, cache, progress)
     except sqlite3.DatabaseError:  # damaged, or in use for too long: do without it this time
         cache = Cache.open(None)
-        refresh(memory, cache, progress)
+        records, faults = _current(memory, cache, progress)
     counts = access.counts(memory.repository.shared)
-    records = cache.records()
     if counts:
         records = [_counted(record, counts) for record in records]
     read = partial(files.read, memory.folder)
-    return Snapshot("disk", memory.config, records, cache.faults(), read, cache.match)
+    return Snapshot("disk", memory.config, records, faults, read, cache.match)
 
 
 def index(memory: Memory) -> Snapshot:
@@ -61,14 +60,15 @@ def open_cache(memory: Memory) -> Cache:
     return Cache.open(memory.repository.private / "cache.db")
 
 
-def refresh(memory: Memory, cache: Cache, progress: Progress | None = None) -> None:
-    """Bring the cache up to what is on the disk."""
+def _current(memory: Memory, cache: Cache, progress: Progress | None) -> tuple[list[Record], list[Fault]]:
+    """The records and faults of the cache, brought up to what is on the disk."""
     started = time.time_ns()
     cwd = memory.repository.top
     asked = ["rev-parse", "--verify", "--quiet", f"HEAD:{memory.prefix}"]
     status = [*_STATUS, "--", memory.prefix]
     tree_process, status_process = git.start(asked, cwd), git.start(status, cwd)
     sparse = _sparse(memory)
+    records, faults = cache.records(), cache.faults()  # most likely they are right; Git is still looking meanwhile
     before, known = cache.state("tree") if cache.state("sparse") == sparse else "", cache.differing()
     try:
         tree = git.finish(tree_process, asked).decode().strip()
@@ -77,9 +77,11 @@ def refresh(memory: Memory, cache: Cache, progress: Progress | None = None) -> N
     dirty = set(_status_paths(git.finish(status_process, status), memory.prefix))
     stale = _changed_paths(memory, cache, before, tree) | (set(known) - dirty)
     stale |= {path for path in dirty if _stat(memory, path) != known.get(path)}
-    if stale or tree != before:
-        parsed, removed = _parse_files(memory, stale, dirty, started, progress)
-        cache.update(parsed, removed, {"tree": tree, "sparse": sparse})
+    if not stale and tree == before:
+        return records, faults
+    parsed, removed = _parse_files(memory, stale, dirty, started, progress)
+    cache.update(parsed, removed, {"tree": tree, "sparse": sparse})
+    return cache.records(), cache.faults()
 
 
 def _sparse(memory: Memory) -> str:

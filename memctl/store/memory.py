@@ -6,7 +6,6 @@ import getpass
 import os
 import time
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
@@ -56,6 +55,8 @@ class Memory:
         fixed = fixed_now(self.environ)
         if fixed is None:
             return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+        from hashlib import blake2b
+
         seed = f"{self.config.project}\0{record_id}".encode()
         return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
 

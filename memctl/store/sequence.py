@@ -18,6 +18,7 @@ from memctl.store.memory import Memory
 
 _FILE = "sequence.json"
 _SLACK_DAYS = 2.0  # a clock may be wrong, and commit dates are another machine's
+_SINGLE_SEARCHES = 4  # an import may bring records of a thousand days
 _KEPT = 400  # series to remember: a year of days of one type
 
 
@@ -27,17 +28,28 @@ class Sequence:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._counters = _read(memory)
+        self._searched = 0
+        self._ever: dict[str, int] | None = None
         self._taken = False
 
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
         """The next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"
         known = self._counters.get(series)
-        last = _search(self._memory, kind, day) if known is None else known
+        last = self._search(kind, day) if known is None else known
         last = max(last, _highest(self._memory.folder / kind.folder / day[:7], series))
         self._counters[series] = last + count
         self._taken = True
         return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]
+
+    def _search(self, kind: Kind, day: str) -> int:
+        """The highest number that any worktree or branch has in a series; after some, by one look at everything."""
+        self._searched += 1
+        if self._searched <= _SINGLE_SEARCHES:
+            return _search(self._memory, kind, day)
+        if self._ever is None:
+            self._ever = _highest_ever(self._memory)
+        return self._ever.get(f"{kind.prefix}-{day}", 0)
 
     def save(self) -> None:
         if self._taken:
@@ -66,6 +78,18 @@ def _search(memory: Memory, kind: Kind, day: str) -> int:
     highest = _highest_of([name.rpartition("/")[2] for name in names], series)
     for top in _worktrees(memory):
         highest = max(highest, _highest(top / below, series))
+    return highest
+
+
+def _highest_ever(memory: Memory) -> dict[str, int]:
+    names = history.paths_ever(memory.repository, memory.prefix, everywhere=True)
+    for top in _worktrees(memory):
+        names += [str(file) for file in (top / memory.prefix).glob("*/*/*.md")]
+    highest: dict[str, int] = {}
+    for name in names:
+        if identifier := ids.id_in_path(name):
+            series, number = ids.series(identifier)
+            highest[series] = max(highest.get(series, 0), number)
     return highest
 
 

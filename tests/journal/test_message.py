@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from memctl.journal import message
 from memctl.journal.message import Trailers
 from memctl.model.change import Change
@@ -9,7 +11,7 @@ from memctl.model.change import Change
 ID = "DEC-2025-11-04-001"
 
 
-def decided(**more: str) -> Change:
+def decided(**more: Any) -> Change:
     return Change(op="decide", title=f"{ID} Adopt it", ids=(ID,), **more)
 
 

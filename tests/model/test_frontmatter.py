@@ -322,9 +322,10 @@ def test_replace_is_not_misled_by_a_key_inside_of_a_quoted_text() -> None:
     }
 
 
-def test_replace_reads_keys_that_are_indented() -> None:
-    text = head("  title: a", "  status: accepted")
-    assert frontmatter.read(frontmatter.replace(text, {"title": "b"}, ORDER))[0] == {"title": "b", "status": "accepted"}
+def test_keys_that_are_all_indented_are_refused() -> None:
+    """A key put in would begin its line, and the file could not be read any more."""
+    with pytest.raises(Malformed):
+        frontmatter.read(head("  title: a", "  status: accepted"))
 
 
 def test_a_new_key_goes_behind_the_nearest_that_precedes_it() -> None:

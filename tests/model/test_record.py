@@ -69,7 +69,8 @@ def test_windows_line_ends_are_read() -> None:
 
 @pytest.mark.parametrize("name", list(VALUES))
 def test_a_missing_field_is_named(name: str) -> None:
-    assert faults(text(**{name: None})) == [(1, name)]
+    without: dict[str, Any] = {name: None}
+    assert faults(text(**without)) == [(1, name)]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def snapshot(*records: Record, description: str = "") -> Snapshot:
 
 def packed(parts: dict[str, list[str]], *, listed: Sequence[Record] = (), unlisted: int = 0) -> str:
     """A pack of these parts, without a task."""
-    return markdown.pack(snapshot(), (), "", parts, listed, unlisted)
+    return markdown.pack(markdown.head(snapshot(), (), ""), parts, listed, unlisted)
 
 
 def headings(text: str) -> list[tuple[str, str]]:
@@ -156,9 +156,7 @@ def test_no_body_swallows_what_follows(body: str) -> None:
 
 def test_a_pack_names_project_task_parts_and_what_is_left_out() -> None:
     text = markdown.pack(
-        snapshot(made(), description="Sells things."),
-        [made()],
-        "mend\nthe login",
+        markdown.head(snapshot(made(), description="Sells things."), [made()], "mend\nthe login"),
         {"state": [], "decision": ["### D"], "issue": ["### I"], "learning": []},
         [made(7, title="Other\nissue")],
         1200,

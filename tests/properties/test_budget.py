@@ -220,6 +220,13 @@ def test_records_of_one_id_are_both_told() -> None:
         assert title in pack.text or title in [record.title for record in pack.left_out]
 
 
+@pytest.mark.parametrize("task", ["", "login"])
+def test_the_latest_state_is_the_current_one(task: str) -> None:
+    state = {"memory_type": "state"}
+    older, newer = {**state, "timestamp": "2025-11-01T00:00:00Z"}, {**state, "timestamp": "2025-11-03T00:00:00Z"}
+    assert memory((older, "login"), (newer, "login")).pack(5000, "gpt", task).parts["state"] == ["STA-2025-11-04-002"]
+
+
 def test_a_large_budget_holds_everything_that_is_chosen() -> None:
     made = memory(*(({"title": f"Number {number}"}, "short") for number in range(8)))
     pack = made.pack(30_000, "claude")

@@ -74,6 +74,7 @@ nested = st.recursive(
 heads = st.dictionaries(keys, st.one_of(scalars, st.lists(scalars, min_size=1, max_size=4)), max_size=6)
 moments = st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds") + "Z")
 items = st.lists(texts, max_size=4)
+values_of: dict[bool, st.SearchStrategy[Any]] = {True: items, False: texts}  # by Field.is_list
 
 
 def in_conflict(text: str) -> bool:
@@ -284,7 +285,7 @@ def expected_item(item: str) -> str:
 @st.composite
 def contents(draw: st.DrawFn) -> tuple[Kind, dict[str, str | list[str]]]:
     kind = draw(st.sampled_from(tuple(KINDS.values())))
-    return kind, {field.name: draw(items if field.is_list else texts) for field in kind.fields}
+    return kind, {field.name: draw(values_of[field.is_list]) for field in kind.fields}
 
 
 def says_something(value: str | list[str]) -> bool:
@@ -338,7 +339,7 @@ def test_a_new_value_changes_no_other_section(
     kind, values = given_content
     body = preamble + "\n" + "\n".join(sections.compose(field, values[field.name]) for field in kind.fields)
     field = data.draw(st.sampled_from(kind.fields))
-    value: str | list[str] = data.draw(items if field.is_list else texts)
+    value: str | list[str] = data.draw(values_of[field.is_list])
     before = sections.content(kind, body)
     new = sections.replace(kind, body, field, value)
     after = sections.content(kind, new)

@@ -53,12 +53,8 @@ def test_the_best_possible_record_scores_one() -> None:
 
 def test_the_score_is_the_sum_of_its_parts() -> None:
     result = ranking.rank(made(1, importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z"), 0.5, 0.2, NOW)
-    assert (result.title, result.content) == (pytest.approx(0.075), pytest.approx(0.05))
-    assert (result.importance, result.recency, result.access) == (
-        pytest.approx(0.10),
-        pytest.approx(0.10),
-        pytest.approx(0.045),
-    )
+    assert [result.title, result.content] == pytest.approx([0.075, 0.05])
+    assert [result.importance, result.recency, result.access] == pytest.approx([0.10, 0.10, 0.045])
     assert result.score == pytest.approx(0.37)
 
 

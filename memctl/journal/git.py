@@ -42,7 +42,8 @@ class GitFailed(MemctlError):
 
     def __init__(self, args: Sequence[str], code: int, stderr: str) -> None:
         lines = stderr.strip().splitlines()
-        super().__init__(f"git {args[0]} failed: {lines[-1] if lines else f'exit code {code}'}")
+        hint = lines[-1].strip() if "dubious ownership" in stderr else None  # Git's own advice, with the folder in it
+        super().__init__(f"git {args[0]} failed: {lines[0] if lines else f'exit code {code}'}", hint)
         self.code = code
         self.stderr = stderr
 

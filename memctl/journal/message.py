@@ -46,7 +46,7 @@ def compose(changes: Sequence[Change]) -> str:
             ("Memctl-Session", change.session),
             ("Memctl-Reason", change.reason),
         ]
-    lines = [_fold(key, value) for key, value in trailers if value.strip()]
+    lines = [_fold(key, value) for key, value in trailers if _one_line(value)]
     return f"{_shorten(_one_line(subject))}\n\n" + "\n".join(dict.fromkeys(lines)) + "\n"
 
 
@@ -80,7 +80,7 @@ def _joint_subject(changes: Sequence[Change]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join("".join(c if c >= " " and not "\x7f" <= c <= "\x9f" else " " for c in text).split())
 
 
 def _shorten(subject: str) -> str:

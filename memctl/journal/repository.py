@@ -108,23 +108,25 @@ def find_top(start: Path) -> Path:
         if (folder / ".git").exists():
             return folder
     raise MemctlError(
-        f"{start} is not in a Git repository",
+        f"{start} is not in the worktree of a Git repository",
         "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
     )
 
 
 def open_repository(start: Path) -> Repository:
-    """The repository that `start` lies in; raises MemctlError outside of one and in a bare one."""
-    args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"]
+    """The repository whose worktree `start` lies in; raises MemctlError outside of one.
+
+    Where Git keeps its things is read from the files that say so (gitrepository-layout(5)), which saves a process.
+    """
+    top = find_top(start)
+    git_dir = top / ".git"
+    if git_dir.is_file():  # a linked worktree or a submodule
+        kind, _, target = git_dir.read_text().strip().partition(": ")
+        git_dir = top / target
+        if kind != "gitdir" or not git_dir.is_dir():
+            raise MemctlError(f"{top / '.git'} does not lead to a Git repository", "`git worktree repair` may mend it")
     try:
-        top, git_dir, common = git.read(args, start).decode().rstrip("\n").split("\n")
-    except git.GitFailed as error:
-        if "dubious ownership" in error.stderr:
-            raise MemctlError(
-                f"Git does not trust {start}: it belongs to another user", error.stderr.strip().splitlines()[-1].strip()
-            ) from None
-        raise MemctlError(
-            f"{start} is not in the worktree of a Git repository",
-            "memctl keeps a memory in Git: run `git init` first, or `memctl init --git`",
-        ) from None
-    return Repository(Path(top), Path(git_dir), (start / common).resolve())
+        common = git_dir / (git_dir / "commondir").read_text().strip()
+    except FileNotFoundError:
+        common = git_dir
+    return Repository(top, git_dir.resolve(), common.resolve())

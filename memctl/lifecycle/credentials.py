@@ -21,7 +21,7 @@ _ANTHROPIC = re.compile(r"sk-ant-[A-Za-z0-9_-]{16,}")
 # Every shape that a detector below can find; a test holds the two together.
 _SUSPICIOUS = re.compile(
     r"(?-i:\bAKC[a-zA-Z0-9]{10}|\bAP(?=\w*\d)[\dA-F][a-zA-Z0-9]{8}|(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16})"
-    r"|aws.{0,45}[\"'][0-9a-z/+]{40}|AccountKey=|://[^:/\s]+:[^/\s]+@|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"
+    r"|aws.{0,48}[\"'][0-9a-z/+]{40}|AccountKey=|://[^:/\s]+:[^/\s]+@|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"
     r"|gh[pousr]_\w{36}|gl[a-z]{2,6}-[\w-]{20}|GR1348941|eyJ[\w-]{2,}|[0-9a-z]{32}-us\d|_authToken|sk-[\w-]{20}"
     r"|PRIVATE KEY|PuTTY-User-Key|pypi-Ag|SG\.[\w-]{22}\.|xox[abposr]-|hooks\.slack\.com|api\.softlayer\.com|sq0csp-"
     r"|[rs]k_live_|\d{8,10}:[\w-]{35}|(?:AC|SK)[a-z0-9]{32}"

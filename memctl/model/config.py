@@ -25,7 +25,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(text: str, path: str) -> Config:
     """Read a configuration; raises MemctlError with file and line, and for a format newer than this memctl's."""
-    text = "---\n" + frontmatter.clean_newlines(text).rstrip("\n") + "\n---\n"
+    text = "---\n" + frontmatter.clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n---\n"
     try:
         values, _ = frontmatter.read(text)
     except Malformed as error:

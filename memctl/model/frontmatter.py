@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.model import moments
 from memctl.model.malformed import Malformed
 
 FENCE = "---"
@@ -89,7 +90,10 @@ def emit(key: str, value: Any) -> str:
         raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
         return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
-    return f"{key}: {_scalar(value)}\n"
+    try:
+        return f"{key}: {_scalar(value)}\n"
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
 
 
 def blocks(text: str) -> tuple[Block, ...]:
@@ -98,12 +102,17 @@ def blocks(text: str) -> tuple[Block, ...]:
     Comments belong to the key above them; those above the first key form a block whose key is "".
     """
     head, _ = split(text)
-    _ = read(text)  # what can't be read must not be cut up either
+    if _read_canonical(head) is not None:
+        starts = {n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if _KEY.match(line)}
+    else:
+        from memctl.model import strict_yaml
+
+        strict_yaml.read(head)  # what can't be read must not be cut up either
+        starts = strict_yaml.key_lines(head)
     found: list[Block] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
-        match = re.match(r"""(?:"([^"]+)"|'([^']+)'|([^\s#'"\-][^:]*?))\s*:(?:\s|$)""", line)
-        if match:
-            found.append(Block(match[1] or match[2] or match[3], line + "\n", number))
+        if number in starts:
+            found.append(Block(starts[number], line + "\n", number))
         elif found:
             last = found[-1]
             found[-1] = Block(last.key, last.text + line + "\n", last.line)
@@ -123,6 +132,10 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     A new key goes behind the nearest one that precedes it in `order`.
     """
     kept = list(blocks(text))
+    current, _ = read(text)
+    changes = {key: value for key, value in changes.items() if not _same(current.get(key), value)}
+    if not changes:
+        return text
     for key, value in changes.items():
         lines = "" if value is None or value == [] else emit(key, value)
         index = next((i for i, block in enumerate(kept) if block.key == key), None)
@@ -132,6 +145,13 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
             kept.insert(_place(kept, key, order), Block(key, lines, 0))
     _, rest = split(text)
     return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values say the same: absent, null and an empty list do, 1 and true do not."""
+    if one is None or one == []:
+        return other is None or other == []
+    return type(one) is type(other) and bool(one == other)
 
 
 def _place(kept: Sequence[Block], key: str, order: Sequence[str]) -> int:
@@ -146,9 +166,18 @@ def _with_comments(lines: str, old: str) -> str:
     if beside and lines:
         head, newline, tail = lines.partition("\n")
         lines = f"{head} {beside}{newline}{tail}"
-    kept = [line for line in rest if not line.strip() or line.lstrip().startswith("#")]
-    inner = [found for line in rest if line.strip() and (found := _comment(line))]
-    return lines + "".join(f"{line}\n" for line in [*inner, *kept])
+    if re.search(r":\s+[|>]", first):  # what looks like a comment in a block of text is text
+        last_of_text = max((i for i, line in enumerate(rest) if line.startswith(" ")), default=-1)
+        rest = rest[last_of_text + 1 :]
+    kept = [found for line in rest if (found := _kept_comment(line)) is not None]
+    return lines + "".join(f"{line}\n" for line in kept)
+
+
+def _kept_comment(line: str) -> str | None:
+    """What to keep of a line whose value goes: a comment, or an empty line that sets keys apart."""
+    if not line.strip() or line.lstrip().startswith("#"):
+        return line
+    return _comment(line) or None
 
 
 def _comment(line: str) -> str:
@@ -168,14 +197,43 @@ def _scalar(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
-        return repr(value)
+        return _number(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(name)}: {_flow(item)}" for name, item in value.items()) + "}"
     if not isinstance(value, str):
-        return _escape(json.dumps(value, ensure_ascii=False))
-    if _MOMENT.fullmatch(value) or _UUID.fullmatch(value):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if (_MOMENT.fullmatch(value) and _exists(value)) or _UUID.fullmatch(value):
         return value
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
         return value
     return _escape(json.dumps(value, ensure_ascii=False))
+
+
+def _flow(value: Any) -> str:
+    """A value inside `{…}` or `[…]`, where texts are always quoted."""
+    return _quoted(value) if isinstance(value, str) else _scalar(value)
+
+
+def _quoted(text: str) -> str:
+    return _escape(json.dumps(text, ensure_ascii=False))
+
+
+def _exists(moment: str) -> bool:
+    """Whether YAML readers that turn times into dates will find that date."""
+    try:
+        moments.parse(moment)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(value: float) -> str:
+    """A number as every YAML reader takes it for one."""
+    text = repr(value)
+    if "n" in text:
+        raise ValueError(f"{text} is no number")
+    mantissa, e, exponent = text.partition("e")
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}" if e else text
 
 
 def _escape(quoted: str) -> str:

@@ -18,11 +18,12 @@ Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
 
     The names up to `last_accessed` are those of S0's schema ("Memory Schema") except `id`, `status`, `section`, the
     links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file.
+    In the cache a record is an array of its values, which reads twice as fast as a map.
     """
 
     id: str
@@ -99,8 +100,12 @@ _LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
 
-_TYPES: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Record)}
-_REQUIRED = tuple(field.name for field in msgspec.structs.fields(Record) if field.required)
+_REQUIRED = Record.__struct_fields__[: -len(Record.__struct_defaults__)]
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(_REQUIRED),
+    **dict(zip(Record.__struct_fields__[len(_REQUIRED) :], Record.__struct_defaults__, strict=True)),
+    **{name: [] for name in LISTS},
+}
 _ALLOWED = {
     "id": ids.ALLOWED,
     "memory_id": "a UUID in lower case",
@@ -168,7 +173,9 @@ def build(values: Mapping[str, Any], path: str) -> Record:
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """What is wrong with the values of a front matter: pairs of field and message, in the order of the fields."""
     try:
-        record = msgspec.convert({k: v for k, v in values.items() if v is not None and k != "path"}, Record)
+        given = [default if (value := values.get(name)) is None else value for name, default in _DEFAULTS.items()]
+        given[-1] = path  # the last field; a key of that name in a file is somebody else's
+        record = msgspec.convert(given, Record)
     except msgspec.ValidationError:
         return _wrong_types(values)
     # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
@@ -227,16 +234,17 @@ def found_allowed(found: object, allowed: str) -> str:
 
 
 def _wrong_types(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    types: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Record)}
     wrong = [(name, "is missing") for name in _REQUIRED if values.get(name) is None]
     for name in ORDER:
         value = values.get(name)
         if value is None:
             continue
         try:
-            msgspec.convert(value, _TYPES[name])
+            msgspec.convert(value, types[name])
         except msgspec.ValidationError:
             allowed = _ALLOWED.get(name, "a text")
-            if isinstance(value, (int, float)) and _TYPES[name] in (str, _TYPES["title"], str | None):
+            if isinstance(value, (int, float)) and types[name] in (str, types["title"], str | None):
                 allowed += " (put numbers in quotes)"
             wrong.append((name, found_allowed(value, allowed)))
     return wrong

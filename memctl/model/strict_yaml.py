@@ -17,8 +17,8 @@ from frontmatter.default_handlers import YAMLHandler
 from memctl.model.malformed import Malformed
 
 _MAX_DEPTH = 20
-_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+")
+_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
 _BREAKS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _CONSTANTS = {"true": True, "false": False}
 
@@ -40,6 +40,12 @@ def read(head: str) -> dict[str, Any]:
     return dict(values)
 
 
+def key_lines(head: str) -> dict[int, str]:
+    """The line in the file on which each key of a front matter begins."""
+    root = yaml.compose(head, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
+
+
 def _load(head: str) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -53,7 +59,7 @@ def _load(head: str) -> dict[str, Any]:
         raise Malformed(1, "", f"this is not YAML: {error}") from None
     if root is None:
         return {}
-    if not isinstance(root, yaml.MappingNode) or root.flow_style:
+    if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:
         raise Malformed(2, "", "the front matter is not a list of `key: value` lines")
     return _value(root, "")  # type: ignore[no-any-return]
 

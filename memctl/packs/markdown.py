@@ -1,4 +1,4 @@
-"""Packs as Markdown. Record text stays inside its record: its headings are lowered, its code fences closed."""
+"""Packs as Markdown. Record text stays inside its record: its headings are lowered, or the whole of it is quoted."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ _LOWERED_BY, _LOWERED_TO = 2, 4  # a record's own heading has level 3
 _HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)")
 # HTML, an indented heading, the underline of one, a fence that does not begin its line.
 _ODD = re.compile(r" {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3})")
+_INDENTED_FENCE = re.compile(r" {1,3}(?:`{3}|~{3})")  # Markdown lets it close a fence, `sections` does not
 
 
 def head(snapshot: Snapshot, current: Sequence[Record], task: str) -> str:
@@ -90,7 +91,8 @@ def contained(body: str) -> str:
     that (raw HTML, underlined headings, code fences that are indented or left open) is quoted, line by line.
     """
     lines = sections.outside_fences(body)
-    if any(outside and _ODD.match(line) for line, outside in lines) or sections.close_fence(body) != body:
+    is_odd = any(_ODD.match(line) if outside else _INDENTED_FENCE.match(line) for line, outside in lines)
+    if is_odd or sections.close_fence(body) != body:
         return "\n".join(f"> {line}".rstrip() for line in body.split("\n"))
     return "\n".join(_HEADING.sub(_lowered, line) if outside else line for line, outside in lines)
 

@@ -49,7 +49,7 @@ def rehydrate(snapshot: Snapshot, now: str, budget: int, count: CountTokens, tas
     With a `task` the records that match it compete at any age, and the best match comes first.
     """
     chosen = choose(snapshot, now, task)
-    texts = {record.id: markdown.record(record, snapshot.body(record)) for record in _flat(chosen)}
+    texts = {record.path: markdown.record(record, snapshot.body(record)) for record in _flat(chosen)}
     candidates = [record for record in snapshot.records if record.is_open and not _expired(record, now)]
     candidates.sort(key=ORDERS["importance"][0], reverse=True)
     draft = _Draft(markdown.head(snapshot, candidates, task), chosen, texts, candidates)
@@ -80,6 +80,7 @@ def choose(snapshot: Snapshot, now: str, task: str = "") -> dict[str, list[Recor
     found = {"state": by_type["state"], "decision": decisions, "issue": issues, "learning": learnings}
     if task:
         scores = {r.record.id: r.score for r in ranking.search(snapshot, task, Filters(), now)}
+        found["state"] = orders["state"](found["state"])
         for name in ("decision", "issue", "learning"):
             matching = [r for r in by_type[name] if r.id in scores]
             rest = [r for r in orders[name](found[name]) if r.id not in scores]
@@ -98,14 +99,14 @@ class _Draft(msgspec.Struct):
 
     def text(self, kept: set[str], listed: int) -> str:
         """The pack with some of the chosen records, and as many lines of what is left out."""
-        parts = {name: [self.texts[r.id] for r in records if r.id in kept] for name, records in self.chosen.items()}
+        parts = {name: [self.texts[r.path] for r in records if r.path in kept] for name, records in self.chosen.items()}
         left_out = self.left_out(kept)
         return markdown.pack(self.head, parts, left_out[:listed], len(left_out) - listed)
 
     def left_out(self, kept: set[str]) -> list[Record]:
         """What is open and not packed: first what was chosen and did not fit, then the rest by importance."""
-        first = {record.id: record for record in _flat(self.chosen)}
-        rest = {record.id: record for record in self.candidates}
+        first = {record.path: record for record in _flat(self.chosen)}
+        rest = {record.path: record for record in self.candidates}
         return [record for name, record in {**first, **rest}.items() if name not in kept]
 
 
@@ -115,9 +116,9 @@ def _fill(draft: _Draft, budget: int, count: CountTokens) -> list[str]:
     kept = []
     for turn in zip_longest(*draft.chosen.values()):
         for record in turn:
-            if record is not None and (cost := count(draft.texts[record.id])) <= room:
+            if record is not None and (cost := count(draft.texts[record.path])) <= room:
                 room -= cost
-                kept.append(record.id)
+                kept.append(record.path)
     return kept
 
 
@@ -154,8 +155,8 @@ def _most_lines(draft: _Draft, kept: set[str], budget: int, count: CountTokens) 
 def _fill_tight(draft: _Draft, budget: int, count: CountTokens, listed: int) -> tuple[list[str], int]:
     """In a budget too small for the list's share, one record is worth more than any list."""
     for record in _flat(draft.chosen):
-        if count(draft.text({record.id}, 0)) <= budget:
-            return [record.id], _most_lines(draft, {record.id}, budget, count) or 0
+        if count(draft.text({record.path}, 0)) <= budget:
+            return [record.path], _most_lines(draft, {record.path}, budget, count) or 0
     return [], listed
 
 
@@ -164,11 +165,14 @@ def _smallest(draft: _Draft, budget: int, count: CountTokens) -> Pack:
     lines = draft.text(set(), 0).split("\n")
     while lines and count("\n".join(lines)) > budget:
         lines.pop()
-    return _packed(draft, "\n".join(lines), set(), budget, count)
+    text = "\n".join(lines) or draft.head.split("\n")[0]
+    while len(text) > 1 and count(text) > budget:
+        text = text[: len(text) // 2]
+    return _packed(draft, text, set(), budget, count)
 
 
 def _packed(draft: _Draft, text: str, kept: set[str], budget: int, count: CountTokens) -> Pack:
-    parts = {name: [r.id for r in records if r.id in kept] for name, records in draft.chosen.items()}
+    parts = {name: [r.id for r in records if r.path in kept] for name, records in draft.chosen.items()}
     return Pack(text, count(text) if text else 0, budget, parts, draft.left_out(kept))
 
 

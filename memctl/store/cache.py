@@ -19,11 +19,12 @@ from memctl import __version__
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Hit
 
-_VERSION = f"{__version__}/1"
+_VERSION = f"{__version__}/3"
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE records (number INTEGER PRIMARY KEY, path TEXT UNIQUE, stat TEXT, record BLOB, faults BLOB);
-CREATE INDEX differing ON records (path) WHERE stat <> '';
+CREATE TABLE records (path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB) WITHOUT ROWID;
+CREATE INDEX numbered ON records (number);
+CREATE INDEX differing ON records (stat) WHERE stat <> '';
 CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, tokenize = 'porter unicode61 remove_diacritics 2');
@@ -85,23 +86,21 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Iterable[Parsed], removed: Iterable[str]) -> None:
-        is_empty = self.database.execute("SELECT NOT EXISTS (SELECT 1 FROM records)").fetchone()[0]
+        last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
+        number = last or 0
         for path in removed:
             self._remove(path)
         for item in parsed:
-            if not is_empty:
+            if last is not None:
                 self._remove(item.path)
+            number += 1
             record = None if item.record is None else _ENCODE(item.record)
             faults = _ENCODE(item.faults) if item.faults else None
-            cursor = self.database.execute(
-                "INSERT INTO records (path, stat, record, faults) VALUES (?, ?, ?, ?)",
-                (item.path, item.stat, record, faults),
-            )
+            row = (item.path, number, item.stat, record, faults)
+            self.database.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
             if item.record is not None:
-                self.database.execute(
-                    "INSERT INTO texts (rowid, title, body, terms) VALUES (?, ?, ?, ?)",
-                    (cursor.lastrowid, item.record.title, item.body, _terms(item.record)),
-                )
+                texts = (number, item.record.title, item.body, _terms(item.record))
+                self.database.execute("INSERT INTO texts (rowid, title, body, terms) VALUES (?, ?, ?, ?)", texts)
 
     def _remove(self, path: str) -> None:
         row = self.database.execute("SELECT number FROM records WHERE path = ?", (path,)).fetchone()
@@ -156,7 +155,7 @@ def digest(text: str, encoding: str) -> bytes:
 
 def discard(file: Path) -> None:
     """Delete a cache; SQLite's side files too."""
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in ("", "-journal"):
         Path(str(file) + suffix).unlink(missing_ok=True)
 
 
@@ -176,7 +175,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     try:
         database.execute("PRAGMA synchronous = OFF")
         if file is not None:
-            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")
         _prepare(database)
     except sqlite3.Error:

@@ -178,15 +178,11 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
         record = msgspec.convert(given, Record)
     except msgspec.ValidationError:
         return _wrong_types(values)
-    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
+    return [*_wrong_values(record), *_wrong_references(record), *_wrong_place(record, path)]
+
+
+def _wrong_values(record: Record) -> list[tuple[str, str]]:
     wrong: list[tuple[str, str]] = []
-    for name in ("memory_id", "parent_memory_id"):
-        if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
-            wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
-    for name in _LINKS:
-        wrong += [
-            (name, found_allowed(i, "a list of ids")) for i in getattr(record, name) if not ids.PATTERN.fullmatch(i)
-        ]
     if record.status not in record.kind.statuses:
         wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
     for name in TIMES:
@@ -195,20 +191,34 @@ def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]
                 moments.parse(value)
             except ValueError:
                 wrong.append((name, found_allowed(value, moments.ALLOWED)))
-    if ids.PATTERN.fullmatch(record.id) is None:
-        wrong.append(("id", found_allowed(record.id, ids.ALLOWED)))
-    elif ids.kind_of(record.id) is not record.kind:
-        wrong.append(
-            ("id", f"{record.id} is not the id of {'an' if record.kind.prefix == 'ISS' else 'a'} {record.memory_type}")
-        )
-    if path and ids.id_in_path(path) != record.id:
-        wrong.append(("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}"))
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
     if any(not tag.strip() or "," in tag or "\n" in tag for tag in record.tags):
         wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
+    return wrong
+
+
+def _wrong_references(record: Record) -> list[tuple[str, str]]:
+    # Patterns are checked here and not by msgspec, which would check them again for every record out of the cache.
+    wrong: list[tuple[str, str]] = []
+    for name in ("memory_id", "parent_memory_id"):
+        if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
+            wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
+    for name in _LINKS:
+        bad = [identifier for identifier in getattr(record, name) if not ids.PATTERN.fullmatch(identifier)]
+        wrong += [(name, found_allowed(identifier, _ALLOWED[name])) for identifier in bad]
     wrong += [("code_refs", found_allowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if leads_out(ref)]
     return wrong
+
+
+def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
+    if ids.PATTERN.fullmatch(record.id) is None:
+        return [("id", found_allowed(record.id, ids.ALLOWED))]
+    if ids.kind_of(record.id) is not record.kind:
+        return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
+    if path and ids.id_in_path(path) != record.id:
+        return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]
+    return []
 
 
 def leads_out(path: str) -> bool:

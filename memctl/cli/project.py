@@ -95,7 +95,7 @@ def _in_repository(start: Path) -> bool:
     if not start.exists():
         return False
     try:
-        find_top(start.resolve())
+        find_top(start)
     except MemctlError:
         return False
     return True

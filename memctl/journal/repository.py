@@ -104,6 +104,7 @@ class Repository:
 
 def find_top(start: Path) -> Path:
     """The root of the worktree that `start` lies in; raises MemctlError outside of one."""
+    start = start.resolve()
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
             return folder

@@ -1,0 +1,201 @@
+"""Commands that change records: what they allow, both ends of links, and what they leave alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, changed_in, commits, git
+
+
+def record(memctl: Memctl, identifier: str) -> dict[str, object]:
+    found: dict[str, object] = memctl("show", identifier, "--json").data["records"][0]
+    return found
+
+
+def test_links_have_two_ends_and_one_commit(repo: Path, memctl: Memctl) -> None:
+    issue, state = memctl("issue", "Broken").id, memctl("state", "Waiting").id
+    before = commits(repo)
+    memctl("link", issue, state, "--as", "blocks")
+    assert commits(repo) == before + 1
+    assert len(changed_in(repo)) == 2
+    assert record(memctl, issue)["blocks"] == [state]
+    assert record(memctl, state)["blocked_by"] == [issue]
+    assert "nothing to change" in memctl("link", issue, state, "--as", "blocks").err
+    assert "circle" in memctl("link", state, issue, "--as", "blocks", code=1).err
+    memctl("link", issue, state, "--as", "blocks", "--remove")
+    assert record(memctl, state)["blocked_by"] == []
+    memctl("link", issue, state, "--as", "parent")
+    assert record(memctl, issue)["parent_memory_id"] == record(memctl, state)["memory_id"]
+    assert "itself" in memctl("link", issue, issue, code=1).err
+
+
+def test_a_new_record_can_supersede_and_link_in_its_own_commit(repo: Path, memctl: Memctl) -> None:
+    old, other = memctl("decide", "Old").id, memctl("issue", "Cause").id
+    before = commits(repo)
+    new = memctl("decide", "New", "--supersedes", old, "--relates-to", other).id
+    assert commits(repo) == before + 1
+    assert record(memctl, old)["superseded_by"] == [new]
+    assert record(memctl, old)["status"] == "superseded"
+    assert record(memctl, other)["relates_to"] == [new]
+    assert "can't become superseded" not in memctl("decide", "Newer", "--supersedes", new).err
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "steps", "wrong"),
+    [
+        ("decide", "proposed", ["accepted", "deprecated", "accepted"], "proposed"),
+        ("issue", "open", ["in-progress", "resolved", "open", "wontfix"], "in-progress"),
+        ("state", "active", ["done", "active"], "paused"),
+        ("learn", "active", ["retracted", "active"], "resolved"),
+    ],
+)
+def test_statuses_follow_their_order(memctl: Memctl, kind: str, start: str, steps: list[str], wrong: str) -> None:
+    made = memctl(kind, "Moves", "--status", start)
+    for status in steps:
+        memctl("edit", made.id, "--set", f"status={status}")
+    failed = memctl("edit", made.id, "--set", f"status={wrong}", code=1)
+    assert "status" in failed.err or "can't become" in failed.err
+    assert record(memctl, made.id)["status"] == steps[-1]
+
+
+def test_the_text_of_an_accepted_decision_stays(memctl: Memctl) -> None:
+    made = memctl("decide", "Settled", "--rationale", "good").id
+    for change in ("title=Other", "rationale=bad"):
+        assert "--allow-accepted" in memctl("edit", made, "--set", change, code=1).err
+    memctl("edit", made, "--add", "tags=x", "--set", "importance=9")
+    memctl("edit", made, "--set", "rationale=better", "--allow-accepted")
+    proposed = memctl("decide", "Open", "--status", "proposed").id
+    memctl("edit", proposed, "--set", "rationale=still moving")
+
+
+def test_edit_sets_adds_and_removes(memctl: Memctl) -> None:
+    made = memctl("state", "Task", "--done", "a", "--remaining", "b", "--tag", "x").id
+    sets = ("completion_percentage=50", "title=New  title", "section=3.1", "task=What it is", "expires_at=2d")
+    options = [part for value in sets for part in ("--set", value)]
+    lists = ("--add", "done=b", "--remove", "remaining=b", "--add", "tags=y", "--remove", "tags=x")
+    memctl("edit", made, *options, *lists)
+    found = record(memctl, made)
+    assert (found["completion_percentage"], found["title"], found["tags"]) == (50, "New title", ["y"])
+    assert (found["section"], found["expires_at"]) == ("§3.1", "2025-11-06T14:32:00Z")
+    assert found["content"] == {"task_description": "What it is", "substeps_completed": ["a", "b"]}
+    memctl("edit", made, "--set", "section=", "--set", "expires_at=")
+    assert record(memctl, made)["section"] is None
+
+
+@pytest.mark.parametrize(
+    "field", ["id", "memory_id", "memory_type", "is_archived", "supersedes", "access_count", "nonsense"]
+)
+def test_some_fields_are_not_for_editing(memctl: Memctl, field: str) -> None:
+    made = memctl("learn", "Fixed").id
+    assert memctl("edit", made, "--set", f"{field}=x", code=2).err.startswith("error: ")
+
+
+def test_an_edit_from_a_file_may_not_change_who_a_record_is(memctl: Memctl) -> None:
+    made = memctl("learn", "Whole", "--lesson", "old").id
+    text = memctl("show", made).out
+    memctl("edit", made, "--file", "-", stdin=text.replace("old", "new"))
+    assert record(memctl, made)["content"] == {"lesson": "new"}
+    other = text.replace(made, made[:-1] + "9", 1)
+    assert "error" in memctl("edit", made, "--file", "-", stdin=other, code=1).err
+    assert (
+        ":7: importance"
+        in memctl("edit", made, "--file", "-", stdin=text.replace("importance: 5", "importance: 50"), code=1).err
+    )
+
+
+def test_a_hand_written_file_keeps_everything_but_what_is_edited(repo: Path, memctl: Memctl) -> None:
+    made = memctl("issue", "By hand", "--severity", "low")
+    file = repo / made.out.split()[1]
+    text = file.read_text().replace(
+        "severity: low", "# how bad\nseverity:   'low'   # really\nreviewers: {ada: [1, 2]}"
+    )
+    file.write_text(text + "\n## My own\n\n   text   \n\n\n")
+    before = file.read_text()
+    memctl("edit", made.id, "--set", "status=in-progress")
+    assert file.read_text() == before.replace("status: open", "status: in-progress")
+
+
+def test_delete_minds_links_and_restore_brings_back(repo: Path, memctl: Memctl) -> None:
+    one, two = memctl("issue", "One").id, memctl("issue", "Two").id
+    memctl("link", one, two)
+    assert two in memctl("delete", one, code=1).err
+    memctl("delete", one, "--unlink")
+    assert len(changed_in(repo)) == 2
+    assert record(memctl, two)["relates_to"] == []
+    memctl("delete", two)
+    assert memctl("list", "--json").data["total"] == 0
+    memctl("restore", one)
+    assert record(memctl, one)["title"] == "One"
+    assert [c["ops"] for c in memctl("log", one, "--json").data["commits"]] == [
+        ["restore"],
+        ["delete"],
+        ["link"],
+        ["issue"],
+    ]
+    assert memctl("issue", "Three").id.endswith("-003")
+
+
+def test_restore_brings_an_earlier_version_back(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "First", "--lesson", "one").id
+    memctl("edit", made, "--set", "lesson=two")
+    assert "--at" in memctl("restore", made, code=1).err
+    memctl("restore", made, "--at", "HEAD~1")
+    assert record(memctl, made)["content"] == {"lesson": "one"}
+    assert record(memctl, made)["id"] == made
+    assert "no revision" in memctl("restore", made, "--at", "nowhere", code=1).err
+
+
+def test_archive_several_at_once_and_back(repo: Path, memctl: Memctl) -> None:
+    made = [memctl("learn", f"Number {n}").id for n in range(3)]
+    before = commits(repo)
+    memctl("archive", *made, "--reason", "over")
+    assert commits(repo) == before + 1
+    assert memctl("list", "--json").data["total"] == 0
+    assert record(memctl, made[0])["archived_at"] == "2025-11-04T14:32:00Z"
+    memctl("unarchive", made[0])
+    assert record(memctl, made[0])["archived_at"] is None
+    assert "twice" in memctl("archive", made[0], made[0], code=1).err
+
+
+def test_every_write_says_who_and_why(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_SESSION", "s-42")
+    made = memctl("decide", "Traced", "--reason", "Asked\nby Ada").id
+    commit = memctl("log", made, "--json").data["commits"][0]
+    assert (commit["actor"], commit["session"], commit["reason"]) == ("claude", "s-42", "Asked by Ada")
+    assert git(repo, "log", "-1", "--format=%(trailers:key=Memctl-Id,valueonly)").strip() == made
+
+
+def test_writes_report_as_json(memctl: Memctl) -> None:
+    data = memctl("decide", "Machine", "--json").data
+    assert data["ids"] == ["DEC-2025-11-04-001"]
+    assert data["paths"] == [".memory/decisions/2025-11/DEC-2025-11-04-001-machine.md"]
+    assert len(data["commit"]) == 40
+    assert memctl("archive", "DEC", "--json", "--no-commit").data["pending"] == "no commit was asked for"
+    assert "writes" in memctl("learn", "Dry", "--json", "--dry-run").data
+
+
+def test_init_names_the_project_and_explains_itself(memctl: Memctl, tmp_path: Path) -> None:
+    folder = tmp_path / "a new place"
+    folder.mkdir()
+    memctl("init", "--git", where=folder)
+    assert "project: a new place" in (folder / ".memory" / "config.yaml").read_text()
+    assert "# Memory of a new place" in (folder / ".memory" / "README.md").read_text()
+    assert "already" in memctl("init", where=folder, code=1).err
+
+
+def test_titles_in_any_script_make_good_paths(memctl: Memctl) -> None:
+    assert memctl("decide", "Größe für Ñandú").out.split()[1].endswith("DEC-2025-11-04-001-groe-fur-nandu.md")
+    assert memctl("decide", "データベース 🎉").out.split()[1].endswith("/DEC-2025-11-04-002.md")
+    assert memctl("decide", "../../etc/passwd").out.split()[1].endswith("DEC-2025-11-04-003-etc-passwd.md")
+    assert len(Path(memctl("decide", "x" * 100).out.split()[1]).name) < 80
+
+
+def test_templates_of_the_project_order_the_sections(repo: Path, memctl: Memctl) -> None:
+    folder = repo / ".memory" / "templates"
+    folder.mkdir()
+    (folder / "decision.md").write_text("## Context\n\n## Rationale\n\n## Decision\n")
+    made = memctl("decide", "Ordered", "--decision", "d", "--rationale", "r", "--context", "c").id
+    body = str(record(memctl, made)["body"])
+    assert body.index("## Context") < body.index("## Rationale") < body.index("## Decision")

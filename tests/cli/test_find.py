@@ -1,0 +1,235 @@
+"""`list`, `search`, `show`: filters, orders, envelopes, exit codes."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memctl.model import moments
+from memctl.model.record import TIMES
+from tests.conftest import Memctl, git
+
+EXAMPLE = Path(__file__).parents[2] / ".memory.example"
+
+
+@pytest.fixture
+def example(repo: Path) -> Path:
+    """The example memory, committed."""
+    shutil.rmtree(repo / ".memory")
+    shutil.copytree(EXAMPLE, repo / ".memory")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "example")
+    return repo
+
+
+def fields(line: str) -> dict[str, object]:
+    """An exported record; times as moments, since a hand-written one may name another zone."""
+    found: dict[str, object] = msgspec.json.decode(line)
+    return {name: moments.parse(str(value)) if name in TIMES else value for name, value in found.items()}
+
+
+def ids(memctl: Memctl, *args: str) -> list[str]:
+    return [record["id"] for record in memctl("list", "--json", "--limit", "0", *args).data["records"]]
+
+
+@pytest.mark.usefixtures("example")
+class TestExample:
+    def test_it_is_whole(self, memctl: Memctl) -> None:
+        status = memctl("status", "--json")
+        assert "faults" not in status.json
+        assert set(status.data["records"]) == {"decision", "issue", "state", "learning"}
+        for link in ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by"):
+            for record in memctl("list", "--all", "--limit", "0", "--json").data["records"]:
+                for target in record[link]:
+                    memctl("show", target)
+
+    def test_it_rehydrates_within_any_budget(self, memctl: Memctl) -> None:
+        for budget in (50, 500, 5_000, 20_000):
+            data = memctl("rehydrate", "--budget", str(budget), "--json").data
+            assert 0 < data["tokens"] <= budget
+
+    def test_filters_narrow_and_agree_with_the_records(self, memctl: Memctl) -> None:
+        everything = memctl("list", "--all", "--limit", "0", "--json").data["records"]
+        checks = {
+            ("--type", "issue"): lambda r: r["memory_type"] == "issue",
+            ("--status", "accepted"): lambda r: r["status"] == "accepted",
+            ("--severity", "high"): lambda r: r["severity"] == "high",
+            ("--importance", "8"): lambda r: r["importance"] >= 8,
+            ("--section", "2.2"): lambda r: (r["section"] or "").startswith("§2.2"),
+            ("--agent", "codex"): lambda r: r["agent_id"] == "codex",
+            ("--since", "2025-10-15"): lambda r: r["timestamp"] >= "2025-10-15",
+            ("--until", "2025-10-13"): lambda r: r["timestamp"] < "2025-10-14",
+        }
+        for args, wanted in checks.items():
+            expected = {r["id"] for r in everything if wanted(r)}
+            assert expected, args
+            assert set(ids(memctl, "--all", *args)) == expected, args
+        assert set(ids(memctl, "--archived")) == {r["id"] for r in everything if r["is_archived"]}
+        assert set(ids(memctl)) == {r["id"] for r in everything if not r["is_archived"]}
+
+    def test_orders(self, memctl: Memctl) -> None:
+        def column(order: str, name: str) -> list[object]:
+            return [r[name] for r in memctl("list", "--sort", order, "--limit", "0", "--json").data["records"]]
+
+        assert column("importance", "importance") == sorted(column("date", "importance"), reverse=True)  # type: ignore[type-var]
+        assert column("date", "timestamp") == sorted(column("id", "timestamp"), reverse=True)  # type: ignore[type-var]
+        assert column("id", "id") == sorted(column("date", "id"))  # type: ignore[type-var]
+        assert ids(memctl, "--sort", "id", "--reverse") == ids(memctl, "--sort", "id")[::-1]
+
+    def test_the_limit_says_what_it_keeps_back(self, memctl: Memctl) -> None:
+        shown = memctl("list", "--limit", "3")
+        assert len(shown.out.splitlines()) == 3
+        assert "more: --limit 0" in shown.err
+
+    def test_an_export_imports_into_another_repository_without_loss(self, memctl: Memctl, tmp_path: Path) -> None:
+        lines = memctl("export", "--all").out
+        other = tmp_path / "other"
+        other.mkdir()
+        memctl("init", "--git", where=other)
+        memctl("import", "-", stdin=lines, where=other)
+        again = memctl("export", "--all", where=other).out
+        assert [fields(line) for line in again.splitlines()] == [fields(line) for line in lines.splitlines()]
+        assert "nothing to change" in memctl("import", "-", stdin=lines, where=other).err
+        assert git(other, "rev-list", "--count", "HEAD") == "2\n"
+
+
+def test_search_finds_and_explains(memctl: Memctl) -> None:
+    low = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "1").id
+    high = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "10").id
+    memctl("learn", "Unrelated", "--lesson", "tea")
+    results = memctl("search", "connection", "pools", "--json").data["results"]
+    assert [r["record"]["id"] for r in results] == [high, low]
+    for result in results:
+        parts = [result[name] for name in ("title", "content", "importance", "recency", "access")]
+        assert result["score"] == pytest.approx(sum(parts), abs=1e-5)
+    assert results[0]["importance"] - results[1]["importance"] == pytest.approx(0.25 * 0.9)
+    assert memctl("search", "nothing-like-it").err == "nothing matches\n"
+    assert memctl("search", '"pool sizes connection"', "--json").data["total"] == 0
+    assert memctl("search", "connec*", "--json").data["total"] == 2
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "*", "AND", "a OR", "title:x", "(", "-", "NEAR(a b)", "§2.1", "a\x00b", "'; DROP TABLE"]
+)
+def test_no_query_is_an_error(memctl: Memctl, query: str) -> None:
+    memctl("learn", "Something", "--lesson", "a and b")
+    memctl("search", "--", query)
+
+
+def test_show_finds_by_any_unambiguous_beginning(memctl: Memctl) -> None:
+    first = memctl("decide", "One").id
+    assert memctl("show", "dec").out == memctl("show", first).out
+    memory_id = memctl("show", first, "--json").data["records"][0]["memory_id"]
+    assert memctl("show", memory_id[:13]).out == memctl("show", first).out
+    memctl("decide", "Two")
+    failed = memctl("show", "DEC-2025", code=1)
+    assert failed.out == ""
+    assert "One" in failed.err
+    assert "Two" in failed.err
+    assert "did you mean" in memctl("show", "DEC-2025-11-04-003", code=1).err
+
+
+def test_show_json_has_fields_and_content(memctl: Memctl) -> None:
+    made = memctl(
+        "issue",
+        "Slow",
+        "--severity",
+        "high",
+        "--attempted",
+        "a",
+        "--attempted",
+        "b\nmore",
+        "--description",
+        "x\n\n## not a section\n",
+    )
+    record = memctl("show", made.id, "--json").data["records"][0]
+    assert record["content"] == {"description": "x\n\n## not a section", "attempted_fixes": ["a", "b\nmore"]}
+    assert (record["severity"], record["importance"]) == ("high", 8)
+
+
+def test_errors_leave_standard_output_empty_and_have_codes(memctl: Memctl) -> None:
+    for args, code in (
+        (["show", "DEC-1999-01-01-001"], 1),
+        (["list", "--at", "nowhere"], 1),
+        (["list", "--since", "whenever"], 2),
+        (["list", "--type", "novel"], 2),
+        (["tokens", "no-such-file"], 2),
+        (["tokens", "-", "--model", "abacus"], 2),
+        (["decide"], 2),
+        (["edit", "x", "--set", "novalue"], 2),
+        (["nonsense"], 2),
+        (["list", "--json", "--at", ""], 1),
+    ):
+        failed = memctl(*args, code=code)
+        assert failed.out == "", args
+        assert failed.err.startswith("error: "), args
+
+
+def run_on_terminal(repo: Path, *args: str, **env: str) -> str:
+    """What memctl prints when its standard output is a terminal."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "memctl", "-C", str(repo), *args]
+    with subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=follower, env={**os.environ, **env}
+    ) as process:
+        os.close(follower)
+        parts = []
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            parts.append(part)
+        process.wait()
+    os.close(leader)
+    return b"".join(parts).decode()
+
+
+def test_colours_are_for_terminals_that_want_them(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "Colourful")
+    assert "\x1b[" not in memctl("list").out
+    assert "\x1b[" in run_on_terminal(repo, "list", TERM="xterm")
+    assert "\x1b[" not in run_on_terminal(repo, "list", TERM="xterm", NO_COLOR="1")
+
+
+def test_an_editor_opens_on_a_terminal_only(repo: Path, memctl: Memctl) -> None:
+    editor = repo.parent / "editor.py"
+    editor.write_text(
+        "import sys, pathlib\np = pathlib.Path(sys.argv[1])\nt = p.read_text()\n"
+        "assert '## Rationale' in t and '<!--' in t\n"
+        "p.write_text(t.replace('## Rationale\\n', '## Rationale\\n\\nWritten in an editor.\\n'))\n"
+    )
+    assert "no terminal" in memctl("decide", "Edited", "--edit", code=2).err
+    command = f"{sys.executable} {editor}"
+    run_on_terminal(repo, "decide", "Edited", "--edit", EDITOR=command, VISUAL=command)
+    record = memctl("show", "DEC-2025-11-04-001", "--json").data["records"][0]
+    assert record["content"] == {"rationale": "Written in an editor."}
+    assert "<!--" not in record["body"]
+
+
+def test_completion_knows_ids_and_commands(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Complete me").id
+    for shell in ("bash", "zsh", "fish"):
+        assert "_MEMCTL_COMPLETE" in memctl("completion", shell).out
+
+    def complete(words: str, number: int) -> str:
+        env = {**os.environ, "_MEMCTL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+        return subprocess.run(
+            [sys.executable, "-c", "import memctl.cli.main as m; m.main()"],
+            cwd=repo,
+            env=env,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    assert made in complete("memctl show DEC", 2)
+    assert "decide" in complete("memctl dec", 1)

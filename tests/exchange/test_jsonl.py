@@ -1,0 +1,109 @@
+"""Import: all lines or none, and what a line may leave out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.conftest import Memctl, commits, git
+
+
+def lines(*objects: dict[str, object]) -> str:
+    return "".join(msgspec.json.encode(o).decode() + "\n" for o in objects)
+
+
+def test_thousands_come_in_one_commit(repo: Path, memctl: Memctl) -> None:
+    before = commits(repo)
+    days = [f"2024-{month:02d}-{day:02d}" for month in range(1, 13) for day in range(1, 26)]
+    many = [
+        {"memory_type": "learning", "title": f"Lesson {n}", "lesson": f"text {n}", "timestamp": days[n % 300]}
+        for n in range(1500)
+    ]
+    memctl("import", "-", stdin=lines(*many))
+    assert commits(repo) == before + 1
+    assert memctl("status", "--json").data["records"] == {"learning": {"active": 1500}}
+    assert git(repo, "status", "--porcelain") == ""
+    assert "Memctl-Count: 1500" in git(repo, "log", "-1", "--format=%B")
+    assert memctl("log", "LRN-2024-01-01-001", "--json").data["commits"][0]["ops"] == ["import"]
+
+
+def test_one_wrong_line_stops_all_and_every_wrong_line_is_named(repo: Path, memctl: Memctl) -> None:
+    before = commits(repo)
+    text = lines(
+        {"memory_type": "decision", "title": "Fine"},
+        {"memory_type": "decision", "title": "x" * 101},
+        {"memory_type": "novel", "title": "Wrong"},
+        {"memory_type": "issue", "title": "Wrong", "severity": "awful"},
+        {"memory_type": "issue", "title": "Wrong", "content": {"plot": "none"}},
+    )
+    failed = memctl("import", "-", stdin=text + "not json\n", code=1)
+    for number in (2, 3, 4, 5, 6):
+        assert f"line {number}: " in failed.err
+    assert "line 1: " not in failed.err
+    assert commits(repo) == before
+    assert memctl("list", "--json").data["total"] == 0
+
+
+def test_ids_are_kept_or_given(memctl: Memctl) -> None:
+    text = lines(
+        {"memory_type": "decision", "title": "Kept", "id": "DEC-2024-05-01-007", "timestamp": "2024-05-01"},
+        {"memory_type": "decision", "title": "Given", "timestamp": "2024-05-02T10:00:00+02:00"},
+    )
+    memctl("import", "-", stdin=text)
+    assert [r["id"] for r in memctl("list", "--sort", "id", "--json").data["records"]] == [
+        "DEC-2024-05-01-007",
+        "DEC-2024-05-02-001",
+    ]
+
+
+def test_the_same_id_with_another_text_is_refused(memctl: Memctl) -> None:
+    made = memctl("decide", "Mine")
+    failed = memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Other", "id": made.id}), code=1)
+    assert f"there is a record {made.id} already" in failed.err
+    twice = lines(*[{"memory_type": "decision", "title": "Twice", "id": "DEC-2024-05-01-007"}] * 2)
+    assert "stands on line 1 already" in memctl("import", "-", stdin=twice, code=1).err
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../etc/passwd",
+        "/etc/passwd",
+        "decisions/2025-11/DEC-2025-11-04-002-x.md",
+        "decisions/2025-11/DEC-2025-11-04-001-../x.md",
+        5,
+    ],
+)
+def test_a_path_that_is_not_the_records_own_is_refused(memctl: Memctl, path: object) -> None:
+    text = lines({"memory_type": "decision", "title": "Out", "id": "DEC-2025-11-04-001", "path": path})
+    assert "line 1: path" in memctl("import", "-", stdin=text, code=1).err
+
+
+def test_unknown_keys_survive(memctl: Memctl) -> None:
+    extra = {"reviewers": ["ada", "bob"], "ticket": 4711, "nested": {"a": [1, {"b": None}]}, "ratio": 0.5}
+    memctl("import", "-", stdin=lines({"memory_type": "decision", "title": "Extra", **extra}))
+    out = msgspec.json.decode(memctl("export").out)
+    assert {name: out[name] for name in extra} == extra
+    memctl("edit", out["id"], "--add", "tags=x")
+    out = msgspec.json.decode(memctl("export").out)
+    assert {name: out[name] for name in extra} == extra
+
+
+def test_credentials_are_refused_here_too(memctl: Memctl) -> None:
+    text = lines({"memory_type": "learning", "title": "Key", "lesson": "AKIA" + "IOSFODNN7EXAMPLF"})
+    assert "credential" in memctl("import", "-", stdin=text, code=1).err
+
+
+def test_a_markdown_or_json_file_makes_a_record(repo: Path, memctl: Memctl) -> None:
+    (repo / "note.md").write_text(
+        "---\ntags: [a, b]\nseverity: high\n---\n# A title\n\nIntro.\n\n## Description\n\nWrong.\n"
+    )
+    one = memctl("issue", "--file", str(repo / "note.md"))
+    record = memctl("show", one.id, "--json").data["records"][0]
+    assert (record["title"], record["tags"], record["severity"]) == ("A title", ["a", "b"], "high")
+    assert record["body"] == "Intro.\n\n## Description\n\nWrong.\n"
+    two = memctl("issue", "Other title", "-f", "-", stdin='{"title": "t", "next_actions": ["x"], "tags": ["c"]}')
+    record = memctl("show", two.id, "--json").data["records"][0]
+    assert (record["title"], record["content"]) == ("Other title", {"next_actions": ["x"]})

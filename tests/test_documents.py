@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from memctl.cli.command import Command
 from memctl.cli.main import COMMANDS, cli
+from memctl.store import load
+from memctl.store.memory import open_memory
 from tests.regenerate import DOCUMENTS, ROOT, with_commands
 from tests.transcript import commands, regenerate
 
@@ -69,3 +72,11 @@ def test_nothing_in_the_project_names_a_machine() -> None:
     for file in [*ROOT.rglob("*.md"), *ROOT.glob("memctl/**/*.py"), *ROOT.glob("bench/*.py")]:
         if ".venv" not in file.parts:
             assert "/work/" not in file.read_text(), file
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this is no checkout")
+def test_the_projects_own_memory_is_whole() -> None:
+    snapshot = load.disk(open_memory(ROOT, os.environ))
+    assert snapshot.faults == ()
+    assert len(snapshot.records) > 15
+    assert snapshot.config.project == "memctl"

@@ -47,7 +47,7 @@ def id_in_path(path: str) -> str | None:
 def slug(title: str) -> str:
     """An ASCII file-name part for a title; empty if nothing of it can be written in ASCII."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    words = re.findall(r"[a-z0-9]+", plain)
+    words = re.findall(r"[a-z0-9]+", plain.replace("'", ""))
     while words and len("-".join(words)) > _SLUG_LIMIT:
         words.pop() if len(words) > 1 else words.__setitem__(0, words[0][:_SLUG_LIMIT])
     return "-".join(words)

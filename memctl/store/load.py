@@ -40,7 +40,9 @@ def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
         records, faults = _current(memory, cache, progress)
     counts = access.counts(memory.repository.shared)
     if counts:
-        records = [_counted(record, counts) for record in records]
+        records = [
+            _counted(record, counts[record.memory_id]) if record.memory_id in counts else record for record in records
+        ]
     read = partial(files.read, memory.folder)
     return Snapshot("disk", memory.config, records, faults, read, cache.match)
 
@@ -175,12 +177,9 @@ def _changed_paths(memory: Memory, cache: Cache, before: str, tree: str) -> set[
     return {name for name in names if files.is_record_path(name, BY_FOLDER)}
 
 
-def _counted(record: Record, counts: dict[str, tuple[int, str]]) -> Record:
-    found = counts.get(record.memory_id)
-    if found is None:
-        return record
-    last = max(found[1], record.last_accessed or "")
-    return msgspec.structs.replace(record, access_count=record.access_count + found[0], last_accessed=last)
+def _counted(record: Record, count: tuple[int, str]) -> Record:
+    last = max(count[1], record.last_accessed or "")
+    return msgspec.structs.replace(record, access_count=record.access_count + count[0], last_accessed=last)
 
 
 def _from_git(memory: Memory, source: str, entries: list[history.Entry]) -> Snapshot:

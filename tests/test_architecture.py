@@ -74,16 +74,20 @@ def test_no_module_is_named_for_what_it_is_not() -> None:
     assert not {path.stem for path in MODULES} & bad
 
 
+def loaded_by(code: str) -> set[str]:
+    """The modules that a Python program ends up with."""
+    code = f"import sys; {code}; print(*sorted(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 def test_the_start_imports_no_more_than_click() -> None:
-    code = "import sys, memctl.cli.main as m; m.main(['--version']); print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    more = loaded_by("import memctl.cli.main as m; m.main(['--version'])") - loaded_by("import click, importlib, gc")
     heavy = {"msgspec", "yaml", "sqlite3", "jinja2", "subprocess", "json", "frontmatter", "detect_secrets", "splintr"}
-    assert not heavy & set(loaded)
-    assert not [name for name in loaded if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
+    assert sorted(heavy & more) == []
+    assert not [name for name in more if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
 
 
 def test_a_plain_decision_needs_neither_yaml_nor_jinja(repo: Path) -> None:
-    code = f"import sys, memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x']); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
     heavy = {"yaml", "jinja2", "frontmatter", "detect_secrets", "splintr"}
-    assert sorted(heavy & set(loaded)) == []
+    assert sorted(heavy & loaded) == []

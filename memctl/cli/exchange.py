@@ -34,7 +34,7 @@ def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
     lines = editor.read(file).split("\n")
     result = door.carry_out(
         memory,
-        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), lines),
+        lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
         dry_run=flags["dry_run"],
         no_commit=flags["no_commit"],
         allow_secret=flags["allow_secret"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
 
+_STEP = 250
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
@@ -59,14 +61,20 @@ def filters(
     )
 
 
-def _progress(done: int, total: int) -> None:
+def told(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of an import, with a progress bar on a terminal."""
+    for number, line in enumerate(lines):
+        if number % _STEP == 0 and sys.stderr.isatty():
+            _progress(number, len(lines), "importing")
+        yield line
+    if sys.stderr.isatty():
+        _progress(len(lines), len(lines), "importing")
+
+
+def _progress(done: int, total: int, doing: str = "reading the memory") -> None:
     if total < _WORTH_A_BAR:
         return
     filled = 30 * done // total
     end = "\r\033[K" if done == total else ""
-    print(
-        f"\rreading the memory [{'#' * filled}{'.' * (30 - filled)}] {done:,} of {total:,}{end}",
-        end="",
-        file=sys.stderr,
-        flush=True,
-    )
+    bar = f"\r{doing} [{'#' * filled}{'.' * (30 - filled)}] {done:,} of {total:,}{end}"
+    print(bar, end="", file=sys.stderr, flush=True)

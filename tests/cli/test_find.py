@@ -233,3 +233,13 @@ def test_completion_knows_ids_and_commands(repo: Path, memctl: Memctl) -> None:
 
     assert made in complete("memctl show DEC", 2)
     assert "decide" in complete("memctl dec", 1)
+
+
+def test_long_work_shows_its_progress_on_a_terminal_only(repo: Path, memctl: Memctl) -> None:
+    lines = "".join(f'{{"memory_type": "learning", "title": "Lesson {n}"}}\n' for n in range(2_100))
+    (repo.parent / "many.jsonl").write_text(lines)
+    assert "importing [" in run_on_terminal(repo, "import", str(repo.parent / "many.jsonl"))
+    shutil.rmtree(repo / ".git" / "memctl")
+    assert "reading the memory [" in run_on_terminal(repo, "list")
+    shutil.rmtree(repo / ".git" / "memctl")
+    assert "reading" not in memctl("list").err

@@ -82,13 +82,16 @@ def painted(line: str) -> str:
 def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()) -> None:
     """Print rows in aligned columns; the last one is as long as it is."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
+    lines = []
     for row in rows:
         cells = [plain(cell) for cell in row]
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
         styled = [
             click.style(cell, **styles[i]) if i < len(styles) and styles[i] else cell for i, cell in enumerate(padded)
         ]
-        text("  ".join(styled).rstrip())
+        lines.append("  ".join(styled).rstrip())
+    if lines:
+        text("\n".join(lines))
 
 
 def _width(cell: str) -> int:

@@ -19,13 +19,14 @@ from memctl import __version__
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Hit
 
-_VERSION = f"{__version__}/3"
+_VERSION = f"{__version__}/4"
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB) WITHOUT ROWID;
 CREATE INDEX numbered ON records (number);
 CREATE INDEX differing ON records (stat) WHERE stat <> '';
 CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
+CREATE TABLE packed (records BLOB);
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, tokenize = 'porter unicode61 remove_diacritics 2');
 """
@@ -80,6 +81,7 @@ class Cache:
         """Put parsed files in, take the files that are gone out, and note the state of HEAD that this is for."""
         self.database.execute("BEGIN IMMEDIATE")
         self._replace(parsed, removed)
+        self.database.execute("DELETE FROM packed")
         self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
         if self.database.execute("SELECT count(*) FROM tokens").fetchone()[0] > _MAX_COUNTS:
             self.database.execute("DELETE FROM tokens")
@@ -110,10 +112,24 @@ class Cache:
 
     def records(self) -> list[Record]:
         """All records, by path."""
+        row = self.database.execute("SELECT records FROM packed").fetchone()
+        return msgspec.msgpack.decode(row[0] if row else self._pack(), type=list[Record])
+
+    def _pack(self) -> bytes:
+        """All records as one array, which is kept until one of them changes: it reads in half the time of the rows."""
+        try:
+            self.database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:  # another process is writing; then it is kept next time
+            return self._packed_rows()
+        packed = self._packed_rows()
+        self.database.execute("DELETE FROM packed")
+        self.database.execute("INSERT INTO packed VALUES (?)", (packed,))
+        self.database.execute("COMMIT")
+        return packed
+
+    def _packed_rows(self) -> bytes:
         rows = self.database.execute("SELECT record FROM records WHERE record NOT NULL ORDER BY path").fetchall()
-        # One array of all rows decodes four times as fast as each row alone.
-        packed = b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
-        return msgspec.msgpack.decode(packed, type=list[Record])
+        return b"\xdd" + len(rows).to_bytes(4, "big") + b"".join([row[0] for row in rows])
 
     def faults(self) -> list[Fault]:
         rows = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -54,12 +55,12 @@ def severity_rank(record: Record) -> int:
 
 # Every order ends in the id, so that it is the same on every machine; the flag says whether large comes first.
 ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
-    "date": (lambda record: (record.timestamp, record.id), True),
-    "importance": (lambda record: (record.importance, record.timestamp, record.id), True),
+    "date": (attrgetter("timestamp", "id"), True),
+    "importance": (attrgetter("importance", "timestamp", "id"), True),
     "severity": (lambda record: (severity_rank(record), record.timestamp, record.id), False),
-    "access": (lambda record: (record.access_count, record.timestamp, record.id), True),
+    "access": (attrgetter("access_count", "timestamp", "id"), True),
     "title": (lambda record: (record.title.casefold(), record.id), False),
-    "id": (lambda record: record.id, False),
+    "id": (attrgetter("id"), False),
 }
 
 

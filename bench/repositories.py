@@ -58,5 +58,5 @@ def _settled(world: World, folder: Path) -> Path:
 
 def forget_cache(folder: Path) -> None:
     """Delete what memctl has read before."""
-    for file in (folder / ".git/memctl").glob("cache.db*"):
+    for file in (folder / ".git/memctl").glob("*/cache.db*"):
         file.unlink()

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, report
-from memctl.cli.command import command, complete_id, writing
+from memctl.cli.command import command, complete_id, discard_option, how, writing
+from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import door, edit, links, remove
 from memctl.model.change import Change
@@ -59,24 +60,26 @@ def edit_command(
     not named stays as it is, to the letter.
     """
     memory = opening.memory(ctx)
-    reason = flags["reason"]
     if assignments or additions or removals:
+        if source:
+            raise MemctlError("--file and --set, --add or --remove exclude each other", exit_code=USAGE)
         edits = edit.Edits(_pairs(assignments), _pairs(additions), _pairs(removals))
+        _carry_out(
+            memory, lambda snapshot: edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted), flags
+        )
+        return
+    before = load.disk(memory)
+    record = before.resolve(id)
+    old = before.read(record.path)
+    text = read(source) if source else editor.open_editor(old)
 
-        def change(snapshot: Snapshot) -> Change:
-            return edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted, reason=reason)
+    def change(snapshot: Snapshot) -> Change:
+        if snapshot.read(record.path) != old:
+            raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
+        return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
-    else:
-        before = load.disk(memory)
-        record = before.resolve(id)
-        text = editor.read(source) if source else editor.open_editor(before.read(record.path))
-
-        def change(snapshot: Snapshot) -> Change:
-            if snapshot.read(record.path) != before.read(record.path):
-                raise MemctlError(f"{record.id} was changed while you edited it", "edit it again")
-            return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted, reason=reason)
-
-    _carry_out(memory, change, flags)
+    with editor.kept(memory, "" if source else text):
+        _carry_out(memory, change, flags)
 
 
 @command(
@@ -111,7 +114,7 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
     """Let one record take the place of another of its type: both ends change in one commit."""
-    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new, flags["reason"]), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags)
 
 
 @command(
@@ -125,7 +128,7 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
     """Resolve issues, or finish states."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution, flags["reason"]), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags)
 
 
 @command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open an issue again."))
@@ -134,7 +137,7 @@ def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str
 @click.pass_context
 def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Open resolved issues or finished states again."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids, flags["reason"]), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags)
 
 
 @command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Put a record out of the way."))
@@ -144,7 +147,7 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Put records out of the way. They stay where they are; `list --archived` shows them."""
     memory = opening.memory(ctx)
-    _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now, flags["reason"]), flags)
+    _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags)
 
 
 @command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Bring an archived record back."))
@@ -153,7 +156,7 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
 @click.pass_context
 def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Bring archived records back."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids, flags["reason"]), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags)
 
 
 @command(
@@ -163,13 +166,12 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
 @click.option("--unlink", is_flag=True, help="Take the links of other records to it out, in the same commit.")
+@discard_option
 @writing
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
     """Delete records; Git keeps them. `restore` brings them back."""
-    _carry_out(
-        opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, flags["reason"], unlink=unlink), flags
-    )
+    _carry_out(opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags)
 
 
 @command(
@@ -179,22 +181,17 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option("--at", metavar="REV", help="The commit, branch or tag whose version to bring back.")
+@discard_option
 @writing
 @click.pass_context
 def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
     """Bring back a deleted record, or an earlier version of one."""
     memory = opening.memory(ctx)
-    _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at, flags["reason"]), flags)
+    _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at), flags)
 
 
 def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict[str, Any]) -> None:
-    result = door.carry_out(
-        memory,
-        lambda _: change(load.disk(memory)),
-        dry_run=flags["dry_run"],
-        no_commit=flags["no_commit"],
-        allow_secret=flags["allow_secret"],
-    )
+    result = door.carry_out(memory, lambda _: change(load.disk(memory)), how(flags))
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

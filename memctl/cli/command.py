@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from memctl.lifecycle.door import How
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -51,6 +53,14 @@ def reading(function: F) -> F:
     return at_option(json_option(function))
 
 
+def how(flags: dict[str, Any]) -> How:
+    """The flags of a writing command for the write door, leaving `as_json` aside."""
+    return How(**{name: value for name, value in flags.items() if name != "as_json"})
+
+
+discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
+
+
 def writing(function: F) -> F:
     """The options of every command that changes the memory."""
     for option in reversed(
@@ -69,12 +79,15 @@ def filtering(function: F) -> F:
     """The filters of `list`, `search` and `export`."""
     from memctl.model.kinds import KINDS, SEVERITIES
 
+    statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
     for option in reversed(
         (
             click.option(
                 "--type", "types", multiple=True, type=click.Choice(list(KINDS)), help="Only this type. Repeatable."
             ),
-            click.option("--status", "statuses", multiple=True, help="Only this status. Repeatable."),
+            click.option(
+                "--status", "statuses", multiple=True, type=click.Choice(statuses), help="Only this. Repeatable."
+            ),
             click.option(
                 "--severity",
                 "severities",

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, report
-from memctl.cli.command import Command, complete_id, writing
+from memctl.cli import editor, opening, report
+from memctl.cli.command import Command, complete_id, how, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import create, door, links
 from memctl.lifecycle.edit import section_marker
@@ -132,13 +132,13 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     """Make one record of what was given, and print its id and path."""
     memory = opening.memory(ctx)
-    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret")}
-    as_json, reason, source, use_editor = (given.pop(n) for n in ("as_json", "reason", "file", "edit"))
+    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret", "reason")}
+    as_json, source, use_editor = (given.pop(n) for n in ("as_json", "file", "edit"))
     draft = create.Draft(kind=kind, values={})
-    if source or use_editor:
-        from memctl.cli import editor  # and with it what reads JSON: not needed where all is said in options
     if source:
-        draft = editor.draft_from(kind, source)
+        from memctl.cli.source import draft_from  # and with it what reads JSON: seldom needed
+
+        draft = draft_from(kind, source)
     fields = {field.name for field in kind.fields}
     for name, value in given.items():
         if value is None or value == ():
@@ -159,9 +159,10 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     refers = any(draft.values.get(name) for name in (*links.OTHER_END, "parent_memory_id"))
 
     def plan(sequence: Sequence) -> Any:
-        return create.create(memory, sequence, load.disk(memory) if refers else None, draft, reason)
+        return create.create(memory, sequence, load.disk(memory) if refers else None, draft)
 
-    result = door.carry_out(memory, plan, **flags)
+    with editor.kept(memory, draft.body if use_editor else ""):
+        result = door.carry_out(memory, plan, how(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
 

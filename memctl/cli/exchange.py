@@ -8,8 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import editor, opening, output, report
-from memctl.cli.command import command, filtering, reading, writing
+from memctl.cli import opening, output, report
+from memctl.cli.command import command, filtering, how, reading, writing
+from memctl.cli.source import read
 from memctl.exchange import jsonl
 from memctl.lifecycle import door
 from memctl.search.filters import select
@@ -31,13 +32,11 @@ def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
     with the same text are passed over.
     """
     memory = opening.memory(ctx)
-    lines = editor.read(file).split("\n")
+    lines = read(file).split("\n")
     result = door.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
-        dry_run=flags["dry_run"],
-        no_commit=flags["no_commit"],
-        allow_secret=flags["allow_secret"],
+        how(flags),
     )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 

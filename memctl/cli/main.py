@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from memctl import __version__
-from memctl.errors import BUG, INTERRUPTED, OK, USAGE, MemctlError
+from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
 # that `memctl -h` imports no command; a test holds them to the commands.
@@ -115,9 +115,11 @@ def cli(ctx: click.Context, folder: Path | None) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run memctl with some arguments (default: the process's) and return the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
     try:
-        code = cli.main(arguments, prog_name="memctl", standalone_mode=False)
+        _refuse_broken_text(given)
+        code = cli.main(given, prog_name="memctl", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except MemctlError as error:
@@ -136,15 +138,27 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough; so has Python, which would complain
         return OK
+    except OSError as error:
+        _complain(f"{error.filename or 'standard output or input'}: {error.strerror or error}", None)
+        return REFUSED
     except Exception:
         _report_bug()
         return BUG
 
 
+def _refuse_broken_text(arguments: list[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise MemctlError(f"the argument {argument!r} is not UTF-8 text", exit_code=USAGE) from None
+
+
 def _complain(message: str, hint: str | None) -> None:
-    print(f"error: {message}", file=sys.stderr)
-    if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+    lines = f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    if sys.stderr.isatty():  # a message may quote a record, and a record may try to steer the terminal
+        lines = "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in lines)
+    print(lines, file=sys.stderr, end="")
 
 
 def _report_bug() -> None:

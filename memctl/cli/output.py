@@ -17,7 +17,8 @@ from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 SCHEMA = 1
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What would make a terminal do something, or show text in another order than it stands in.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
@@ -39,7 +40,12 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 
 
 def note(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", line) if sys.stderr.isatty() else line, file=sys.stderr)
+
+
+def name(path: str) -> str:
+    """A path for printing; bytes of it that are not UTF-8 are written as `\\xe9`."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
@@ -84,7 +90,7 @@ def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
     for row in rows:
-        cells = [plain(cell) for cell in row]
+        cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row is a line
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
         styled = [
             click.style(cell, **styles[i]) if i < len(styles) and styles[i] else cell for i, cell in enumerate(padded)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from memctl.cli import editor, opening, output
+from memctl.cli import opening, output
 from memctl.cli.command import command, json_option, reading
+from memctl.cli.source import read
 from memctl.packs.rehydrate import rehydrate
 from memctl.store import access, files, load
 from memctl.tokens.count import Counter
@@ -86,7 +87,7 @@ def tokens_command(ctx: click.Context, /, sources: tuple[str, ...], model: str, 
     counter = Counter(family_of(model))
     rows = []
     for source in sources:
-        text = editor.read(source)
+        text = read(source)
         kind = kind_of_text(source, text)
         rows.append((source, kind, counter.count(text, kind)))
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, json_option, reading, writing
+from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import commits
 from memctl.journal.repository import find_top
@@ -42,7 +42,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
             return
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here)
-    result = door.carry_out(memory, lambda _: change, dry_run=flags["dry_run"], no_commit=flags["no_commit"])
+    result = door.carry_out(memory, lambda _: change, how(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 
@@ -113,6 +113,7 @@ def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[s
         "folder": str(memory.folder),
         "records": counts,
         "last": output.record_data(memory, last) if last else None,
+        "duplicate_ids": _duplicates(snapshot),
     }
     if with_pending:
         waiting = commit.waiting(memory)
@@ -127,10 +128,18 @@ def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[s
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
-        data["uncommitted"] = [memory.tracked(path) for path in commit.uncommitted(memory) if path not in covered]
+        data["uncommitted"] = [output.name(memory.tracked(p)) for p in commit.uncommitted(memory) if p not in covered]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["index_lock"] = _index_lock(memory)
     return data
+
+
+def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The ids that more than one record has, as happens when two clones give out the same one."""
+    memory_ids: dict[str, list[str]] = {}
+    for record in snapshot.records:
+        memory_ids.setdefault(record.id, []).append(record.memory_id)
+    return {identifier: found for identifier, found in memory_ids.items() if len(found) > 1}
 
 
 def _index_lock(memory: Memory) -> str | None:
@@ -149,6 +158,8 @@ def _print_status(data: dict[str, Any]) -> None:
         output.text("  no records yet")
     if last := data["last"]:
         output.text(output.plain(f"last: {last['id']} {last['title']} ({last['timestamp']}, {last['agent_id']})"))
+    for identifier, found in data["duplicate_ids"].items():
+        output.text(f"{identifier} is the id of {len(found)} records: {', '.join(found)}")
     for entry in data.get("pending", ()):
         state = (
             "interrupted, `memctl commit` finishes it" if entry["stage"] == WRITING else entry["why"] or "not committed"

@@ -40,14 +40,14 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
     data: dict[str, Any] = {
         "op": change.op,
         "ids": list(change.ids),
-        "paths": [memory.tracked(path) for path in change.paths],
+        "paths": [output.name(memory.tracked(path)) for path in result.paths],
         "changed": not change.is_empty,
         "commit": result.commit or None,
         "pending": result.pending or None,
     }
     if dry_run:
         data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}
-        data["deletes"] = [memory.tracked(path) for path in change.deletes]
+        data["deletes"] = [memory.tracked(delete.path) for delete in change.deletes]
     return data
 
 
@@ -63,5 +63,5 @@ def _print_change(memory: Memory, result: Outcome) -> None:
         old, new = (write.old or "").removesuffix("\n"), write.text.removesuffix("\n")
         for line in unified_diff(old.split("\n") if old else [], new.split("\n"), before, f"b/{name}", lineterm=""):
             output.text(output.painted(output.plain(line)))
-    for path in change.deletes:
-        output.text(f"would delete {memory.tracked(path)}")
+    for delete in change.deletes:
+        output.text(f"would delete {memory.tracked(delete.path)}")

@@ -1,6 +1,8 @@
 """Records as JSON Lines: an object a line, with the front matter under its own names, `body` and `path`.
 
-An export can be imported again without loss. An import takes less: `memory_type` and `title` are enough, and content
+Keys that are not memctl's stand in an object `extra`. An export can be imported again: values and texts come back,
+the comments and the order of keys of a hand-written front matter don't. An import takes less: `memory_type` and
+`title` are enough, and content
 fields may stand under the seed's names (`rationale`, `description`, …) instead of a `body`.
 """
 
@@ -14,10 +16,11 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.lifecycle.create import Draft, complete, written
+from memctl.lifecycle.links import OTHER_END
 from memctl.model import frontmatter, ids
 from memctl.model.change import Change, Write
 from memctl.model.kinds import KINDS, Kind
-from memctl.model.record import InvalidRecord, Record, parse, problems
+from memctl.model.record import ORDER, InvalidRecord, Record, parse, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -30,14 +33,17 @@ def export_lines(snapshot: Snapshot, records: Iterable[Record]) -> Iterator[str]
     """A line of JSON for each record, as its file has it."""
     for record in records:
         values, body = frontmatter.read(snapshot.read(record.path))
-        yield msgspec.json.encode({**values, "body": body, "path": record.path}).decode()
+        known = {name: value for name, value in values.items() if name in ORDER}
+        extra = {name: value for name, value in values.items() if name not in ORDER}
+        line = {**known, **({"extra": extra} if extra else {}), "body": body, "path": record.path}
+        yield msgspec.json.encode(line).decode()
 
 
 def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     """The draft that a JSON object describes; raises MemctlError if it does not say of which type."""
     values = dict(values)
     name = values.pop("memory_type", kind.name if kind else None)
-    if name not in KINDS or (kind and name != kind.name):
+    if not isinstance(name, str) or name not in KINDS or (kind and name != kind.name):
         allowed = kind.name if kind else "one of " + ", ".join(KINDS)
         raise MemctlError(f"memory_type: found {name!r}, allowed is {allowed}")
     found = KINDS[name]
@@ -47,10 +53,10 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
     for field in found.fields:
         if field.name in values:
             content[field.name] = values.pop(field.name)
-    body = values.pop("body", "")
-    if not isinstance(body, str):
-        raise MemctlError("body: this must be a text")
-    return Draft(kind=found, values=values, content=_checked(found, content), body=body)
+    body, extra = values.pop("body", ""), values.pop("extra", {})
+    if not isinstance(body, str) or not isinstance(extra, dict):
+        raise MemctlError("body must be a text, and extra an object with keys that are not memctl's")
+    return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)
 
 
 def _checked(kind: Kind, content: dict[str, Any]) -> dict[str, str | list[str]]:
@@ -85,10 +91,11 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             wrong += [f"line {number}: {field}: {message}" for field, message in found]
             wrong += [] if found else [f"line {number}: path: found {path!r}, which is not where {identifier} can be"]
             continue
-        if identifier in seen:
-            wrong.append(f"line {number}: id: {identifier} stands on line {seen[identifier]} already")
+        repeated = next((name for name in (identifier, values["memory_id"]) if name in seen), None)
+        if repeated:
+            wrong.append(f"line {number}: {repeated} stands on line {seen[repeated]} already")
             continue
-        seen[identifier] = number
+        seen[identifier] = seen[values["memory_id"]] = number
         _, write = written(memory, values, draft)
         write = Write(path or write.path, write.text)
         other = known.get(identifier) or by_memory_id.get(values["memory_id"])
@@ -97,6 +104,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             writes.append(write)
         elif snapshot.read(other.path) != write.text:
             wrong.append(f"line {number}: there is a record {other.id} already, and it is not the same")
+    wrong += _dangling(drafts, {*known, *seen, *(alias for record in snapshot.records for alias in record.aliases)})
     if wrong:
         more = [f"… and {len(wrong) - _SHOWN:,} more"] if len(wrong) > _SHOWN else []
         raise MemctlError(
@@ -104,6 +112,17 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
             "mend the lines, or leave out `id` and `memory_id` to get new ones",
         )
     return _change(writes)
+
+
+def _dangling(drafts: Sequence[tuple[int, Draft, dict[str, Any]]], known: set[str]) -> list[str]:
+    """The links that lead to no record, here or among those that come in."""
+    return [
+        f"line {number}: {name}: there is no record {target}"
+        for number, _, values in drafts
+        for name in OTHER_END
+        for target in values.get(name) or ()
+        if isinstance(target, str) and target not in known
+    ]
 
 
 def _change(writes: Sequence[Write]) -> Change:
@@ -123,7 +142,7 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
                 raise MemctlError("this is no JSON object")
             draft = draft_of(values)
             drafts.append((number, draft, complete(memory, draft)))
-        except (msgspec.MsgspecError, MemctlError) as error:
+        except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
             wrong.append(f"line {number}: {error}")
     return drafts, wrong
 

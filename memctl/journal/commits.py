@@ -12,11 +12,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.journal import git
 from memctl.journal.repository import Repository
 
+COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
@@ -45,16 +47,18 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
     if branch and not _needs_git_commit(repository, files):
         _update_index(repository, paths)
         try:
-            return _fast_import(repository, branch, parent, files, message, identities)
+            name = _fast_import(repository, branch, parent, files, message, identities)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise CommitPending(_reason(error)) from None
+        _collect_garbage(repository)
+        return name
     return _commit_only(repository, files, message, dates)
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ:
+    if "GIT_INDEX_FILE" in os.environ or COMMITTING in os.environ:
         raise CommitPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise CommitPending(f"{operation} is under way")
@@ -65,7 +69,7 @@ def _identities(repository: Repository, dates: Mapping[str, str]) -> list[str]:
     asked = [["var", "GIT_AUTHOR_IDENT"], ["var", "GIT_COMMITTER_IDENT"]]
     started = [git.start(args, repository.top, dates) for args in asked]  # side by side
     try:
-        return [git.finish(process, args).decode().strip() for process, args in zip(started, asked, strict=True)]
+        return [os.fsdecode(git.finish(process, args)).strip() for process, args in zip(started, asked, strict=True)]
     except git.GitFailed:
         raise CommitPending(
             "Git does not know who you are",
@@ -80,6 +84,9 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None])
     ):
         return True
     if repository.flag("memctl.verify", default=True) and repository.commit_hooks():
+        return True
+    # The fast lane writes plain files. A record that somebody made executable stays so.
+    if any(content is not None and os.access(repository.top / path, os.X_OK) for path, content in files.items()):
         return True
     # Git would turn CR LF into LF here; and a path with a line end needs quoting that is not worth having.
     if any(content is not None and b"\r" in content for content in files.values()) or any("\n" in p for p in files):
@@ -164,7 +171,7 @@ def _fast_import(
     author, committer = identities
     text = message.encode()
     head = [f"commit {branch}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
-    parts = [b"feature done\nfeature get-mark\n", "\n".join(head).encode(), b"\n", text, b"\n"]
+    parts = [b"feature done\nfeature get-mark\n", os.fsencode("\n".join(head)), b"\n", text, b"\n"]
     if parent:
         parts.append(f"from {parent}\n".encode())
     for path, content in files.items():
@@ -175,7 +182,6 @@ def _fast_import(
             parts += [b"M 100644 inline ", name, b"\n", f"data {len(content)}\n".encode(), content, b"\n"]
     parts.append(b"get-mark :1\ndone\n")
     out = git.write(["fast-import", "--quiet", "--date-format=raw", "--done"], repository.top, b"".join(parts))
-    _collect_garbage(repository)
     return out.decode().strip()
 
 
@@ -193,7 +199,8 @@ def _collect_garbage(repository: Repository) -> None:
     except OSError:
         return
     if crowded and repository.settings().get("gc.auto") != "0":
-        git.write(["gc", "--auto", "--quiet"], repository.top)
+        with suppress(git.GitFailed):  # the commit is made; the next one will try again
+            git.write(["gc", "--auto", "--quiet"], repository.top)
 
 
 def _commit_only(
@@ -211,7 +218,7 @@ def _commit_only(
             if present:
                 git.write(["add", "--sparse", *from_stdin], repository.top, present)
             args = ["commit", "--only", "--quiet", "--cleanup=whitespace", *verify, "-m", message, *from_stdin]
-            git.write(args, repository.top, specs, extra=dates)
+            git.write(args, repository.top, specs, extra={**dates, COMMITTING: str(os.getpid())})
             break
         except git.GitFailed as error:
             if "index.lock" in error.stderr and time.monotonic() < deadline:
@@ -237,13 +244,11 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
     """Make our paths in the index what they are in HEAD, so that the user's next commit does not take them along."""
     specs = b"".join(b":(top,literal)" + os.fsencode(path) + b"\0" for path in paths)
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
-    try:
+    with suppress(git.GitFailed, MemctlError):  # else they are staged; the commit is pending all the same
         if repository.has_head():
             git.write(["reset", "--quiet", *from_stdin], repository.top, specs)
         else:
             git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *from_stdin], repository.top, specs)
-    except (git.GitFailed, MemctlError):
-        pass  # they are staged, then; the commit is pending all the same
 
 
 def _reason(error: git.GitFailed) -> str:

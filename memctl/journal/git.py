@@ -33,6 +33,7 @@ _SCRUBBED = (
     # these change what a path argument means
     "GIT_GLOB_PATHSPECS",
     "GIT_ICASE_PATHSPECS",
+    "GIT_LITERAL_PATHSPECS",
     "GIT_NOGLOB_PATHSPECS",
 )
 

@@ -41,22 +41,15 @@ class Commit(msgspec.Struct, frozen=True):
 def tree(repository: Repository, revision: str, folder: str) -> list[Entry]:
     """The files below `folder` at a revision."""
     out = git.read(["ls-tree", "-r", "-z", "--full-tree", revision, "--", folder + "/"], repository.top)
-    return list(_entries(out, blob_column=2))
+    return list(_entries(out))
 
 
-def index(repository: Repository, folder: str) -> list[Entry]:
-    """The files below `folder` in the index; a path with an unresolved merge appears once."""
-    out = git.read(["ls-files", "-s", "-z", "--", folder], repository.top)
-    found = {entry.path: entry for entry in _entries(out, blob_column=1)}
-    return list(found.values())
-
-
-def _entries(out: bytes, blob_column: int) -> Iterator[Entry]:
+def _entries(out: bytes) -> Iterator[Entry]:
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             columns = meta.split()
-            yield Entry(os.fsdecode(path), columns[blob_column].decode(), columns[0] in _REGULAR)
+            yield Entry(path.decode("utf-8", "backslashreplace"), columns[2].decode(), columns[0] in _REGULAR)
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
@@ -84,16 +77,15 @@ def commits(
     """The commits that touched any of `paths` (below the worktree's top), newest first."""
     if revision == "HEAD" and not repository.has_head():
         return []
-    args = ["log", "-z", "--name-only", "--format=%x1e%H%x1f%an%x1f%ct%x1f%B%x1f"]
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00"]
     if limit is not None:
         args.append(f"--max-count={limit}")
-    out = git.read([*args, revision, "--", *paths], repository.top).decode(errors="replace")
-    return [_commit(part) for part in out.split("\0\x1e") if part]  # no message can contain a NUL
+    out = git.read([*args, revision, "--", *paths], repository.top).decode(errors="backslashreplace")
+    return [_commit(part) for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out) if part]
 
 
 def _commit(text: str) -> Commit:
-    name, author, seconds, rest = text.lstrip("\0\x1e\n").split("\x1f", 3)
-    body, _, names = rest.rpartition("\x1f")
+    name, seconds, author, body, names = text.split("\0", 4)
     return Commit(
         commit=name,
         author=author,
@@ -108,7 +100,7 @@ def paths_ever(repository: Repository, folder: str, since: str | None = None, ev
     """Every path below `folder` that a commit added, in the history of HEAD or of all refs, newest first."""
     if not everywhere and not repository.has_head():
         return []
-    args = ["log", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
     args += ["--all"] if everywhere else []
     args += [f"--since={since}"] if since else []
     out = git.read([*args, "--", folder], repository.top)
@@ -117,11 +109,11 @@ def paths_ever(repository: Repository, folder: str, since: str | None = None, ev
 
 def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
     """The newest commit in which a path existed, and its blob there; None if Git never had it."""
-    args = ["log", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "HEAD", "--", path]
-    commit = git.read(args, repository.top).decode().strip()
+    args = ["log", "--no-show-signature", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames"]
+    commit = git.read([*args, "HEAD", "--", path], repository.top).decode().strip()
     if not commit:
         return None
-    entries = list(_entries(git.read(["ls-tree", "-z", "--full-tree", commit, "--", path], repository.top), 2))
+    entries = list(_entries(git.read(["ls-tree", "-z", "--full-tree", commit, "--", path], repository.top)))
     return (commit, entries[0].blob) if entries else None
 
 

@@ -80,6 +80,7 @@ def _joint_subject(changes: Sequence[Change]) -> str:
 
 
 def _one_line(text: str) -> str:
+    text = text.encode(errors="surrogateescape").decode(errors="backslashreplace")
     return " ".join("".join(c if c >= " " and not "\x7f" <= c <= "\x9f" else " " for c in text).split())
 
 

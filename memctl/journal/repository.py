@@ -16,6 +16,7 @@ _UNDER_WAY = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisection",
+    "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _SETTINGS = (
@@ -48,14 +49,17 @@ class Repository:
     def branch(self) -> tuple[str, str]:
         """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one)."""
         try:
-            commit, name = git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top).decode().split()
+            out = os.fsdecode(git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top))
+            commit, name = out.rstrip("\n").split("\n")
             return ("" if name == "HEAD" else name), commit
         except git.GitFailed:
-            return git.read(["symbolic-ref", "HEAD"], self.top).decode().strip(), ""
+            return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n"), ""
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""
         try:
+            if revision.startswith("^"):
+                raise git.GitFailed(["rev-parse"], 1, "")
             out = git.read(["rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"], self.top)
             return out.decode().strip()
         except git.GitFailed:
@@ -122,12 +126,12 @@ def open_repository(start: Path) -> Repository:
     top = find_top(start)
     git_dir = top / ".git"
     if git_dir.is_file():  # a linked worktree or a submodule
-        kind, _, target = git_dir.read_text().strip().partition(": ")
+        kind, _, target = os.fsdecode(git_dir.read_bytes()).strip().partition(": ")
         git_dir = top / target
         if kind != "gitdir" or not git_dir.is_dir():
             raise MemctlError(f"{top / '.git'} does not lead to a Git repository", "`git worktree repair` may mend it")
     try:
-        common = git_dir / (git_dir / "commondir").read_text().strip()
+        common = git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()
     except FileNotFoundError:
         common = git_dir
     return Repository(top, git_dir.resolve(), common.resolve())

@@ -6,23 +6,33 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.journal import commits, git, message
+from memctl.errors import MemctlError
+from memctl.journal import commits, git, history, message
+from memctl.lifecycle import credentials
 from memctl.model import ids
-from memctl.model.change import Change
+from memctl.model.change import Change, Write
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, PENDING, WRITING, Entry
+from memctl.store.pending import HELD, WRITING, Entry
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`)."""
+    """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`).
+
+    `by_hand` are files that were changed without memctl, for a change that has no writes of its own.
+    """
 
     change: Change
     commit: str = ""
     pending: str = ""
     hint: str = ""
+    by_hand: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.change.paths + self.by_hand
 
 
 def waiting(memory: Memory) -> list[Entry]:
@@ -30,12 +40,12 @@ def waiting(memory: Memory) -> list[Entry]:
     return pending.entries(folder(memory))
 
 
-def uncommitted(memory: Memory) -> list[str]:
-    """The files below `.memory/` that differ from HEAD, in the index or on disk."""
-    args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", memory.prefix]
-    out = git.read(args, memory.repository.top).decode(errors="surrogateescape")
-    names = [item[3 + len(memory.prefix) + 1 :] for item in out.split("\0") if item]
-    return [name for name in names if not name.rpartition("/")[2].startswith(".memctl-")]
+def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
+    """The files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for it."""
+    args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
+    out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
+    found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
+    return {name: code for name, code in found.items() if not name.rpartition("/")[2].startswith(".memctl-")}
 
 
 def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
@@ -43,21 +53,21 @@ def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recover(memory)
-        outcomes = []
+        outcomes: list[Outcome] = []
         for group in _groups(pending.entries(folder(memory))):
             joint = _joint(group)
             if dry_run:
                 outcomes.append(Outcome(joint, pending="not committed yet"))
-            elif (outcome := _commit_group(memory, group)) is not None:
+            elif (outcome := _commit_group(memory, group) or _vanished(memory, joint)) is not None:
                 outcomes.append(outcome)
         if any(outcome.pending for outcome in outcomes) and not dry_run:
             return outcomes
-        handled = {path for outcome in outcomes for path in outcome.change.paths}
-        by_hand = [path for path in uncommitted(memory) if path not in handled]
-        broken = {path: outcome for path in by_hand if (outcome := _broken(memory, path))}
-        rest = [path for path in by_hand if path not in broken]
+        handled = {path for outcome in outcomes for path in outcome.paths}
+        by_hand = [path for path, code in uncommitted(memory).items() if path not in handled and _is_ours(path, code)]
+        odd = {path: outcome for path in by_hand if (outcome := _odd(memory, path))}
+        rest = [path for path in by_hand if path not in odd]
         outcomes += [_commit_by_hand(memory, rest, dry_run)] if rest else []
-        return [*outcomes, *broken.values()]
+        return [*outcomes, *odd.values()]
 
 
 def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
@@ -66,7 +76,8 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     for group in _groups(pending.entries(folder(memory))):
         if all(entry.stage == HELD for entry in group):
             continue
-        is_fresh = [entry.file for entry in group] == [newest.file] and not newest.change.deletes
+        is_new = not newest.change.deletes and all(write.old is None for write in newest.change.writes)
+        is_fresh = is_new and [entry.file for entry in group] == [newest.file]
         made = _commit_group(memory, group, is_fresh=is_fresh)
         if any(entry.file == newest.file for entry in group):
             outcome = msgspec.structs.replace(made, change=newest.change) if made else outcome
@@ -78,17 +89,24 @@ def recover(memory: Memory) -> None:
     for entry in pending.entries(folder(memory)):
         if entry.stage == WRITING:
             rest = pending.unfinished(memory.folder, entry)
-            files.write_all(memory.folder, rest.writes, rest.deletes)
-            pending.advance(entry, PENDING)
+            prepared = files.prepare(memory.folder, rest.writes)
+            files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
+            pending.advance(entry, entry.written)
             files.remove_leftovers(memory.folder)
 
 
-def signed(memory: Memory, change: Change) -> Change:
-    return msgspec.structs.replace(change, actor=change.actor or memory.actor, session=change.session or memory.session)
+def signed(memory: Memory, change: Change, reason: str = "") -> Change:
+    """A change with who makes it, in which session and why."""
+    return msgspec.structs.replace(
+        change,
+        actor=change.actor or memory.actor,
+        session=change.session or memory.session,
+        reason=reason or change.reason,
+    )
 
 
 def folder(memory: Memory) -> Path:
-    return memory.repository.private / "pending"
+    return memory.private / "pending"
 
 
 def _groups(entries: list[Entry]) -> list[list[Entry]]:
@@ -109,7 +127,7 @@ def _joint(group: list[Entry]) -> Change:
         return first
     writes = {write.path: write for entry in group for write in entry.change.writes}
     identifiers = tuple(dict.fromkeys(identifier for entry in group for identifier in entry.change.ids))
-    deletes = tuple(dict.fromkeys(path for entry in group for path in entry.change.deletes))
+    deletes = tuple({delete.path: delete for entry in group for delete in entry.change.deletes}.values())
     return msgspec.structs.replace(first, ids=identifiers, writes=tuple(writes.values()), deletes=deletes)
 
 
@@ -134,7 +152,7 @@ def _commit_group(memory: Memory, group: list[Entry], *, is_fresh: bool = False)
 def _commit(memory: Memory, paths: dict[str, None], text: str, is_fresh: bool) -> str:
     """Commit the state on disk of some paths; "" if HEAD has it already."""
     commits.forbid_if_unsafe(memory.repository)
-    differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory))
+    differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory, ignored=True))
     if not differing:
         return ""
     contents: dict[str, bytes | None] = {}
@@ -146,28 +164,63 @@ def _commit(memory: Memory, paths: dict[str, None], text: str, is_fresh: bool) -
     return commits.commit(memory.repository, contents, text, memory.commit_moment)
 
 
-def _broken(memory: Memory, path: str) -> Outcome | None:
-    """Why a file that was changed by hand is not committed: it is a record that can't be read."""
+def _is_ours(path: str, code: str) -> bool:
+    """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
+    known = path in ("README.md", "config.yaml") or path.startswith("templates/")
+    return code != "??" or known or files.is_record_path(path, BY_FOLDER)
+
+
+def _vanished(memory: Memory, change: Change) -> Outcome | None:
+    """What to say of a change that waited and whose files are gone by now; None if HEAD has it."""
+    gone = [write.path for write in change.writes if not (memory.folder / write.path).exists()]
+    gone = [path for path in gone if not history.last_version(memory.repository, memory.tracked(path))]
+    if not gone:
+        return None
+    return Outcome(
+        change, pending=f"{memory.tracked(gone[0])} is gone, and no commit has it", hint="nothing waits for it now"
+    )
+
+
+def _odd(memory: Memory, path: str) -> Outcome | None:
+    """Why a file that was changed by hand is not committed: it is broken, no plain file, or holds a credential."""
+    why, hint = "", "mend the file first"
     try:
-        if files.is_record_path(path, BY_FOLDER):
-            parse(files.read(memory.folder, path), path)
+        if path.endswith("/"):
+            why, hint = f"{memory.tracked(path)} is a repository of its own", "move it out of the memory"
+        elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
+            files.locate(memory.folder, path)
+            text = files.read(memory.folder, path)
+            if files.is_record_path(path, BY_FOLDER):
+                parse(text, path)
+            credentials.refuse(Change(op="commit", title="", writes=(Write(path, text, _in_head(memory, path)),)))
     except InvalidRecord as error:
-        change = Change(op="commit", title=f"{memory.tracked(path)}", deletes=(path,))
-        return Outcome(change, pending=f"{memory.prefix}/{error}", hint="mend the file first")
-    except OSError:
-        pass  # deleted by hand
-    return None
+        why = f"{memory.prefix}/{error}"
+    except MemctlError as error:
+        why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
+    except OSError as error:
+        why = f"{memory.tracked(path)}: {error.strerror}"
+    change = Change(op="commit", title=memory.tracked(path))
+    return Outcome(change, pending=why, hint=hint, by_hand=(path,)) if why else None
+
+
+def _in_head(memory: Memory, path: str) -> str | None:
+    """The text that HEAD has for a file, None if none."""
+    try:
+        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
+    except git.GitFailed:
+        return None
 
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     identifiers = tuple(sorted({found for path in paths if (found := ids.id_in_path(path))}))
     title = ", ".join(identifiers) or ", ".join(paths)
-    change = signed(
-        memory, Change(op="commit", title=f"{title} changed by hand", ids=identifiers, deletes=tuple(paths))
-    )
+    change = signed(memory, Change(op="commit", title=f"{title} changed by hand", ids=identifiers))
     if dry_run:
-        return Outcome(change, pending="not committed yet")
+        return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
     try:
-        return Outcome(change, commit=_commit(memory, dict.fromkeys(paths), message.compose([change]), False))
+        name = _commit(memory, dict.fromkeys(paths), message.compose([change]), False)
+        return Outcome(change, commit=name, by_hand=tuple(paths))
     except commits.CommitPending as error:
-        return Outcome(change, pending=error.why, hint=error.hint)
+        return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
+    except git.GitFailed as error:
+        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", by_hand=tuple(paths))

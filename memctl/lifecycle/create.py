@@ -12,7 +12,7 @@ from memctl.lifecycle import links
 from memctl.model import frontmatter, ids, moments, sections
 from memctl.model.change import Change, Write
 from memctl.model.kinds import IMPORTANCE_BY_SEVERITY, Kind
-from memctl.model.record import ORDER, Record, build, problems
+from memctl.model.record import ORDER, InvalidRecord, Record, build, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -28,7 +28,7 @@ class Draft(msgspec.Struct, kw_only=True):
     body: str = ""
 
 
-def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft, reason: str = "") -> Change:
+def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
     """The Change that adds a record. `snapshot` is needed only where the draft refers to other records.
 
     Raises MemctlError naming every value that is wrong.
@@ -42,9 +42,7 @@ def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft:
     record, write = written(memory, values, draft)
     others = links.counterparts(snapshot, record) if snapshot is not None else ()
     concerned = (identifier, *(ids.id_in_path(other.path) or "" for other in others))
-    return Change(
-        op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others), reason=reason
-    )
+    return Change(op=draft.kind.verb, title=f"{identifier} {record.title}", ids=concerned, writes=(write, *others))
 
 
 def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
@@ -61,7 +59,7 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
     if draft.kind.name == "state":
         values.setdefault("completion_percentage", 0)
     values.setdefault("status", draft.kind.statuses[0])
-    values.setdefault("importance", IMPORTANCE_BY_SEVERITY.get(values.get("severity", ""), draft.kind.importance))
+    values.setdefault("importance", IMPORTANCE_BY_SEVERITY.get(str(values.get("severity")), draft.kind.importance))
     values.setdefault("project_id", memory.config.project)
     values.setdefault("agent_id", memory.actor)
     values.setdefault("is_archived", False)
@@ -112,14 +110,12 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 def template_text(memory: Memory, kind: Kind) -> str:
     """The template of a type's body: headings, and under each a comment that says what belongs there."""
     name = f"{kind.name}.md"
-    for folder in (memory.folder / "templates", files.templates()):
-        try:
-            return frontmatter.clean_newlines((folder / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            continue
-        except (OSError, UnicodeDecodeError) as error:
-            raise MemctlError(f"{folder / name} can't be read: {error}") from None
-    raise MemctlError(f"the template {name} is missing", "install memctl anew")
+    try:
+        return files.read(memory.folder, f"templates/{name}")
+    except (FileNotFoundError, NotADirectoryError):
+        return (files.templates() / name).read_text(encoding="utf-8")
+    except InvalidRecord as error:
+        raise MemctlError(f"{memory.prefix}/{error}") from None
 
 
 def _clean(value: str | list[str]) -> str | list[str]:

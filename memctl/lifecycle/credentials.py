@@ -7,13 +7,13 @@ ordinary prose. Importing it takes 180 ms, so a cheap pattern that covers the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, sections
-from memctl.model.change import Write
+from memctl.model.change import Change
 from memctl.model.malformed import Malformed
 
 # Anthropic's keys, which detect-secrets does not know.
@@ -25,21 +25,34 @@ _SUSPICIOUS = re.compile(
     r"|gh[pousr]_\w{36}|gl[a-z]{2,6}-[\w-]{20}|GR1348941|eyJ[\w-]{2,}|[0-9a-z]{32}-us\d|_authToken|sk-[\w-]{20}"
     r"|PRIVATE KEY|PuTTY-User-Key|pypi-Ag|SG\.[\w-]{22}\.|xox[abposr]-|hooks\.slack\.com|api\.softlayer\.com|sq0csp-"
     r"|[rs]k_live_|\d{8,10}:[\w-]{35}|(?:AC|SK)[a-z0-9]{32}"
-    r"|(?:key|pwd|pw|password|pass|token)[\"'\]]{0,2} *[:=> ]+[\"']?[\w-]{24}",
+    r"|(?:key|pwd|pw|password|pass|token)[\"'\]]{0,2}[:=> ]{1,8}[\"']?[\w-]{24}",
     re.IGNORECASE,
 )
 
 
-def refuse(writes: Iterable[Write]) -> None:
-    """Raise MemctlError, naming record, field and kind of secret, if a write adds what looks like a credential."""
-    for write in writes:
+def refuse(change: Change) -> None:
+    """Raise MemctlError, naming field and kind of secret, if a change adds what looks like a credential.
+
+    What the commit says counts too. Lines that a file had before are not complained of again.
+    """
+    for field, line in _added(change):
+        if _SUSPICIOUS.search(line) and (kind := kind_of_secret(line)):
+            raise MemctlError(
+                f"{field}: this looks like a credential ({kind}); it would stay in the history for ever",
+                "take it out, or let this one write pass with --allow-secret",
+            )
+
+
+def _added(change: Change) -> Iterator[tuple[str, str]]:
+    yield from (
+        ("reason", change.reason),
+        ("title", change.title),
+        ("session", change.session),
+        ("actor", change.actor),
+    )
+    for write in change.writes:
         old = set(write.old.split("\n")) if write.old else set()
-        for field, line in _lines(write.text):
-            if line not in old and _SUSPICIOUS.search(line) and (kind := kind_of_secret(line)):
-                raise MemctlError(
-                    f"{field}: this looks like a credential ({kind}); it would stay in the history for ever",
-                    "take it out, or let this one write pass with --allow-secret",
-                )
+        yield from ((field, line) for field, line in _lines(write.text) if line not in old)
 
 
 def kind_of_secret(line: str) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.lifecycle import commit, credentials
 from memctl.lifecycle.commit import Outcome
@@ -16,40 +18,54 @@ from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, PENDING
 from memctl.store.sequence import Sequence
 
 Plan = Callable[[Sequence], Change]
 
 
-def carry_out(
-    memory: Memory, plan: Plan, *, dry_run: bool = False, no_commit: bool = False, allow_secret: bool = False
-) -> Outcome:
+class How(msgspec.Struct, frozen=True):
+    """How a change is to be carried out; the fields are the options that every writing command has.
+
+    With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`;
+    `allow_secret` lets text pass that looks like a credential; `discard` lets text go that Git does not have.
+    """
+
+    reason: str = ""
+    dry_run: bool = False
+    no_commit: bool = False
+    allow_secret: bool = False
+    discard: bool = False
+
+
+def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
     """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
 
-    With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`.
     Raises MemctlError if the change is refused; then nothing was written.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        if not dry_run:
+        if not how.dry_run:
             commit.recover(memory)
         sequence = Sequence(memory)
-        change = commit.signed(memory, plan(sequence))
-        _check(change, allow_secret)
-        if dry_run or change.is_empty:
+        change = commit.signed(memory, plan(sequence), how.reason)
+        _check(memory, change, how)
+        if how.dry_run or change.is_empty:
             return Outcome(change)
-        # The user's own index and HEAD decide whether there can be a commit; the files are written either way.
-        sequence.save()
-        entry = pending.begin(commit.folder(memory), change)
-        files.write_all(memory.folder, change.writes, change.deletes)
-        entry = pending.advance(entry, HELD if no_commit else PENDING)
-        if no_commit:
+        entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
+        try:
+            prepared = files.prepare(memory.folder, change.writes)
+            sequence.save()
+        except BaseException:
+            pending.drop(entry)  # nothing is changed yet, so there is nothing to finish
+            raise
+        files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
+        entry = pending.advance(entry, entry.written)
+        if how.no_commit:
             return Outcome(change, pending="no commit was asked for", hint="`memctl commit` makes it")
         return commit.commit_waiting(memory, entry)
 
 
-def _check(change: Change, allow_secret: bool) -> None:
-    """Refuse a change that would leave a record nobody can read, or a credential in the history."""
+def _check(memory: Memory, change: Change, how: How) -> None:
+    """Refuse a change that would leave an unreadable record, lose text for good, or put a credential into history."""
     for write in change.writes:
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES:
             raise MemctlError(
@@ -61,5 +77,19 @@ def _check(change: Change, allow_secret: bool) -> None:
                 parse(write.text, write.path)
             except InvalidRecord as error:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
-    if not allow_secret:
-        credentials.refuse(change.writes)
+    if not how.allow_secret:
+        credentials.refuse(change)
+    if (change.deletes or change.op == "restore") and not how.discard:
+        _keep_what_git_lacks(memory, change)
+
+
+def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
+    gone = {delete.path for delete in change.deletes} | {
+        w.path for w in change.writes if w.old and change.op == "restore"
+    }
+    unsaved = gone & set(commit.uncommitted(memory, ignored=True))
+    if unsaved:
+        raise MemctlError(
+            f"{memory.tracked(sorted(unsaved)[0])} has changes that are in no commit, and they would be lost",
+            "`memctl commit` first, or let them go with --discard",
+        )

@@ -44,9 +44,7 @@ class Edits(msgspec.Struct, frozen=True):
     remove: Sequence[tuple[str, str]] = ()
 
 
-def edit(
-    snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False, reason: str = ""
-) -> Change:
+def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_accepted: bool = False) -> Change:
     """Change fields of a record; fields are front matter keys or content fields, named as in `show --json`."""
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
@@ -67,13 +65,10 @@ def edit(
         title=f"{record.id} ({_told(values, changed)}) {values.get('title', record.title)}",
         ids=(record.id,),
         writes=(write,),
-        reason=reason,
     )
 
 
-def edit_text(
-    snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False, reason: str = ""
-) -> Change:
+def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: bool = False) -> Change:
     """Replace the whole text of a record, as an editor leaves it."""
     old = snapshot.read(record.path)
     text = frontmatter.clean_newlines(text)
@@ -92,7 +87,6 @@ def edit_text(
         title=f"{record.id} {new.title}",
         ids=(record.id,),
         writes=(Write(record.path, text, old),),
-        reason=reason,
     )
 
 
@@ -115,7 +109,7 @@ def rewrite(
     return Write(record.path, text, old)
 
 
-def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "", reason: str = "") -> Change:
+def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -> Change:
     """Resolve issues, or finish states."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
@@ -132,10 +126,10 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "", r
         if status == "done":
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
-    return _of_many("resolve", records, writes, reason or resolution)
+    return _of_many("resolve", records, writes, resolution)
 
 
-def reopen(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> Change:
+def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     """Open issues again that were resolved, and states that were done."""
     records = [snapshot.resolve(reference) for reference in references]
     for record in records:
@@ -150,27 +144,27 @@ def reopen(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> C
         if record.completion_percentage == 100:
             values["completion_percentage"] = None  # whatever is left, it is not nothing
         writes.append(rewrite(snapshot, record, values))
-    return _of_many("reopen", records, writes, reason)
+    return _of_many("reopen", records, writes)
 
 
-def archive(snapshot: Snapshot, references: Sequence[str], now: str, reason: str = "") -> Change:
+def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
     """Put records out of the way; they stay where they are, and `--archived` shows them."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = [
         rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
         for record in records
     ]
-    return _of_many("archive", records, writes, reason)
+    return _of_many("archive", records, writes)
 
 
-def unarchive(snapshot: Snapshot, references: Sequence[str], reason: str = "") -> Change:
+def unarchive(snapshot: Snapshot, references: Sequence[str]) -> Change:
     """Bring archived records back."""
     records = [snapshot.resolve(reference) for reference in references]
     writes = [
         rewrite(snapshot, record, {"is_archived": False, "archived_at": None} if record.is_archived else {})
         for record in records
     ]
-    return _of_many("unarchive", records, writes, reason)
+    return _of_many("unarchive", records, writes)
 
 
 def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -180,13 +174,13 @@ def _told(values: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     return ", ".join([*words, *content]) or "nothing"
 
 
-def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str) -> Change:
+def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason: str = "") -> Change:
     unique = {record.id: record for record in records}
     if len(unique) < len(records):
         raise MemctlError("the same record is named twice")
     names = ", ".join(unique)
     title = f"{names} {records[0].title}" if len(records) == 1 else names
-    return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes), reason=reason)
+    return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes))
 
 
 def _protect(record: Record, allowed: bool) -> None:

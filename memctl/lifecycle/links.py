@@ -42,7 +42,7 @@ def link(snapshot: Snapshot, source: str, target: str, relation: str, *, remove:
     return Change(op="unlink" if remove else "link", title=title, ids=(one.id, other.id), writes=writes)
 
 
-def supersede(snapshot: Snapshot, old: str, new: str, reason: str = "") -> Change:
+def supersede(snapshot: Snapshot, old: str, new: str) -> Change:
     """Let one record take the place of another of its type; the older one's status becomes `superseded`."""
     before, after = snapshot.resolve(old), snapshot.resolve(new)
     if before.id == after.id:
@@ -66,7 +66,6 @@ def supersede(snapshot: Snapshot, old: str, new: str, reason: str = "") -> Chang
         title=f"{before.id} by {after.id} {after.title}",
         ids=(before.id, after.id),
         writes=writes,
-        reason=reason,
     )
 
 
@@ -74,9 +73,9 @@ def resolve_references(snapshot: Snapshot, values: dict[str, Any]) -> None:
     """Replace what a person typed in the link fields of a draft by full ids, in place."""
     for name in OTHER_END:
         if name in values:
-            values[name] = list(dict.fromkeys(snapshot.resolve(reference).id for reference in values[name]))
+            values[name] = list(dict.fromkeys(snapshot.resolve(str(reference)).id for reference in values[name]))
     if "parent_memory_id" in values:
-        values["parent_memory_id"] = snapshot.resolve(values["parent_memory_id"]).memory_id
+        values["parent_memory_id"] = snapshot.resolve(str(values["parent_memory_id"])).memory_id
 
 
 def counterparts(snapshot: Snapshot, record: Record) -> tuple[Write, ...]:

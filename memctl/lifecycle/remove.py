@@ -8,14 +8,14 @@ from memctl.errors import MemctlError
 from memctl.journal import history
 from memctl.lifecycle import links
 from memctl.model import ids
-from memctl.model.change import Change, Write
+from memctl.model.change import Change, Delete, Write
 from memctl.model.record import InvalidRecord, parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 
 
-def delete(snapshot: Snapshot, references: Sequence[str], reason: str = "", *, unlink: bool = False) -> Change:
+def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
     """Take records out of the memory; Git keeps them. A record that others refer to goes only with `unlink`."""
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
@@ -38,11 +38,15 @@ def delete(snapshot: Snapshot, references: Sequence[str], reason: str = "", *, u
     title = f"{records[0].id} {records[0].title}" if len(records) == 1 else ", ".join(record.id for record in records)
     concerned = tuple(record.id for record in records) + tuple(ids.id_in_path(path) or "" for path in writes)
     return Change(
-        op="delete", title=title, ids=concerned, writes=tuple(writes.values()), deletes=tuple(gone), reason=reason
+        op="delete",
+        title=title,
+        ids=concerned,
+        writes=tuple(writes.values()),
+        deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone)),
     )
 
 
-def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None, reason: str = "") -> Change:
+def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
     """Bring a deleted record back as it last was, or a record to what it was at a revision."""
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference
@@ -61,11 +65,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     if current is None and (other := snapshot.find(identifier)):
         raise MemctlError(f"{identifier} is another record now: {other.title}")
     return Change(
-        op="restore",
-        title=f"{identifier} {record.title}",
-        ids=(identifier,),
-        writes=(Write(path, text, current),),
-        reason=reason,
+        op="restore", title=f"{identifier} {record.title}", ids=(identifier,), writes=(Write(path, text, current),)
     )
 
 

@@ -13,6 +13,13 @@ class Write(msgspec.Struct, frozen=True):
     old: str | None = None
 
 
+class Delete(msgspec.Struct, frozen=True):
+    """One file that goes, and the text it had."""
+
+    path: str  # relative to `.memory/`
+    old: str
+
+
 class Change(msgspec.Struct, frozen=True):
     """Writes and deletions that belong in one commit, and what the commit says about them.
 
@@ -23,7 +30,7 @@ class Change(msgspec.Struct, frozen=True):
     title: str
     ids: tuple[str, ...] = ()
     writes: tuple[Write, ...] = ()
-    deletes: tuple[str, ...] = ()
+    deletes: tuple[Delete, ...] = ()
     actor: str = ""
     reason: str = ""
     session: str = ""
@@ -34,4 +41,4 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        return tuple(write.path for write in self.writes) + self.deletes
+        return tuple(write.path for write in self.writes) + tuple(delete.path for delete in self.deletes)

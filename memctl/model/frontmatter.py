@@ -27,7 +27,6 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 # YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
 _RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
-_CONFLICT = re.compile(r"^<{7}(?: .*)?$[\s\S]*?^={7}$[\s\S]*?^>{7}(?: .*)?$", re.MULTILINE)
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -50,8 +49,7 @@ def split(text: str) -> tuple[str, str]:
 
     Raises Malformed if the fences are missing, and for the markers of an unfinished merge.
     """
-    if "<<<<<<<" in text and (conflict := _CONFLICT.search(text)):
-        line = text.count("\n", 0, conflict.start()) + 1
+    if "\n<<<<<<<" in text and (line := _conflict(text)):
         raise Malformed(line, "", "a merge conflict is not resolved here")
     if not text.startswith(FENCE + "\n"):
         raise Malformed(1, "", "the file does not begin with front matter (a line `---`)")
@@ -65,6 +63,19 @@ def split(text: str) -> tuple[str, str]:
     if len(head) > MAX_HEAD:
         raise Malformed(1, "", f"the front matter has {len(head):,} characters; at most {MAX_HEAD:,} are read")
     return head, rest
+
+
+def _conflict(text: str) -> int:
+    """The line on which the markers of an unfinished merge begin, 0 if there are none."""
+    begun = parted = 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not begun and (line == "<" * 7 or line.startswith("<" * 7 + " ")):
+            begun = number
+        elif begun and line == "=" * 7:
+            parted = number
+        elif parted and (line == ">" * 7 or line.startswith(">" * 7 + " ")):
+            return begun
+    return 0
 
 
 def read(text: str) -> tuple[dict[str, Any], str]:
@@ -119,11 +130,6 @@ def blocks(text: str) -> tuple[Block, ...]:
         else:
             found.append(Block("", line + "\n", number))
     return tuple(found)
-
-
-def line_of(text: str, key: str) -> int:
-    """The line on which `key` stands in a file, or 1."""
-    return next((block.line for block in blocks(text) if block.key == key), 1)
 
 
 def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:

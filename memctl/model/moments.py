@@ -12,6 +12,10 @@ from datetime import datetime, timedelta, timezone
 from memctl.errors import USAGE, MemctlError
 
 CANONICAL = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+_ACCEPTED = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
+)
+_END_OF_DAY = "T23:59:59Z"
 _AGO = re.compile(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 ALLOWED = "an ISO 8601 time such as 2025-11-04T14:32:00Z or 2025-11-04"
@@ -26,7 +30,7 @@ def parse(text: str) -> str:
     if CANONICAL.fullmatch(text):
         _naive(text)  # the 31st of February has the right shape
         return text
-    if re.fullmatch(r"\d{4}-\d\d-\d\d([T ].+)?", text) is None:
+    if _ACCEPTED.fullmatch(text) is None:  # Python 3.11 reads more forms than 3.10 does
         raise ValueError(text)
     # Python 3.10 reads neither a bare Z nor fractions of other lengths than 3 and 6.
     iso = re.sub(r"[Zz]$", "+00:00", text)
@@ -47,7 +51,7 @@ def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = 
     With `whole_day` a date means the end of that day, not its beginning. Raises MemctlError.
     """
     if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text.strip()):
-        text = text.strip() + "T23:59:59Z"
+        text = text.strip() + _END_OF_DAY
     span = _AGO.fullmatch(text.strip())
     try:
         if span is None:
@@ -57,7 +61,9 @@ def parse_option(text: str, now: str, *, ahead: bool = False, whole_day: bool = 
         return _text(start + delta if ahead else start - delta)
     except (ValueError, OverflowError) as error:
         raise MemctlError(
-            f"{text!r} is not a time", f"give {ALLOWED}, or a span such as 36h, 7d or 2w", USAGE
+            f"{text.removesuffix(_END_OF_DAY)!r} is not a time",
+            f"give {ALLOWED}, or a span such as 36h, 7d or 2w",
+            USAGE,
         ) from error
 
 
@@ -67,13 +73,19 @@ def days_between(earlier: str, later: str) -> float:
 
 
 def days_before(moment: str, days: float) -> str:
-    """The canonical time `days` before `moment`."""
-    return _text(_naive(moment) - timedelta(days=days))
+    """The canonical time `days` before `moment`, or the earliest there is."""
+    try:
+        return _text(_naive(moment) - timedelta(days=days))
+    except OverflowError:
+        return _text(datetime.min)
 
 
 def from_epoch(seconds: float) -> str:
-    """The canonical time of a Unix time stamp."""
-    return _text(datetime.fromtimestamp(seconds, timezone.utc))
+    """The canonical time of a Unix time stamp; one beyond the year 9999 is taken for the last moment of it."""
+    try:
+        return _text(datetime.fromtimestamp(seconds, timezone.utc))
+    except (OverflowError, ValueError, OSError):
+        return _text(datetime.max)
 
 
 def to_epoch(moment: str) -> int:

@@ -94,25 +94,24 @@ def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
 
 def parse_items(text: str) -> list[str]:
     """The items of a Markdown list; lines that belong to no item make an item of their own."""
-    items: list[str] = []
+    items: list[list[str]] = []
     fresh = True
     for line in text.split("\n"):
         match = _ITEM.fullmatch(line)
         if match:
-            items.append(match[1])
-        elif line.startswith(("  ", "\t")) and items:
-            items[-1] += "\n" + (line[2:] if line.startswith("  ") else line[1:])
+            items.append([match[1]])
         elif not line.strip():
-            fresh = True
             if items:
-                items[-1] += "\n"
-            continue
+                items[-1].append("")
+        elif line.startswith(("  ", "\t")) and items:
+            items[-1].append(line[2:] if line.startswith("  ") else line[1:])
         elif fresh or not items:
-            items.append(line)
+            items.append([line])
         else:
-            items[-1] += "\n" + line
-        fresh = False
-    return [item.rstrip("\n") for item in items if item.strip()]
+            items[-1].append(line)
+        fresh = not line.strip()
+    joined = ["\n".join(lines).rstrip("\n") for lines in items]
+    return [item for item in joined if item.strip()]
 
 
 def close_fence(text: str) -> str:

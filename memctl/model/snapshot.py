@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from memctl.errors import MemctlError
 from memctl.model import ids
 from memctl.model.config import Config
-from memctl.model.record import Fault, InvalidRecord, Record, parse
+from memctl.model.record import Fault, Record, parse
 
 
 class Hit:
@@ -68,7 +68,10 @@ class Snapshot:
         if len(exact) == 1:
             return exact[0]
         if exact:
-            shown = [f"  {r.path if exact[0].id == exact[1].id else r.id}  {r.title}" for r in exact[:5]]
+            same = exact[0].id == exact[1].id  # two clones gave out one id; the memory_id tells them apart
+            shown = [
+                f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
+            ]
             more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), "give more of the id")
         self._refuse_broken(wanted)
@@ -76,9 +79,12 @@ class Snapshot:
 
     def _refuse_broken(self, wanted: str) -> None:
         """A record that exists but can't be read is not a record that does not exist."""
-        faults = [fault for fault in self.faults if ids.id_in_path(fault.path) == wanted]
+        faults = [f for f in self.faults if wanted and (ids.id_in_path(f.path) or "").startswith(wanted)]
         if faults:
-            raise MemctlError(f"{wanted} can't be read: {faults[0]}", "mend the file; `memctl status` lists all faults")
+            raise MemctlError(
+                f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
+                "mend the file; `memctl status` lists all faults",
+            )
 
     def _place(self) -> str:
         return "" if self.source == "disk" else f" at {self.source}"
@@ -89,15 +95,3 @@ class Snapshot:
         alike = [record.id for record in self.records if record.id[:3] == wanted[:3]]
         near = get_close_matches(wanted, alike or [record.id for record in self.records], n=3, cutoff=0.75)
         return f"did you mean {' or '.join(near)}?" if near else "`memctl list` shows the ids"
-
-
-def parse_all(texts: Iterable[tuple[str, str]]) -> tuple[list[Record], list[Fault]]:
-    """Parse pairs of path and text; a broken one never stops the others."""
-    records: list[Record] = []
-    faults: list[Fault] = []
-    for path, text in texts:
-        try:
-            records.append(parse(text, path)[0])
-        except InvalidRecord as error:
-            faults.extend(error.faults)
-    return records, faults

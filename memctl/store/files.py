@@ -67,21 +67,42 @@ def decode(data: bytes, path: str) -> str:
         raise InvalidRecord([Fault(path, line, "", f"byte {error.start} is not UTF-8 text")]) from None
 
 
-def write_all(folder: Path, writes: Iterable[Write], deletes: Iterable[str]) -> None:
-    """Carry out writes and deletions. Each file is the old one or the new one at every moment."""
-    prepared = [
-        (write_temporary(locate(folder, write.path), write.text), locate(folder, write.path)) for write in writes
-    ]
-    flush([temporary for temporary, _ in prepared])
-    for temporary, file in prepared:
-        os.replace(temporary, file)
-    for path in deletes:
-        file = locate(folder, path)
-        file.unlink(missing_ok=True)
-        for parent in _parents(folder, path)[::-1]:
-            if any(parent.iterdir()):
-                break
-            parent.rmdir()  # Git keeps no empty folders either
+def prepare(folder: Path, writes: Iterable[Write]) -> list[tuple[Path, Path]]:
+    """Write the new texts beside their files: pairs of temporary file and file. If that fails, nothing is left."""
+    prepared: list[tuple[Path, Path]] = []
+    try:
+        for write in writes:
+            file = locate(folder, write.path)
+            prepared.append((write_temporary(file, write.text), file))
+        flush([temporary for temporary, _ in prepared])
+    except BaseException as error:
+        for temporary, _ in prepared:
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise MemctlError(f"{error.filename or folder} can't be written: {error.strerror}") from None
+        raise
+    return prepared
+
+
+def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: Iterable[str]) -> None:
+    """Put prepared files in their places and delete others: each file is the old one or the new one at every moment."""
+    try:
+        for temporary, file in prepared:
+            os.replace(temporary, file)
+        for path in deletes:
+            locate(folder, path).unlink(missing_ok=True)
+            for parent in _parents(folder, path)[::-1]:
+                try:
+                    parent.rmdir()  # Git keeps no empty folders either
+                except FileNotFoundError:
+                    continue
+                except OSError:
+                    break
+    except OSError as error:
+        raise MemctlError(
+            f"{error.filename or folder} can't be replaced: {error.strerror}",
+            "mend that; the next write finishes this one",
+        ) from None
 
 
 def write_temporary(file: Path, text: str) -> Path:
@@ -89,10 +110,17 @@ def write_temporary(file: Path, text: str) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.parent / f"{_TEMPORARY}{file.name}"
     try:
-        temporary.write_bytes(text.encode())
+        data = text.encode()
     except UnicodeEncodeError as error:
-        temporary.unlink(missing_ok=True)
         raise MemctlError(f"the text contains {text[error.start]!r}, which is not a character") from None
+    temporary.unlink(missing_ok=True)
+    # Never through something that lies there already: a repository may bring links under just these names.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    with open(descriptor, "wb") as stream:
+        stream.write(data)
+    if file.exists():  # the new file is to be what the old one was
+        os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
     return temporary
 
 
@@ -122,8 +150,6 @@ def write_out(file: Path, text: str) -> None:
             target.write_bytes(text.encode())
             return
         temporary = write_temporary(target, text)
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         os.replace(temporary, target)
     except OSError as error:
         raise MemctlError(f"{file} can't be written: {error.strerror}") from None

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -26,30 +27,19 @@ from memctl.store.memory import Memory
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
 _STEP = 250
-_GONE = "gone"
+_TRIES = 3  # to bring the cache up to date before doing without it
+_GONE, _UNREADABLE = "gone", "unreadable"
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored", "--no-renames")
 
 
 def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
     """The memory as it is in the worktree, with the access counts of this clone added."""
-    cache = open_cache(memory)
-    try:
-        records, faults = _current(memory, cache, progress)
-    except sqlite3.DatabaseError:  # damaged, or in use for too long: do without it this time
-        cache = Cache.open(None)
-        records, faults = _current(memory, cache, progress)
+    cache, (records, faults) = _read(memory, progress)
     counts = access.counts(memory.repository.shared)
     if counts:
-        records = [
-            _counted(record, counts[record.memory_id]) if record.memory_id in counts else record for record in records
-        ]
+        records = [_counted(r, counts[r.memory_id]) if r.memory_id in counts else r for r in records]
     read = partial(files.read, memory.folder)
     return Snapshot("disk", memory.config, records, faults, read, cache.match)
-
-
-def index(memory: Memory) -> Snapshot:
-    """The memory as the next commit would have it."""
-    return _from_git(memory, "index", history.index(memory.repository, memory.prefix))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
@@ -59,31 +49,45 @@ def revision(memory: Memory, name: str) -> Snapshot:
 
 
 def open_cache(memory: Memory) -> Cache:
-    return Cache.open(memory.repository.private / "cache.db")
+    return Cache.open(memory.private / "cache.db")
 
 
-def _current(memory: Memory, cache: Cache, progress: Progress | None) -> tuple[list[Record], list[Fault]]:
-    """The records and faults of the cache, brought up to what is on the disk."""
+def _read(memory: Memory, progress: Progress | None) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
+    cache = open_cache(memory)
+    with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
+        for _ in range(_TRIES):
+            if (found := _current(memory, cache, progress)) is not None:
+                return cache, found
+    cache = Cache.open(None)
+    found = _current(memory, cache, progress)
+    assert found is not None  # nobody else writes to this one
+    return cache, found
+
+
+def _current(memory: Memory, cache: Cache, progress: Progress | None) -> tuple[list[Record], list[Fault]] | None:
+    """The records and faults of the cache, brought up to what is on the disk; None if another process came between."""
     started = time.time_ns()
     cwd = memory.repository.top
     asked = ["rev-parse", "--verify", "--quiet", f"HEAD:{memory.prefix}"]
     status = [*_STATUS, "--", memory.prefix]
     tree_process, status_process = git.start(asked, cwd), git.start(status, cwd)
-    sparse = _sparse(memory)
-    records, faults = cache.records(), cache.faults()  # most likely they are right; Git is still looking meanwhile
-    before, known = cache.state("tree") if cache.state("sparse") == sparse else "", cache.differing()
+    view = cache.view()
+    records, faults = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
     try:
         tree = git.finish(tree_process, asked).decode().strip()
     except git.GitFailed:
         tree = ""  # nothing of it is committed yet
+    head = (tree, _sparse(memory))
     dirty = set(_status_paths(git.finish(status_process, status), memory.prefix))
-    stale = _changed_paths(memory, cache, before, tree) | (set(known) - dirty)
-    stale |= {path for path in dirty if _stat(memory, path) != known.get(path)}
-    if not stale and tree == before:
+    stale = _changed_paths(memory, cache, view.head, head) | (set(view.differing) - dirty)
+    stale |= {path for path in dirty if _stat(memory, path) != view.differing.get(path)}
+    if not stale and head == view.head:
         return records, faults
     parsed, removed = _parse_files(memory, stale, dirty, started, progress)
-    cache.update(parsed, removed, {"tree": tree, "sparse": sparse})
-    return cache.records(), cache.faults()
+    if not cache.update(parsed, removed, view.head, head):
+        return None
+    view = cache.view()
+    return view.records(), view.faults()
 
 
 def _sparse(memory: Memory) -> str:
@@ -119,9 +123,11 @@ def _parse_files(
 def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Parsed | None:
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
     stat = _stat(memory, path)
+    if stat == _GONE and "\\x" in path:
+        return Parsed(path, _GONE, None, "", [Fault(path, 1, "", "the file's name is not UTF-8 text")])
     if stat == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
         return Parsed(path, _GONE, None, "", []) if is_dirty else None
-    racy = int(stat.split(":")[0]) > started - _RACY
+    racy = stat == _UNREADABLE or int(stat.split(":")[0]) > started - _RACY
     mark = stat if is_dirty or racy else ""
     try:
         text = files.read(memory.folder, path)
@@ -129,15 +135,17 @@ def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Pars
         return Parsed(path, mark, record, body, [])
     except InvalidRecord as error:
         return Parsed(path, mark, None, "", error.faults)
-    except OSError:
-        return None
+    except OSError as error:
+        return Parsed(path, stat, None, "", [Fault(path, 1, "", f"the file can't be read: {error.strerror}")])
 
 
 def _stat(memory: Memory, path: str) -> str:
     try:
         status = os.lstat(memory.folder / path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return _GONE
+    except OSError:
+        return _UNREADABLE
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
 
 
@@ -146,8 +154,13 @@ def _status_paths(out: bytes, prefix: str) -> Iterable[str]:
     fields = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}
     for item in out.split(b"\0"):
         count = fields.get(item[:1])
-        if count is not None and (path := _below(os.fsdecode(item.split(b" ", count)[count]), prefix)):
+        if count is not None and (path := _below(_name(item.split(b" ", count)[count]), prefix)):
             yield path
+
+
+def _name(raw: bytes) -> str:
+    """A path from Git; bytes of it that are not UTF-8 are written as `\\xe9`."""
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def _below(path: str, prefix: str) -> str:
@@ -156,22 +169,23 @@ def _below(path: str, prefix: str) -> str:
     return short if files.is_record_path(short, BY_FOLDER) else ""
 
 
-def _changed_paths(memory: Memory, cache: Cache, before: str, tree: str) -> set[str]:
-    """The record paths in which two trees of the memory differ."""
-    if before == tree:
+def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: tuple[str, str]) -> set[str]:
+    """The record paths that may differ between the HEAD that the cache is for and the one there is."""
+    if known == head:
         return set()
     top = memory.repository.top
+    before, tree = known[0], head[0]
     try:
-        if before and tree:
+        if before and tree and known[1] == head[1]:
             out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, tree], top)
-            names = {os.fsdecode(name) for name in out.split(b"\0") if name}
+            names = {_name(name) for name in out.split(b"\0") if name}
             return {name for name in names if files.is_record_path(name, BY_FOLDER)}
     except git.GitFailed:
         pass  # the older tree is no longer there
     names = cache.paths()
     if tree:
         names |= {
-            os.fsdecode(name)
+            _name(name)
             for name in git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree], top).split(b"\0")
         }
     return {name for name in names if files.is_record_path(name, BY_FOLDER)}
@@ -192,7 +206,7 @@ def _from_git(memory: Memory, source: str, entries: list[history.Entry]) -> Snap
     def match(query: str) -> list[Hit]:
         if not indexes:
             indexes.append(Cache.open(None))
-            indexes[0].update(items, [], {})
+            indexes[0].update(items, [], ("", ""), ("", ""))
         return indexes[0].match(query)
 
     def read(path: str) -> str:

@@ -44,11 +44,11 @@ class Memory:
     @property
     def actor(self) -> str:
         """Who is at work: MEMCTL_AGENT, else the name that Git knows, else the system's."""
-        return self.environ.get("MEMCTL_AGENT", "").strip() or self._person()
+        return _clean(self.environ.get("MEMCTL_AGENT", "")) or self._person()
 
     @property
     def session(self) -> str:
-        return self.environ.get("MEMCTL_SESSION", "").strip()
+        return _clean(self.environ.get("MEMCTL_SESSION", ""))
 
     def new_memory_id(self, record_id: str) -> str:
         """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
@@ -60,18 +60,28 @@ class Memory:
         seed = f"{self.config.project}\0{record_id}".encode()
         return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
 
+    @property
+    def private(self) -> Path:
+        """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
+        return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+
     def tracked(self, path: str) -> str:
         """The path that Git has for a path below `.memory/`."""
         return f"{self.prefix}/{path}"
 
     def _person(self) -> str:
         name = self.environ.get("GIT_AUTHOR_NAME") or self.repository.settings().get("user.name", "")
-        if name.strip():
-            return name.strip()
+        if _clean(name):
+            return _clean(name)
         try:
             return getpass.getuser()
         except (OSError, KeyError):
             return "unknown"
+
+
+def _clean(text: str) -> str:
+    """A name from the environment as one line of printable text."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def fixed_now(environ: Mapping[str, str]) -> str | None:

@@ -21,34 +21,41 @@ WRITING, PENDING, HELD = "writing", "pending", "held"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A change on its way: its file, how far it has come, and why it waits."""
+    """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit."""
 
     file: Path
     stage: str
     change: Change
     why: str = ""
+    held: bool = False
+
+    @property
+    def written(self) -> str:
+        """The stage that follows once the files are written."""
+        return HELD if self.held else PENDING
 
 
 class _Stored(msgspec.Struct):
     change: Change
     why: str = ""
+    held: bool = False
 
 
-def begin(folder: Path, change: Change) -> Entry:
+def begin(folder: Path, change: Change, *, held: bool) -> Entry:
     """Note a change before the first of its files is touched."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
-    files.replace(file, msgspec.json.encode(_Stored(change)).decode())
-    return Entry(file, WRITING, change)
+    files.replace(file, msgspec.json.encode(_Stored(change, held=held)).decode())
+    return Entry(file, WRITING, change, held=held)
 
 
 def advance(entry: Entry, stage: str, why: str = "") -> Entry:
     """Bring a change to the next stage."""
     file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
     if why != entry.why:
-        files.replace(entry.file, msgspec.json.encode(_Stored(entry.change, why)).decode())
+        files.replace(entry.file, msgspec.json.encode(_Stored(entry.change, why, entry.held)).decode())
     os.replace(entry.file, file)
-    return Entry(file, stage, entry.change, why)
+    return Entry(file, stage, entry.change, why, entry.held)
 
 
 def drop(entry: Entry) -> None:
@@ -70,7 +77,7 @@ def entries(folder: Path) -> list[Entry]:
         except (OSError, msgspec.MsgspecError):
             continue
         if stage in (WRITING, PENDING, HELD):
-            found.append(Entry(folder / name, stage, stored.change, stored.why))
+            found.append(Entry(folder / name, stage, stored.change, stored.why, stored.held))
     return found
 
 
@@ -80,7 +87,8 @@ def unfinished(folder: Path, entry: Entry) -> Change:
     A file with neither the old nor the new text was edited since, and is left alone.
     """
     writes = tuple(write for write in entry.change.writes if _text(folder, write.path) == write.old != write.text)
-    return msgspec.structs.replace(entry.change, writes=writes)
+    deletes = tuple(delete for delete in entry.change.deletes if _text(folder, delete.path) == delete.old)
+    return msgspec.structs.replace(entry.change, writes=writes, deletes=deletes)
 
 
 def _text(folder: Path, path: str) -> str | None:

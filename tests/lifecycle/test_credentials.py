@@ -10,11 +10,15 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.lifecycle import credentials
-from memctl.model.change import Write
+from memctl.model.change import Change, Write
 
 HEX = "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits
 MIXED = string.ascii_letters + string.digits
+
+
+def change(*writes: Write) -> Change:
+    return Change(op="decide", title="", writes=writes)
 
 
 def some(alphabet: str, length: int) -> str:
@@ -130,7 +134,7 @@ def test_there_is_a_sample_for_every_detector() -> None:
 def test_a_write_of_a_sample_is_refused_without_repeating_it(name: str) -> None:
     kind, sample = SAMPLES[name]
     with pytest.raises(MemctlError) as caught:
-        credentials.refuse([Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))])
+        credentials.refuse(change(Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))))
     assert caught.value.message.startswith("Rationale: ")
     assert kind in caught.value.message
     assert sample not in caught.value.message + (caught.value.hint or "")
@@ -139,7 +143,7 @@ def test_a_write_of_a_sample_is_refused_without_repeating_it(name: str) -> None:
 
 @pytest.mark.parametrize("line", [line for line in PROSE.split("\n") if line], ids=range(PROSE.strip().count("\n") + 1))
 def test_ordinary_text_is_not_flagged(line: str) -> None:
-    credentials.refuse([Write("x.md", record(line), None), Write("y.md", record("", line), None)])
+    credentials.refuse(change(Write("x.md", record(line), None), Write("y.md", record("", line), None)))
     assert not (credentials._SUSPICIOUS.search(line) and credentials.kind_of_secret(line))
 
 
@@ -154,20 +158,20 @@ def test_ordinary_text_is_not_flagged(line: str) -> None:
 )
 def test_the_field_is_named(text: str, field: str) -> None:
     with pytest.raises(MemctlError, match=f"^{field}: "):
-        credentials.refuse([Write("x.md", text)])
+        credentials.refuse(change(Write("x.md", text)))
 
 
 def test_a_line_that_was_there_before_is_let_be() -> None:
     old = record(f"## Context\n\n{SAMPLES['github'][1]}\n")
-    credentials.refuse([Write("x.md", old.replace("Adopt", "Drop"), old)])
+    credentials.refuse(change(Write("x.md", old.replace("Adopt", "Drop"), old)))
 
 
 def test_a_secret_moved_into_another_line_is_refused() -> None:
     old = record(f"{SAMPLES['github'][1]}\n")
     with pytest.raises(MemctlError):
-        credentials.refuse([Write("x.md", record(f"- {SAMPLES['github'][1]}\n"), old)])
+        credentials.refuse(change(Write("x.md", record(f"- {SAMPLES['github'][1]}\n"), old)))
 
 
 def test_one_bad_write_of_many_is_found() -> None:
     with pytest.raises(MemctlError, match="Stripe"):
-        credentials.refuse([Write("x.md", record("fine\n")), Write("y.md", record(SAMPLES["stripe"][1]))])
+        credentials.refuse(change(Write("x.md", record("fine\n")), Write("y.md", record(SAMPLES["stripe"][1]))))

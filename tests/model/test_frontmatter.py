@@ -276,11 +276,6 @@ def test_blocks_joined_are_the_head() -> None:
     assert "".join(block.text for block in frontmatter.blocks(HAND)) == frontmatter.split(HAND)[0]
 
 
-def test_line_of_finds_a_key() -> None:
-    assert frontmatter.line_of(HAND, "status") == 19
-    assert frontmatter.line_of(HAND, "missing") == 1
-
-
 def test_replace_changes_one_line_only() -> None:
     new = frontmatter.replace(HAND, {"status": "superseded"}, ORDER)
     assert new == HAND.replace("status: accepted\n", "status: superseded\n")

@@ -122,7 +122,7 @@ def test_a_missing_field_is_named(name: str) -> None:
 )
 def test_a_wrong_value_is_named_with_its_line(name: str, value: Any) -> None:
     source = text(**{name: value})
-    assert faults(source) == [(frontmatter.line_of(source, name), name)]
+    assert faults(source) == [(next((b.line for b in frontmatter.blocks(source) if b.key == name), 1), name)]
 
 
 def test_all_faults_are_told_at_once() -> None:

@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.model import frontmatter
 from memctl.model.config import Config
 from memctl.model.record import Fault, Record
-from memctl.model.snapshot import Hit, Snapshot, parse_all
+from memctl.model.snapshot import Hit, Snapshot
 
 
 def made(number: int, memory_id: str = "", **more: Any) -> Record:
@@ -122,17 +122,3 @@ def test_find_takes_only_whole_ids() -> None:
 
 def test_body_is_the_text_below_the_front_matter() -> None:
     assert VIEW.body(ONE) == "Body of DEC-2025-11-04-001\n"
-
-
-def test_a_broken_file_stops_no_other() -> None:
-    impossible = text_of(ONE).replace("2025-11-04T14:32:00Z", "2025-02-31T00:00:00Z")
-    records, faults = parse_all(
-        [
-            (ONE.path, text_of(ONE)),
-            ("decisions/2025-11/x.md", "nothing"),
-            (TWO.path, impossible),
-            (LONG.path, text_of(LONG)),
-        ]
-    )
-    assert [record.id for record in records] == [ONE.id, LONG.id]
-    assert {fault.path for fault in faults} == {"decisions/2025-11/x.md", TWO.path}

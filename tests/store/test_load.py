@@ -87,7 +87,7 @@ def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Mem
 def test_a_damaged_cache_costs_only_time(repo: Path, memctl: Memctl, damage: str) -> None:
     write(repo, memctl, 3)
     memctl("list")
-    cache = repo / ".git" / "memctl" / "cache.db"
+    cache = repo / ".git" / "memctl" / ".memory" / "cache.db"
     if damage == "delete":
         cache.unlink()
     elif damage == "truncate":
@@ -114,11 +114,11 @@ def test_a_cache_that_turns_bad_in_the_middle_is_done_without(
     real = Cache.update
     calls: list[int] = []
 
-    def fails_once(self: Cache, *args: object) -> None:
+    def fails_once(self: Cache, *args: object) -> bool:
         calls.append(1)
         if len(calls) == 1:
             raise sqlite3.DatabaseError("database disk image is malformed")
-        real(self, *args)  # type: ignore[arg-type]
+        return real(self, *args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Cache, "update", fails_once)
     assert len(load.disk(opened(repo)).records) == 2
@@ -153,18 +153,6 @@ def test_many_readers_at_once_agree(repo: Path, memctl: Memctl) -> None:
     answers = {reader.communicate()[0] for reader in readers}
     assert len(answers) == 1
     assert [reader.returncode for reader in readers] == [0] * 8
-
-
-def test_the_index_is_read_as_the_next_commit_will_have_it(repo: Path, memctl: Memctl) -> None:
-    file = write(repo, memctl, 1)[0]
-    text = file.read_text()
-    file.write_text(text.replace("importance: 5", "importance: 9"))
-    git(repo, "add", "-A")
-    file.write_text(text.replace("importance: 5", "importance: 1"))
-    memory = opened(repo)
-    assert [r.importance for r in load.index(memory).records] == [9]
-    assert [r.importance for r in load.disk(memory).records] == [1]
-    assert [r.importance for r in load.revision(memory, "HEAD").records] == [5]
 
 
 def test_access_is_counted_outside_of_the_tree_and_can_be_forgotten(repo: Path, memctl: Memctl) -> None:

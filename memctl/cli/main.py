@@ -7,11 +7,15 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from memctl import __version__
 from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, USAGE, MemctlError
+
+if TYPE_CHECKING:
+    from memctl.journal.changes import Asked
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
 # that `memctl -h` imports no command; a test holds them to the commands.
@@ -55,7 +59,26 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("completion", "Print the completion script for a shell."),
     },
 }
+_READING = ("list", "search", "show", "rehydrate", "status", "export")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
+
+
+class Start:
+    """Where a command works, and what Git was asked about it before the command was imported."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: Asked | None = None
+
+    def ask(self) -> None:
+        from memctl.journal.changes import Asked
+        from memctl.store import place
+
+        try:
+            top, memory = place.find(self.folder)
+            self.asked = Asked(top, memory.relative_to(top).as_posix())
+        except MemctlError:
+            pass  # the command will find the same, and say it
 
 
 class Memctl(click.Group):
@@ -80,6 +103,9 @@ class Memctl(click.Group):
             near = get_close_matches(args[0], _MODULES, n=2)
             hint = f"did you mean {' or '.join(near)}?" if near else "`memctl -h` lists the commands"
             raise MemctlError(f"there is no command {args[0]!r}", hint, USAGE)
+        ctx.obj = Start(ctx.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or "."))
+        if args and args[0] in _READING and not {"--at", "-h", "--help"} & set(args):
+            ctx.obj.ask()  # Git looks at the files while the command is imported
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -105,10 +131,9 @@ class Memctl(click.Group):
 @click.option("-C", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Work as if started in DIR.")
 @click.version_option(__version__, prog_name="memctl", message="%(prog)s %(version)s")
 @click.pass_context
-def cli(ctx: click.Context, folder: Path | None) -> None:
+def cli(ctx: click.Context, /, **_: object) -> None:
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    ctx.obj = folder or Path(os.environ.get("MEMCTL_DIR") or ".")
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import click
 
@@ -21,8 +20,7 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in."""
-    start: Path = ctx.obj
-    return open_memory(start, os.environ)
+    return open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
 
 
 def snapshot(opened: Memory, at: str | None) -> Snapshot:

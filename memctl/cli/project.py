@@ -35,7 +35,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
 
     It is a folder `.memory/` with settings and a page that explains it, in one commit.
     """
-    start: Path = ctx.obj
+    start: Path = ctx.obj.folder
     if make_repository and not _in_repository(start):
         if flags["dry_run"]:
             output.text(f"would make a Git repository in {start.absolute()}, and a memory in it")

@@ -115,3 +115,8 @@ def _spawn(
         )
     except FileNotFoundError:
         raise MemctlError("the program `git` was not found", "install Git 2.34 or newer") from None
+
+
+def name(raw: bytes) -> str:
+    """A path that Git printed; bytes of it that are not UTF-8 are written as `\\xe9`."""
+    return raw.decode("utf-8", "backslashreplace")

@@ -12,7 +12,8 @@ from memctl.model import config as configuration
 from memctl.model import frontmatter
 from memctl.model.change import Change, Write
 from memctl.store import files
-from memctl.store.memory import CONFIG, FOLDER, Memory, refuse_foreign
+from memctl.store.memory import Memory
+from memctl.store.place import CONFIG, FOLDER, refuse_foreign, refuse_link
 
 
 def make_repository(folder: Path) -> None:
@@ -29,10 +30,7 @@ def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: 
     repository = open_repository(start)
     parent = start.resolve() if here else repository.top
     folder = parent / FOLDER
-    if folder.is_symlink():
-        raise MemctlError(
-            f"{folder} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
-        )
+    refuse_link(folder)
     refuse_foreign(folder)
     if (folder / CONFIG).exists():
         raise MemctlError(f"there is a memory already: {folder}", "`memctl status` tells about it")

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -29,7 +28,6 @@ _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again
 _STEP = 250
 _TRIES = 3  # to bring the cache up to date before doing without it
 _GONE, _UNREADABLE = "gone", "unreadable"
-_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored", "--no-renames")
 
 
 def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
@@ -66,24 +64,16 @@ def _read(memory: Memory, progress: Progress | None) -> tuple[Cache, tuple[list[
 
 def _current(memory: Memory, cache: Cache, progress: Progress | None) -> tuple[list[Record], list[Fault]] | None:
     """The records and faults of the cache, brought up to what is on the disk; None if another process came between."""
-    started = time.time_ns()
-    cwd = memory.repository.top
-    asked = ["rev-parse", "--verify", "--quiet", f"HEAD:{memory.prefix}"]
-    status = [*_STATUS, "--", memory.prefix]
-    tree_process, status_process = git.start(asked, cwd), git.start(status, cwd)
+    asked = memory.ask()
     view = cache.view()
     records, faults = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
-    try:
-        tree = git.finish(tree_process, asked).decode().strip()
-    except git.GitFailed:
-        tree = ""  # nothing of it is committed yet
-    head = (tree, _sparse(memory))
-    dirty = set(_status_paths(git.finish(status_process, status), memory.prefix))
+    head = (asked.tree(), _sparse(memory))
+    dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
     stale = _changed_paths(memory, cache, view.head, head) | (set(view.differing) - dirty)
     stale |= {path for path in dirty if _stat(memory, path) != view.differing.get(path)}
     if not stale and head == view.head:
         return records, faults
-    parsed, removed = _parse_files(memory, stale, dirty, started, progress)
+    parsed, removed = _parse_files(memory, stale, dirty, asked.started, progress)
     if not cache.update(parsed, removed, view.head, head):
         return None
     view = cache.view()
@@ -149,20 +139,6 @@ def _stat(memory: Memory, path: str) -> str:
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
 
 
-def _status_paths(out: bytes, prefix: str) -> Iterable[str]:
-    """The record paths that `git status --porcelain=v2 -z` names."""
-    fields = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}
-    for item in out.split(b"\0"):
-        count = fields.get(item[:1])
-        if count is not None and (path := _below(_name(item.split(b" ", count)[count]), prefix)):
-            yield path
-
-
-def _name(raw: bytes) -> str:
-    """A path from Git; bytes of it that are not UTF-8 are written as `\\xe9`."""
-    return raw.decode("utf-8", "backslashreplace")
-
-
 def _below(path: str, prefix: str) -> str:
     """A record's path below `.memory/`; "" for any other file."""
     short = path[len(prefix) + 1 :]
@@ -178,14 +154,14 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
     try:
         if before and tree and known[1] == head[1]:
             out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, tree], top)
-            names = {_name(name) for name in out.split(b"\0") if name}
+            names = {git.name(name) for name in out.split(b"\0") if name}
             return {name for name in names if files.is_record_path(name, BY_FOLDER)}
     except git.GitFailed:
         pass  # the older tree is no longer there
     names = cache.paths()
     if tree:
         names |= {
-            _name(name)
+            git.name(name)
             for name in git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree], top).split(b"\0")
         }
     return {name for name in names if files.is_record_path(name, BY_FOLDER)}

@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal.repository import Repository, find_top, open_repository
+from memctl.journal.changes import Asked
+from memctl.journal.repository import Repository, open_repository
 from memctl.model import config as configuration
 from memctl.model import ids, moments
 from memctl.model.config import Config
-from memctl.store import files
-
-FOLDER = ".memory"
-CONFIG = "config.yaml"
-_FOREIGN = ("memory.db", "config.json")
+from memctl.store import files, place
+from memctl.store.place import CONFIG
 
 
 class Memory:
@@ -29,6 +27,7 @@ class Memory:
         self.environ = environ
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
+        self.asked: Asked | None = None  # what Git was asked before this memory was opened
 
     @property
     def now(self) -> str:
@@ -65,6 +64,11 @@ class Memory:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
 
+    def ask(self) -> Asked:
+        """What differs from HEAD: as asked ahead, but that answer serves only once."""
+        asked, self.asked = self.asked, None
+        return asked or Asked(self.repository.top, self.prefix)
+
     def tracked(self, path: str) -> str:
         """The path that Git has for a path below `.memory/`."""
         return f"{self.prefix}/{path}"
@@ -95,35 +99,12 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
         raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {moments.ALLOWED}", USAGE) from None
 
 
-def open_memory(start: Path, environ: Mapping[str, str]) -> Memory:
+def open_memory(start: Path, environ: Mapping[str, str], asked: Asked | None = None) -> Memory:
     """The memory nearest to `start`, looking upwards within its worktree; raises MemctlError if there is none."""
-    start = Path(os.path.realpath(start))
-    if not start.is_dir():
-        raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
-    top = find_top(start)
-    for folder in (start, *start.parents):
-        candidate = folder / FOLDER
-        if candidate.is_symlink():
-            raise MemctlError(
-                f"{candidate} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
-            )
-        if (candidate / CONFIG).is_file():
-            return Memory(candidate, open_repository(folder), environ, read_config(candidate))
-        if candidate.is_dir():
-            refuse_foreign(candidate)
-        if folder == top:
-            break
-    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
-
-
-def refuse_foreign(folder: Path) -> None:
-    """Raise MemctlError if a `.memory/` belongs to another tool of that name."""
-    for name in _FOREIGN:
-        if (folder / name).exists() and not (folder / CONFIG).exists():
-            raise MemctlError(
-                f"{folder} belongs to another tool (it has {name})",
-                "memctl leaves it alone; move that tool's folder first",
-            )
+    _, folder = place.find(start)
+    memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
+    memory.asked = asked
+    return memory
 
 
 def read_config(folder: Path) -> Config:

@@ -1,0 +1,49 @@
+"""Where a memory is: the nearest `.memory/` upwards, within the worktree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal.repository import find_top
+
+FOLDER = ".memory"
+CONFIG = "config.yaml"
+_FOREIGN = ("memory.db", "config.json")
+
+
+def find(start: Path) -> tuple[Path, Path]:
+    """The worktree's top and the memory's folder for a place to start from; raises MemctlError if there is none."""
+    start = Path(os.path.realpath(start))
+    if not start.is_dir():
+        raise MemctlError(f"{start} is not a folder", exit_code=USAGE)
+    top = find_top(start)
+    for folder in (start, *start.parents):
+        candidate = folder / FOLDER
+        refuse_link(candidate)
+        if (candidate / CONFIG).is_file():
+            return top, candidate
+        if candidate.is_dir():
+            refuse_foreign(candidate)
+        if folder == top:
+            break
+    raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise MemctlError if a `.memory/` is a symbolic link."""
+    if folder.is_symlink():
+        raise MemctlError(
+            f"{folder} is a symbolic link", "memctl reads and writes plain folders only; replace the link"
+        )
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise MemctlError if a `.memory/` belongs to another tool of that name."""
+    for name in _FOREIGN:
+        if (folder / name).exists() and not (folder / CONFIG).exists():
+            raise MemctlError(
+                f"{folder} belongs to another tool (it has {name})",
+                "memctl leaves it alone; move that tool's folder first",
+            )

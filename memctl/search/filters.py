@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -29,19 +29,35 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     until: str = ""
     archived: bool | None = False  # None: both
 
-    def accepts(self, record: Record) -> bool:
-        return (
-            (self.archived is None or record.is_archived == self.archived)
-            and (not self.types or record.memory_type in self.types)
-            and (not self.statuses or record.status in self.statuses)
-            and (not self.severities or record.severity in self.severities)
-            and record.importance >= self.importance_gte
-            and (not self.since or record.timestamp >= self.since)
-            and (not self.until or record.timestamp <= self.until)
-            and (not self.agent or record.agent_id == self.agent)
-            and (not self.section or _lies_in(record.section or "", self.section))
-            and all(tag in record.tags for tag in self.tags)
-        )
+    def keep(self, records: Iterable[Record]) -> list[Record]:
+        """The records that have it, in their order."""
+        kept = list(records)
+        for check in self._checks():
+            kept = [record for record in kept if check(record)]
+        return kept
+
+    def _checks(self) -> Iterator[Callable[[Record], bool]]:
+        """A test for each field that asks for something, the one that most often fails first."""
+        if self.archived is not None:
+            yield lambda record: record.is_archived == self.archived
+        if self.types:
+            yield lambda record: record.memory_type in self.types
+        if self.statuses:
+            yield lambda record: record.status in self.statuses
+        if self.severities:
+            yield lambda record: record.severity in self.severities
+        if self.importance_gte:
+            yield lambda record: record.importance >= self.importance_gte
+        if self.since:
+            yield lambda record: record.timestamp >= self.since
+        if self.until:
+            yield lambda record: record.timestamp <= self.until
+        if self.agent:
+            yield lambda record: record.agent_id == self.agent
+        if self.section:
+            yield lambda record: _lies_in(record.section or "", self.section)
+        for tag in self.tags:
+            yield lambda record, tag=tag: tag in record.tags  # type: ignore[misc]
 
 
 def _lies_in(section: str, wanted: str) -> bool:
@@ -67,4 +83,4 @@ ORDERS: dict[str, tuple[Callable[[Record], Any], bool]] = {
 def select(records: Iterable[Record], filters: Filters, order: str = "date", *, reverse: bool = False) -> list[Record]:
     """The records that a filter accepts, in one of ORDERS."""
     key, large_first = ORDERS[order]
-    return sorted(filter(filters.accepts, records), key=key, reverse=large_first != reverse)
+    return sorted(filters.keep(records), key=key, reverse=large_first != reverse)

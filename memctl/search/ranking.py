@@ -38,8 +38,7 @@ def search(snapshot: Snapshot, query: str, filters: Filters, now: str) -> list[R
     by_path = {hit.path: hit for hit in hits}
     ranked = [
         rank(record, by_path[record.path].title / best_title, by_path[record.path].content / best_content, now)
-        for record in snapshot.records
-        if record.path in by_path and filters.accepts(record)
+        for record in filters.keep(record for record in snapshot.records if record.path in by_path)
     ]
     return sorted(ranked, key=lambda result: (-result.score, result.record.id))
 

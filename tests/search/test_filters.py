@@ -49,7 +49,7 @@ RECORD = made(1, tags=["db", "api"], section="§2.1.3", importance=6)
     ],
 )
 def test_a_filter_that_fits_accepts(filters: Filters) -> None:
-    assert filters.accepts(RECORD)
+    assert filters.keep([RECORD])
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,17 @@ def test_a_filter_that_fits_accepts(filters: Filters) -> None:
     ],
 )
 def test_a_filter_that_does_not_fit_refuses(filters: Filters) -> None:
-    assert not filters.accepts(RECORD)
+    assert not filters.keep([RECORD])
 
 
 def test_a_section_of_a_similar_number_is_another() -> None:
-    assert not Filters(section="§2.1").accepts(made(1, section="§2.10"))
+    assert not Filters(section="§2.1").keep([made(1, section="§2.10")])
 
 
 def test_records_without_a_value_are_not_chosen_by_it() -> None:
     plain = made(1, severity=None)
-    assert not Filters(severities=("low",)).accepts(plain)
-    assert not Filters(section="§2").accepts(plain)
+    assert not Filters(severities=("low",)).keep([plain])
+    assert not Filters(section="§2").keep([plain])
 
 
 @pytest.mark.parametrize(("wanted", "found"), [(False, [1]), (True, [2]), (None, [1, 2])])
@@ -92,7 +92,7 @@ def test_archived_records_are_shown_on_request(wanted: bool | None, found: list[
 
 
 def test_all_conditions_must_hold() -> None:
-    assert not Filters(tags=("db",), importance_gte=7).accepts(RECORD)
+    assert not Filters(tags=("db",), importance_gte=7).keep([RECORD])
 
 
 def test_severities_rank_worst_first_and_none_last() -> None:

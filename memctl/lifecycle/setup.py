@@ -8,8 +8,8 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.journal import git
 from memctl.journal.repository import open_repository
+from memctl.model import canonical
 from memctl.model import config as configuration
-from memctl.model import frontmatter
 from memctl.model.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -55,8 +55,8 @@ def _readme(folder: Path, project: str) -> tuple[Write, ...]:
 def _config_text(project: str) -> str:
     return (
         "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
-        + frontmatter.emit("format", configuration.FORMAT)
-        + frontmatter.emit("project", project)
+        + canonical.emit("format", configuration.FORMAT)
+        + canonical.emit("project", project)
         + "# description: one sentence that opens every rehydration\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"

@@ -1,32 +1,18 @@
-"""Front matter: read strictly, write canonically, change one key without touching the rest.
-
-The canonical form is a small part of YAML: one `key: value` a line, lists as `  - item` lines, texts plain where no
-YAML reader could take them for anything else and as JSON strings otherwise. A reader of just that form is nine times
-as fast as YAML's C loader; whatever it does not recognise goes to the C loader (`strict_yaml`).
-"""
+"""Front matter: read strictly, write canonically, change one key without touching the rest."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from memctl.model import moments
+from memctl.model import canonical
 from memctl.model.malformed import Malformed
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_PLAIN = re.compile(r"[^\W\d_][\w./@+()§-]*(?:(?: |:|, )[\w./@+()§-]+)*|§[\w.]+(?:[/-][\w.]+)*")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_CONSTANTS = {"true": True, "false": False, "null": None}
-# YAML 1.1 reads these as something other than text; so do some YAML 1.2 readers.
-_RESERVED = frozenset(("yes", "no", "on", "off", "y", "n", "true", "false", "null", "nan", "inf"))
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -81,7 +67,7 @@ def _conflict(text: str) -> int:
 def read(text: str) -> tuple[dict[str, Any], str]:
     """The values of the front matter and the body of a file; raises Malformed."""
     head, rest = split(text)
-    values = _read_canonical(head)
+    values = canonical.read(head)
     if values is None:
         from memctl.model import strict_yaml
 
@@ -91,20 +77,8 @@ def read(text: str) -> tuple[dict[str, Any], str]:
 
 def compose(values: Mapping[str, Any], body: str) -> str:
     """A file in canonical form; values that are None or empty lists are left out."""
-    head = "".join(emit(key, value) for key, value in values.items() if value is not None and value != [])
+    head = "".join(canonical.emit(key, value) for key, value in values.items() if value is not None and value != [])
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
-
-
-def emit(key: str, value: Any) -> str:
-    """The canonical lines of one key."""
-    if _KEY.fullmatch(key) is None or key.lower() in _RESERVED:
-        raise ValueError(f"{key!r} can't be a key: use letters, digits, `_` and `-`, a letter first")
-    if isinstance(value, (list, tuple)) and value and all(isinstance(item, (str, int, float)) for item in value):
-        return f"{key}:\n" + "".join(f"  - {_scalar(item)}\n" for item in value)
-    try:
-        return f"{key}: {_scalar(value)}\n"
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
 
 
 def blocks(text: str) -> tuple[Block, ...]:
@@ -113,8 +87,10 @@ def blocks(text: str) -> tuple[Block, ...]:
     Comments belong to the key above them; those above the first key form a block whose key is "".
     """
     head, _ = split(text)
-    if _read_canonical(head) is not None:
-        starts = {n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if _KEY.match(line)}
+    if canonical.read(head) is not None:
+        starts = {
+            n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if canonical.KEY.match(line)
+        }
     else:
         from memctl.model import strict_yaml
 
@@ -143,7 +119,7 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     if not changes:
         return text
     for key, value in changes.items():
-        lines = "" if value is None or value == [] else emit(key, value)
+        lines = "" if value is None or value == [] else canonical.emit(key, value)
         index = next((i for i, block in enumerate(kept) if block.key == key), None)
         if index is not None:
             kept[index] = Block(key, _with_comments(lines, kept[index].text), 0)
@@ -197,111 +173,3 @@ def _comment(line: str) -> str:
         elif character == "#" and (index == 0 or line[index - 1] in " \t"):
             return line[index:]
     return ""
-
-
-def _scalar(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, (int, float)):
-        return _number(value)
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_quoted(name)}: {_flow(item)}" for name, item in value.items()) + "}"
-    if not isinstance(value, str):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    if (_MOMENT.fullmatch(value) and _exists(value)) or _UUID.fullmatch(value):
-        return value
-    if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED and value.isprintable():
-        return value
-    return _escape(json.dumps(value, ensure_ascii=False))
-
-
-def _flow(value: Any) -> str:
-    """A value inside `{…}` or `[…]`, where texts are always quoted."""
-    return _quoted(value) if isinstance(value, str) else _scalar(value)
-
-
-def _quoted(text: str) -> str:
-    return _escape(json.dumps(text, ensure_ascii=False))
-
-
-def _exists(moment: str) -> bool:
-    """Whether YAML readers that turn times into dates will find that date."""
-    try:
-        moments.parse(moment)
-    except ValueError:
-        return False
-    return True
-
-
-def _number(value: float) -> str:
-    """A number as every YAML reader takes it for one."""
-    text = repr(value)
-    if "n" in text:
-        raise ValueError(f"{text} is no number")
-    mantissa, e, exponent = text.partition("e")
-    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{exponent}" if e else text
-
-
-def _escape(quoted: str) -> str:
-    """Escape what YAML would not take raw; characters past U+FFFF may stay, JSON has no single escape for them."""
-    if quoted.isprintable():
-        return quoted
-    return "".join(c if c.isprintable() or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in quoted)
-
-
-def _read_canonical(head: str) -> dict[str, Any] | None:
-    """Read the canonical form, or return None for anything else."""
-    values: dict[str, Any] = {}
-    key = ""
-    for line in head.split("\n")[:-1]:
-        if not line or line.startswith("#"):
-            continue
-        if line.startswith("  - "):
-            item = _read_scalar(line[4:])
-            if item is _OTHER or not key:
-                return None
-            if values[key] is None:
-                values[key] = [item]
-            else:
-                values[key].append(item)
-            continue
-        name, colon, rest = line.partition(": ")
-        if not colon:
-            if not line.endswith(":"):
-                return None
-            name = key = line[:-1]
-            value = None
-        else:
-            key = ""
-            value = _read_scalar(rest)
-            if value is _OTHER:
-                return None
-        if name in values or _KEY.fullmatch(name) is None or name.lower() in _RESERVED:
-            return None
-        values[name] = value
-    return values
-
-
-_OTHER = object()
-
-
-def _read_scalar(text: str) -> Any:
-    if text[:1] == '"':
-        if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:
-            return _OTHER
-        try:
-            return json.loads(text)
-        except ValueError:
-            return _OTHER
-    if _PLAIN.fullmatch(text):
-        lower = text.lower()
-        if lower in _RESERVED or not text.isprintable():
-            return _CONSTANTS.get(text, _OTHER)
-        return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if _INT.fullmatch(text):
-        return int(text)
-    if _MOMENT.fullmatch(text) or _UUID.fullmatch(text):
-        return text
-    return _OTHER

@@ -12,7 +12,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.journal import message
-from memctl.model import frontmatter, sections, strict_yaml
+from memctl.model import canonical, frontmatter, sections, strict_yaml
 from memctl.model.change import Change
 from memctl.model.kinds import KINDS, Field, Kind
 from memctl.model.malformed import Malformed
@@ -136,7 +136,7 @@ def test_a_record_and_its_body_are_read_back(file: tuple[dict[str, Any], str], b
 def test_both_readers_agree_on_every_canonical_head(values: dict[str, Any]) -> None:
     head = frontmatter.split(frontmatter.compose(values, ""))[0]
     assert strict_yaml.read(head) == values
-    assert frontmatter._read_canonical(head) in (None, values)
+    assert canonical.read(head) in (None, values)
 
 
 @QUICK
@@ -146,7 +146,7 @@ def test_the_fast_reader_reads_what_it_is_made_for(values: dict[str, Any]) -> No
     plain = {key: "" if isinstance(value, str) and not value.isascii() else value for key, value in values.items()}
     head = frontmatter.split(frontmatter.compose(plain, ""))[0]
     assume("\\ud" not in head and "\\/" not in head)
-    assert frontmatter._read_canonical(head) == plain
+    assert canonical.read(head) == plain
 
 
 @QUICK
@@ -218,8 +218,10 @@ by_hand = st.builds(
     st.lists(st.sampled_from(HAND_WRITTEN), max_size=8, unique=True),
     texts.filter(lambda text: not in_conflict(text)),
 ).filter(readable)
-canonical = st.builds(frontmatter.compose, heads, texts.filter(lambda text: not in_conflict(text))).filter(readable)
-any_file = st.one_of(by_hand, canonical)
+canonical_files = st.builds(frontmatter.compose, heads, texts.filter(lambda text: not in_conflict(text))).filter(
+    readable
+)
+any_file = st.one_of(by_hand, canonical_files)
 
 
 @QUICK
@@ -236,7 +238,7 @@ def test_removing_what_is_not_there_changes_no_byte(text: str, key: str) -> None
 
 
 @QUICK
-@given(canonical)
+@given(canonical_files)
 def test_the_values_that_are_there_change_no_byte_of_a_canonical_file(text: str) -> None:
     assert frontmatter.replace(text, frontmatter.read(text)[0], ORDER) == text
 

@@ -20,6 +20,7 @@ _MAX_DEPTH = 20
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:e[-+][0-9]{1,3})?")
 _BREAKS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_NO_LIST = "the front matter is not a list of `key: value` lines"
 _CONSTANTS = {"true": True, "false": False}
 
 
@@ -36,7 +37,11 @@ def read(head: str) -> dict[str, Any]:
     if found := _BREAKS.search(head):
         line = head.count("\n", 0, found.start()) + 2
         raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) stands in the front matter")
-    values, _ = frontmatter.parse(head, handler=_StrictHandler())
+    if head[:1] in (" ", "\t"):
+        raise Malformed(2, "", _NO_LIST)
+    # The library strips what it is given, which would shift lines and shorten a block of text at the end.
+    guarded = re.sub(r"\A\n+", lambda match: "#\n" * len(match[0]), head) + "#"
+    values, _ = frontmatter.parse(guarded, handler=_StrictHandler())
     return dict(values)
 
 
@@ -53,14 +58,14 @@ def _load(head: str) -> dict[str, Any]:
         root = yaml.compose(head, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = (mark.line if mark else 0) + 2
+        line = min((mark.line if mark else 0) + 2, head.count("\n") + 1)  # not behind the last one
         raise Malformed(line, "", f"this is not YAML: {error.problem or error}") from None
     except yaml.YAMLError as error:
         raise Malformed(1, "", f"this is not YAML: {error}") from None
     if root is None:
         return {}
     if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:
-        raise Malformed(2, "", "the front matter is not a list of `key: value` lines")
+        raise Malformed(2, "", _NO_LIST)
     return _value(root, "")  # type: ignore[no-any-return]
 
 

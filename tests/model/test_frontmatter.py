@@ -342,3 +342,13 @@ def test_replace_keeps_a_file_that_ends_with_its_fence() -> None:
 def test_replace_refuses_a_file_that_it_can_not_read() -> None:
     with pytest.raises(Malformed):
         frontmatter.replace(head("a: 1", "a: 2"), {"b": 1}, ORDER)
+
+
+def test_a_block_of_text_at_the_end_keeps_its_line_end() -> None:
+    assert frontmatter.read("---\na: 1\nnote: |\n  one\n  two\n---\n")[0] == {"a": 1, "note": "one\ntwo\n"}
+
+
+def test_empty_lines_at_the_beginning_are_counted() -> None:
+    with pytest.raises(Malformed) as caught:
+        frontmatter.read("---\n\n\na: 'x'\nb: no\n---\n")
+    assert caught.value.line == 5

@@ -59,7 +59,7 @@ def test_a_wrong_setting_is_named(text: str, part: str) -> None:
     [
         ("format: 1\nproject: a\nproject: b\n", 3),
         ("format: 1\nproject: no\n", 2),
-        ("format: 1\nproject: [\n", 3),
+        ("format: 1\nproject: [\n", 2),
         ("- a\n", 1),
     ],
 )

@@ -152,6 +152,9 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     Raises InvalidRecord naming every fault with its line.
     """
     text = frontmatter.clean_newlines(text)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
     try:
         values, body = frontmatter.read(text)
     except Malformed as error:

@@ -9,7 +9,7 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
-from memctl.journal import history
+from memctl.journal import history, message
 from memctl.lifecycle import remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
@@ -115,7 +115,7 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
 
 def _print(memory: Memory, commit: history.Commit) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
-    subject = commit.subject.removeprefix("docs(memory): ")
+    subject = commit.subject.removeprefix(f"{message.TYPE}: ")
     output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {output.plain(subject)}")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):

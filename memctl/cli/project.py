@@ -11,7 +11,7 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import commits
+from memctl.journal import commits, history, message
 from memctl.journal.repository import find_top
 from memctl.lifecycle import commit, door, setup
 from memctl.model.snapshot import Snapshot
@@ -58,7 +58,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     """Say what the memory holds, what is broken, and what waits to be committed."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    data = _status(memory, snapshot, with_pending=at is None)
+    data = _status(memory, snapshot, at)
     if as_json:
         output.json("status", data, snapshot.faults, memory)
     else:
@@ -101,21 +101,22 @@ def _in_repository(start: Path) -> bool:
     return True
 
 
-def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[str, Any]:
+def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any]:
     counts: dict[str, dict[str, int]] = {}
     for record in snapshot.records:
         of_type = counts.setdefault(record.memory_type, {})
         key = "archived" if record.is_archived else record.status
         of_type[key] = of_type.get(key, 0) + 1
-    last = max(snapshot.records, key=lambda record: (record.timestamp, record.id), default=None)
+    revision = memory.repository.resolve(at) if at else "HEAD"
+    changes = history.commits(memory.repository, [memory.prefix], revision, limit=1)
     data: dict[str, Any] = {
         "project": memory.config.project,
         "folder": str(memory.folder),
         "records": counts,
-        "last": output.record_data(memory, last) if last else None,
+        "last_change": _change_data(changes[0]) if changes else None,
         "duplicate_ids": _duplicates(snapshot),
     }
-    if with_pending:
+    if at is None:
         waiting = commit.waiting(memory)
         data["pending"] = [
             {
@@ -132,6 +133,15 @@ def _status(memory: Memory, snapshot: Snapshot, *, with_pending: bool) -> dict[s
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["index_lock"] = _index_lock(memory)
     return data
+
+
+def _change_data(commit: history.Commit) -> dict[str, Any]:
+    return {
+        "commit": commit.commit,
+        "date": commit.date,
+        "actor": commit.trailers.actor or commit.author,
+        "subject": commit.subject.removeprefix(f"{message.TYPE}: "),
+    }
 
 
 def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
@@ -156,8 +166,8 @@ def _print_status(data: dict[str, Any]) -> None:
         output.text(f"  {name:<9} {shown}")
     if not data["records"]:
         output.text("  no records yet")
-    if last := data["last"]:
-        output.text(output.plain(f"last: {last['id']} {last['title']} ({last['timestamp']}, {last['agent_id']})"))
+    if last := data["last_change"]:
+        output.text(output.plain(f"last change: {last['subject']} ({last['date']}, {last['actor']})"))
     for identifier, found in data["duplicate_ids"].items():
         output.text(f"{identifier} is the id of {len(found)} records: {', '.join(found)}")
     for entry in data.get("pending", ()):

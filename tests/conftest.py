@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from memctl.cli.main import main
+from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
 
@@ -35,13 +36,8 @@ def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("GIT_TEMPLATE_DIR", "")
-    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ada")
-    monkeypatch.setenv("GIT_AUTHOR_EMAIL", "ada@example.org")
-    monkeypatch.setenv("GIT_COMMITTER_NAME", "Ada")
-    monkeypatch.setenv("GIT_COMMITTER_EMAIL", "ada@example.org")
+    for name, value in WORLD.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("MEMCTL_NOW", NOW)
     monkeypatch.setenv("MEMCTL_AGENT", "claude")
 
@@ -131,13 +127,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     env = {
         "HOME": str(folder.parent),
         "PATH": os.environ["PATH"],
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TEMPLATE_DIR": "",
-        "GIT_AUTHOR_NAME": "Ada",
-        "GIT_AUTHOR_EMAIL": "ada@example.org",
-        "GIT_COMMITTER_NAME": "Ada",
-        "GIT_COMMITTER_EMAIL": "ada@example.org",
+        **WORLD,
         "MEMCTL_NOW": "2025-11-01T09:00:00Z",
         "MEMCTL_AGENT": "claude",
     }

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.world import WORLD
+
 _BLOCK = re.compile(r"(^```console\n)(.*?)(^```$)", re.MULTILINE | re.DOTALL)
 _MARK = "--- end of command"
 NOW = "2025-11-04T14:32:00Z"
@@ -27,13 +29,7 @@ class Shell:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(folder),
             "LC_ALL": "C.UTF-8",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_TEMPLATE_DIR": "",
-            "GIT_AUTHOR_NAME": "Ada",
-            "GIT_AUTHOR_EMAIL": "ada@example.org",
-            "GIT_COMMITTER_NAME": "Ada",
-            "GIT_COMMITTER_EMAIL": "ada@example.org",
+            **WORLD,
             "GIT_AUTHOR_DATE": NOW,
             "GIT_COMMITTER_DATE": NOW,
             "MEMCTL_NOW": NOW,

@@ -1,0 +1,15 @@
+"""The world in which tests and transcripts run git and memctl: nothing of the machine's, the same in every run."""
+
+from __future__ import annotations
+
+import os
+
+WORLD = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_TEMPLATE_DIR": "",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}

@@ -16,18 +16,14 @@ from memctl.store import files
 from memctl.store.memory import Memory
 
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
-_TITLE = re.compile(r"\s*# +(.+?)(?: +#+)?[ \t]*(?:\n|$)")
 
 
 def compose(skeleton: str, draft: Draft) -> str:
     """Let the user write a body in the editor; raises MemctlError without a terminal, or if nothing was written."""
     title = draft.values.get("title") or "Title"
-    edited = open_editor(f"# {title}\n\n{skeleton}")
-    heading = _TITLE.match(edited)
-    if heading:
-        edited = edited[heading.end() :]
-        if heading[1] != "Title":
-            draft.values["title"] = heading[1]
+    heading, edited = sections.take_title(open_editor(f"# {title}\n\n{skeleton}"))
+    if heading not in ("", "Title"):
+        draft.values["title"] = heading
     body = _without_empty(_COMMENT.sub("", edited))
     if not body.strip() and not draft.values.get("title"):
         raise MemctlError("nothing was written, so nothing is recorded")

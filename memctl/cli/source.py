@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.jsonl import draft_of
 from memctl.lifecycle.create import Draft
-from memctl.model import frontmatter
+from memctl.model import frontmatter, sections
 from memctl.model.kinds import Kind
 from memctl.model.malformed import Malformed
 from memctl.store.files import MAX_BYTES
-
-_TITLE = re.compile(r"\s*# +(.+?)(?: +#+)?[ \t]*(?:\n|$)")
 
 
 def read(source: str) -> str:
@@ -52,8 +49,8 @@ def draft_from(kind: Kind, source: str) -> Draft:
             values, text = frontmatter.read(text)
         except Malformed as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
-    heading = _TITLE.match(text)
-    if heading and "title" not in values:
-        values["title"], text = heading[1], text[heading.end() :]
+    if "title" not in values:
+        title, text = sections.take_title(text)
+        values.update({"title": title} if title else {})
     values.pop("path", None)
     return draft_of({**values, "body": text}, kind)

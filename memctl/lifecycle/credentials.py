@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from memctl.errors import MemctlError
@@ -18,7 +19,32 @@ from memctl.model.malformed import Malformed
 
 # Anthropic's keys, which detect-secrets does not know.
 _ANTHROPIC = re.compile(r"sk-ant-[A-Za-z0-9_-]{16,}")
-# Every shape that a detector below can find; a test holds the two together.
+_DETECTORS = (
+    "artifactory.ArtifactoryDetector",
+    "aws.AWSKeyDetector",
+    "azure_storage_key.AzureStorageKeyDetector",
+    "basic_auth.BasicAuthDetector",
+    "cloudant.CloudantDetector",
+    "discord.DiscordBotTokenDetector",
+    "github_token.GitHubTokenDetector",
+    "gitlab_token.GitLabTokenDetector",
+    "ibm_cloud_iam.IbmCloudIamDetector",
+    "ibm_cos_hmac.IbmCosHmacDetector",
+    "jwt.JwtTokenDetector",
+    "mailchimp.MailchimpDetector",
+    "npm.NpmDetector",
+    "openai.OpenAIDetector",
+    "private_key.PrivateKeyDetector",
+    "pypi_token.PypiTokenDetector",
+    "sendgrid.SendGridDetector",
+    "slack.SlackDetector",
+    "softlayer.SoftlayerDetector",
+    "square_oauth.SquareOAuthDetector",
+    "stripe.StripeDetector",
+    "telegram_token.TelegramBotTokenDetector",
+    "twilio.TwilioKeyDetector",
+)
+# Every shape that these find, but for Artifactory's AP… without a digit (words look like that); a test compares them.
 _SUSPICIOUS = re.compile(
     r"(?-i:\bAKC[a-zA-Z0-9]{10}|\bAP(?=\w*\d)[\dA-F][a-zA-Z0-9]{8}|(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16})"
     r"|aws.{0,48}[\"'][0-9a-z/+]{40}|AccountKey=|://[^:/\s]+:[^/\s]+@|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"
@@ -64,58 +90,8 @@ def kind_of_secret(line: str) -> str:
 
 @cache
 def _detectors() -> tuple[Any, ...]:
-    from detect_secrets import plugins as p
-    from detect_secrets.plugins import (  # noqa: F401  # importing a module makes it an attribute of the package
-        artifactory,
-        aws,
-        azure_storage_key,
-        basic_auth,
-        cloudant,
-        discord,
-        github_token,
-        gitlab_token,
-        ibm_cloud_iam,
-        ibm_cos_hmac,
-        jwt,
-        mailchimp,
-        npm,
-        openai,
-        private_key,
-        pypi_token,
-        sendgrid,
-        slack,
-        softlayer,
-        square_oauth,
-        stripe,
-        telegram_token,
-        twilio,
-    )  # fmt: skip
-
-    return (
-        p.artifactory.ArtifactoryDetector(),
-        p.aws.AWSKeyDetector(),
-        p.azure_storage_key.AzureStorageKeyDetector(),
-        p.basic_auth.BasicAuthDetector(),
-        p.cloudant.CloudantDetector(),
-        p.discord.DiscordBotTokenDetector(),
-        p.github_token.GitHubTokenDetector(),
-        p.gitlab_token.GitLabTokenDetector(),
-        p.ibm_cloud_iam.IbmCloudIamDetector(),
-        p.ibm_cos_hmac.IbmCosHmacDetector(),
-        p.jwt.JwtTokenDetector(),
-        p.mailchimp.MailchimpDetector(),
-        p.npm.NpmDetector(),
-        p.openai.OpenAIDetector(),
-        p.private_key.PrivateKeyDetector(),
-        p.pypi_token.PypiTokenDetector(),
-        p.sendgrid.SendGridDetector(),
-        p.slack.SlackDetector(),
-        p.softlayer.SoftlayerDetector(),
-        p.square_oauth.SquareOAuthDetector(),
-        p.stripe.StripeDetector(),
-        p.telegram_token.TelegramBotTokenDetector(),
-        p.twilio.TwilioKeyDetector(),
-    )
+    names = (name.split(".") for name in _DETECTORS)
+    return tuple(getattr(import_module(f"detect_secrets.plugins.{module}"), name)() for module, name in names)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from memctl.model.kinds import Field, Kind
 _OPENS_SECTION = re.compile(r"\\*## ")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
+_TITLE = re.compile(r"\s*# +(.+?)(?: +#+)?[ \t]*(?:\n|$)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
@@ -90,6 +91,12 @@ def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
     head, tail = "".join(p.text for p in parts[:place]), "".join(p.text for p in parts[place:])
     head = close_fence(head.rstrip("\n")) + "\n\n" if head.strip() else ""
     return head + new + ("\n" + tail if tail else "")
+
+
+def take_title(text: str) -> tuple[str, str]:
+    """The heading of level 1 that a text begins with ("" if it does not), and the rest."""
+    match = _TITLE.match(text)
+    return (match[1], text[match.end() :]) if match else ("", text)
 
 
 def parse_items(text: str) -> list[str]:

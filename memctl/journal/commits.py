@@ -58,10 +58,26 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending while a commit of ours would be an accident."""
-    if "GIT_INDEX_FILE" in os.environ or COMMITTING in os.environ:
+    if "GIT_INDEX_FILE" in os.environ or committing():
         raise CommitPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
         raise CommitPending(f"{operation} is under way")
+
+
+def committing() -> str:
+    """The process of the memctl whose commit runs the hook that we are in; "" outside of such a hook.
+
+    What a hook leaves running in the background inherits the variable, but its maker is gone by then.
+    """
+    maker = os.environ.get(COMMITTING, "")
+    if not maker.isdecimal():
+        return ""
+    if os.name != "nt":  # where signal 0 would be Ctrl-C
+        try:
+            os.kill(int(maker), 0)
+        except (OSError, OverflowError):
+            return ""
+    return maker
 
 
 def _identities(repository: Repository, dates: Mapping[str, str]) -> list[str]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -84,15 +84,12 @@ class Cache:
 
     def view(self) -> View:
         """Everything that the cache says, as of one moment."""
-        self.database.execute("BEGIN")
-        try:
+        with self._transaction("BEGIN"):
             state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
             differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
             row = self.database.execute("SELECT records FROM packed").fetchone()
             packed = row[0] if row else self._packed_rows()
-        finally:
-            self.database.execute("COMMIT")
         head, changes = (state.get("tree", ""), state.get("sparse", "")), state.get("changes", "0")
         if row is None:
             self._keep(packed, changes)
@@ -108,8 +105,7 @@ class Cache:
 
         A HEAD is the tree of the memory in it and a mark of what is checked out. Returns whether it was done.
         """
-        self.database.execute("BEGIN IMMEDIATE")
-        try:
+        with self._transaction("BEGIN IMMEDIATE"):
             state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
             if (state.get("tree", ""), state.get("sparse", "")) != before:
                 return False
@@ -120,8 +116,17 @@ class Cache:
             if self.database.execute("SELECT count(*) FROM tokens").fetchone()[0] > _MAX_COUNTS:
                 self.database.execute("DELETE FROM tokens")
             return True
-        finally:
-            self.database.execute("COMMIT")
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        """All of what is done within, or nothing."""
+        self.database.execute(begin)
+        try:
+            yield
+        except BaseException:
+            self.database.execute("ROLLBACK")
+            raise
+        self.database.execute("COMMIT")
 
     def _replace(self, parsed: Iterable[Parsed], removed: Iterable[str]) -> None:
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
@@ -153,13 +158,12 @@ class Cache:
 
     def _keep(self, packed: bytes, changes: str) -> None:
         """Keep that array until a record changes: it reads in half the time of the rows."""
-        with suppress(sqlite3.OperationalError):  # another process is writing; then it is kept next time
-            self.database.execute("BEGIN IMMEDIATE")
+        # If another process is writing, it is kept next time.
+        with suppress(sqlite3.OperationalError), self._transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
             if (row[0] if row else "0") == changes:
                 self.database.execute("DELETE FROM packed")
                 self.database.execute("INSERT INTO packed VALUES (?)", (packed,))
-            self.database.execute("COMMIT")
 
     def match(self, query: str) -> list[Hit]:
         """The records whose text has all words of a query, or if there are none, any of them."""

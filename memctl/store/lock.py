@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal.commits import COMMITTING
+from memctl.journal.commits import committing
 
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 
@@ -47,7 +47,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 def _held_above(file: Path) -> bool:
     """Whether this runs in a hook of a commit that the holder of the lock is making: it waits until we are done."""
     try:
-        return os.environ.get(COMMITTING, "") == file.read_text().strip() != ""
+        return committing() == file.read_text().strip() != ""
     except OSError:
         return False
 

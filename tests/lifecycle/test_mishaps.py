@@ -186,6 +186,17 @@ def test_a_hook_of_our_own_commit_may_write_too(repo: Path, memctl: Memctl) -> N
     assert git(repo, "status", "--porcelain") == ""
 
 
+def test_what_a_hook_left_running_is_not_in_a_hook_for_ever(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    monkeypatch.setenv("MEMCTL_COMMITTING", str(gone.pid))
+    before = commits(repo)
+    memctl("learn", "From the background")
+    assert commits(repo) == before + 1
+
+
 def test_reasons_are_kept_and_looked_at(repo: Path, memctl: Memctl) -> None:
     one, two = memctl("issue", "One").id, memctl("issue", "Two").id
     memctl("link", one, two, "--reason", "same cause")

@@ -124,6 +124,31 @@ def test_a_cache_that_turns_bad_in_the_middle_is_done_without(
     assert len(load.disk(opened(repo)).records) == 2
 
 
+def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write(repo, memctl, 3)
+    memctl("list")
+    for file in files:
+        file.write_text(file.read_text().replace("importance: 5", "importance: 9"))
+    real, calls = Cache._remove, []
+
+    def fails(self: Cache, path: str) -> None:
+        calls.append(path)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(self, path)
+
+    cache = Cache.open(repo / ".git" / "memctl" / ".memory" / "cache.db")
+    before = cache.view()
+    with monkeypatch.context() as patch:
+        patch.setattr(Cache, "_remove", fails)
+        with pytest.raises(KeyboardInterrupt):
+            load.disk(opened(repo))
+    assert cache.view() == before
+    assert [record.importance for record in load.disk(opened(repo)).records] == [9, 9, 9]
+
+
 def test_reading_does_not_touch_tree_index_or_head(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "Read me", "--rationale", "why")
     (repo / "app.py").write_text("dirty\n")

@@ -53,6 +53,7 @@ CASES = {
     "not closed": (HEAD.replace("agent_id: claude\n---\n", "agent_id: claude\n"), 1, "", "not closed"),
     "not UTF-8": (HEAD.encode() + b"\n\xff\xfe\n", 13, "", "UTF-8"),
     "not YAML": (HEAD.replace("title: Broken", "title: [open"), 6, "", "not YAML"),
+    "title of two lines": (HEAD.replace("title: Broken", "title: |\n  Two\n  lines"), 5, "title", "one line"),
     "NUL": (HEAD + "\na\0b\n", 13, "", "NUL"),
     "alias": (HEAD.replace("title: Broken", "title: Broken\na: &a [x]\nb: [*a, *a]"), 6, "", "aliases"),
     "path outside": (HEAD.replace("agent_id", "code_refs:\n  - ../../etc/passwd\nagent_id"), 10, "code_refs", "inside"),

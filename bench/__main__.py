@@ -6,38 +6,77 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, world, writers
+from bench import breakdown, comparisons, hierarchy, repositories, world, writers
+from bench.hierarchy import Repetitions
+from bench.world import World
 
 
 def main() -> int:
     options = _options()
     started = time.monotonic()
-    few = options.quick
     with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
         here = world.make(Path(name).resolve())
         print(f"{here.run([world.MEMCTL, '--version']).strip()}, {here.run(['git', '--version']).strip()}", end=", ")
         print(f"Python {sys.version.split()[0]}; medians, each command and its baseline turn by turn", flush=True)
-        comparisons.starting(here, 9 if few else 25)
-        repository = comparisons.deciding(here, 7 if few else 21)
-        comparisons.reading(here, 1_000, warm=5 if few else 11, cold=2 if few else 5)
-        if not few:
-            comparisons.reading(here, 10_000, warm=11, cold=3)
-        if options.large:
-            comparisons.reading(here, 100_000, warm=3, cold=1)
-        is_good = writers.at_once(here, repository, 1 if few else 3)
-        if options.profile:
-            breakdown.explain(here, repository, "decide", ("decide", "A decision", "--rationale", "It has to be."))
-            for command in ("list", "rehydrate"):
-                breakdown.explain(here, here.folder / "memory-1000", command, (command,))
+        wanted = [options.only] if options.only else list(_TABLES)
+        results = [_TABLES[table](here, options) for table in wanted]
     print(f"\ntook {time.monotonic() - started:.0f} s")
-    return 0 if is_good else 1
+    return 0 if all(results) else 1
+
+
+def _starting(here: World, options: argparse.Namespace) -> bool:
+    comparisons.starting(here, 9 if options.quick else 25)
+    return True
+
+
+def _deciding(here: World, options: argparse.Namespace) -> bool:
+    comparisons.deciding(here, 7 if options.quick else 21)
+    if options.profile:
+        given = ("decide", "A decision", "--rationale", "It has to be.")
+        breakdown.explain(here, repositories.with_code(here, "decide"), "decide", given)
+    return True
+
+
+def _reading(here: World, options: argparse.Namespace) -> bool:
+    comparisons.reading(here, 1_000, warm=5 if options.quick else 11, cold=2 if options.quick else 3)
+    if not options.quick:
+        comparisons.reading(here, 10_000, warm=7, cold=2)
+    if options.large:
+        comparisons.reading(here, 100_000, warm=3, cold=1)
+    for command in ("list", "rehydrate") if options.profile else ():
+        breakdown.explain(here, repositories.with_memory(here, 1_000), command, (command,))
+    return True
+
+
+def _writers(here: World, options: argparse.Namespace) -> bool:
+    return writers.at_once(here, repositories.with_code(here, "decide"), 1 if options.quick else 3)
+
+
+def _hierarchy(here: World, options: argparse.Namespace) -> bool:
+    few = {100: Repetitions(5, 2), 1_000: Repetitions(5, 2)}
+    many = {100: Repetitions(5, 3), 1_000: Repetitions(5, 3), 10_000: Repetitions(5, 2)}
+    hierarchy.tables(here, few if options.quick else many)
+    if options.profile:
+        breakdown.explain(here, repositories.with_memory(here, 1_000), "check", ("check",))
+    return True
+
+
+_TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
+    "starting": _starting,
+    "deciding": _deciding,
+    "reading": _reading,
+    "writers": _writers,
+    "hierarchy": _hierarchy,
+}
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions, and only 1,000 records")
+    parser.add_argument("--only", choices=_TABLES, help="only this table")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions, and up to 1,000 records")
     parser.add_argument("--large", action="store_true", help="100,000 records too; takes several minutes")
     parser.add_argument("--profile", action="store_true", help="say where the time of some commands goes")
     return parser.parse_args()

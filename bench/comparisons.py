@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from pathlib import Path
 
 from bench import records, repositories
 from bench.measure import Step, compare, step
@@ -12,8 +11,8 @@ from bench.world import MEMCTL, PYTHON, World
 
 _CLICK = (PYTHON, "-c", "import click")
 _LIBRARIES = (PYTHON, "-c", "import click, yaml, sqlite3")
-_TRACKED_FILES = 20_000
 _WARM_LIMIT = 10_000  # records up to which the goals for a warm start hold
+_COLD = ("list", "rehydrate")  # the others read all records in the same way
 _COLD_GOALS = {10_000: 3_000.0, 100_000: 30_000.0}
 _TEXT = "Background jobs wait in PostgreSQL, not in Redis"
 _RATIONALE = "One system less to run and to back up; a thousand jobs a minute is far below what SKIP LOCKED bears."
@@ -35,10 +34,10 @@ def starting(world: World, repetitions: int) -> None:
     )
 
 
-def deciding(world: World, repetitions: int) -> Path:
-    """A decision recorded and committed, against the same done by hand with Git. Returns memctl's repository."""
-    ours = repositories.with_files(world, "decide", _TRACKED_FILES)
-    theirs = repositories.with_files(world, "by-hand", _TRACKED_FILES)
+def deciding(world: World, repetitions: int) -> None:
+    """A decision recorded and committed, against the same done by hand with Git."""
+    ours = repositories.with_code(world, "decide")
+    theirs = repositories.with_code(world, "by-hand")
     numbers = count(1)
 
     def by_hand() -> tuple[tuple[str, ...], ...]:
@@ -54,18 +53,17 @@ def deciding(world: World, repetitions: int) -> Path:
     }
     found = compare(world, steps, repetitions, warm_up=2)
     show(
-        f"Recording a decision in a repository of {_TRACKED_FILES:,} files",
+        f"Recording a decision in a repository of {repositories.TRACKED_FILES:,} files",
         "python -c 'import click', git add FILE, git commit -q --only FILE",
         [Row("memctl decide", found["decide"], found["by hand"], goal_ratio=1.2)],
     )
     print(f"  of the baseline, Python with click is {found['import']:.1f} ms")
     print("  measured elsewhere, in small stores: nb 202 ms, Backlog.md with autoCommit 353 ms")
-    return ours
 
 
 def reading(world: World, size: int, warm: int, cold: int) -> None:
     """What reads records, with the cache and without."""
-    folder = repositories.with_records(world, f"memory-{size}", size)
+    folder = repositories.with_memory(world, size)
     identifier = world.run([MEMCTL, "list", "--limit", "1"], folder).split()[0]
     commands = {
         "list": (MEMCTL, "list"),
@@ -78,12 +76,12 @@ def reading(world: World, size: int, warm: int, cold: int) -> None:
     rows = [_warm_row(name, size, found) for name in commands]
 
     def forget() -> None:
-        repositories.forget_cache(folder)
+        repositories.forget_caches(folder)
 
-    cold_steps = {name: step(folder, command, before=forget) for name, command in commands.items()}
+    cold_steps = {name: step(folder, commands[name], before=forget) for name in _COLD}
     found = compare(world, {**cold_steps, "import": baseline}, cold, warm_up=0)
     goal = _COLD_GOALS.get(size)
-    rows += [Row(f"memctl {name}, cold", found[name], found["import"], goal_ms=goal) for name in commands]
+    rows += [Row(f"memctl {name}, cold", found[name], found["import"], goal_ms=goal) for name in _COLD]
     show(f"Reading {size:,} records", "python -c 'import click, yaml, sqlite3'", rows)
 
 

@@ -14,16 +14,25 @@ from bench.world import World
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What is timed: commands run one after the other, and what has to be done before them, untimed."""
+    """What is timed: commands run one after the other, and what has to be done before them, untimed.
+
+    `codes` are the exit codes that count as success.
+    """
 
     commands: Callable[[], Sequence[Sequence[str]]]
     where: Path
     before: Callable[[], None] = lambda: None
+    codes: tuple[int, ...] = (0,)
 
 
-def step(where: Path, *commands: Sequence[str], before: Callable[[], None] = lambda: None) -> Step:
+def step(
+    where: Path,
+    *commands: Sequence[str],
+    before: Callable[[], None] = lambda: None,
+    codes: tuple[int, ...] = (0,),
+) -> Step:
     """A step whose commands are the same each time."""
-    return Step(lambda: commands, where, before)
+    return Step(lambda: commands, where, before, codes)
 
 
 def compare(world: World, steps: Mapping[str, Step], repetitions: int, *, warm_up: int = 1) -> dict[str, float]:
@@ -52,6 +61,6 @@ def _timed(world: World, step: Step) -> float:
             stderr=subprocess.PIPE,
             check=False,
         )
-        if process.returncode:
+        if process.returncode not in step.codes:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{process.stderr.decode()}")
     return (time.perf_counter() - started) * 1000

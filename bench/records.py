@@ -1,46 +1,23 @@
-"""Records to fill a memory with: varied text from a made-up vocabulary, always the same for the same number."""
+"""Records to fill a memory with: varied texts, links and references, always the same for the same number."""
 
 from __future__ import annotations
 
 import datetime
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
+from bench import pages
+from bench.pages import DETAILS, SECTIONS
+from bench.vocabulary import Vocabulary
 from bench.world import NOW
 
 _DAYS = 730
 _FRESH_DAYS = 45  # what is younger is mostly still open
-_WORDS = 4_000
-_ONSETS = (
-    "b",
-    "br",
-    "c",
-    "cl",
-    "d",
-    "dr",
-    "f",
-    "fl",
-    "g",
-    "gr",
-    "h",
-    "j",
-    "l",
-    "m",
-    "n",
-    "p",
-    "pl",
-    "r",
-    "s",
-    "st",
-    "t",
-)
-_VOWELS = ("a", "e", "i", "o", "u", "ea", "io", "ou")
-_ENDINGS = ("", "n", "r", "s", "t", "l", "ck", "nd", "st", "ing", "er")
+NEAR = 50  # records back to which one may refer
+_PLACES = (60, 35, 5)  # shares of the records that belong to a section, to a page of details, to neither
+_CODE = tuple(pages.code())
 _TAGS = ("api", "auth", "build", "cache", "ci", "database", "docs", "frontend", "latency", "queue", "search", "tests")
 _AGENTS = ("ada", "claude", "codex", "grace", "linus")
 _PREFIXES = {"decision": "DEC", "issue": "ISS", "state": "STA", "learning": "LRN"}
@@ -69,74 +46,82 @@ _FIELDS: dict[str, dict[str, tuple[int, ...]]] = {
 _LISTS = {"alternatives_considered", "attempted_fixes", "next_actions", "substeps_completed", "substeps_remaining"}
 
 
-class Vocabulary:
-    """Words of which few are frequent and most are rare, as in real text."""
-
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
-        words: dict[str, None] = {}
-        while len(words) < _WORDS:
-            syllables = chance.choices((1, 2, 3), (2, 5, 3))[0]
-            parts = [chance.choice(_ONSETS) + chance.choice(_VOWELS) for _ in range(syllables)]
-            words["".join(parts) + chance.choice(_ENDINGS)] = None
-        self.words = list(words)
-        self._weights = list(accumulate(1 / (rank + 3) for rank in range(_WORDS)))
-
-    def take(self, count: int) -> list[str]:
-        return self._chance.choices(self.words, cum_weights=self._weights, k=count)
-
-    def prose(self, count: int) -> str:
-        """About `count` words in sentences."""
-        words = self.take(max(3, int(count * self._chance.uniform(0.6, 1.4))))
-        sentences = []
-        while words:
-            length = self._chance.randint(6, 16)
-            sentences.append(" ".join(words[:length]).capitalize() + ".")
-            words = words[length:]
-        return " ".join(sentences)
-
-
 def query() -> tuple[str, str]:
     """Two words that many records have, but not most."""
     words = Vocabulary(random.Random(1)).words
     return words[90], words[140]
 
 
-def lines(count: int) -> Iterator[str]:
-    """`count` records as JSON Lines, oldest first, as `memctl import` reads them."""
+def values(count: int) -> list[dict[str, Any]]:
+    """`count` records, oldest first, each as the object that `memctl import` reads; links stand at both ends."""
     chance = random.Random(1)
     vocabulary = Vocabulary(chance)
     end = datetime.datetime.fromisoformat(NOW.replace("Z", "+00:00"))
     ages = sorted((chance.uniform(0, _DAYS * 86_400) for _ in range(count)), reverse=True)
     numbers: Counter[str] = Counter()
+    found: list[dict[str, Any]] = []
     for age in ages:
         kind = chance.choices(list(_SHARES), list(_SHARES.values()))[0]
         moment = end - datetime.timedelta(seconds=age)
         series = f"{_PREFIXES[kind]}-{moment:%Y-%m-%d}"
         numbers[series] += 1
-        values = _record(chance, vocabulary, kind, age / 86_400)
-        values |= {"id": f"{series}-{numbers[series]:03d}", "timestamp": f"{moment:%Y-%m-%dT%H:%M:%SZ}"}
-        yield msgspec.json.encode(values).decode()
+        record = _record(chance, vocabulary, kind, age / 86_400)
+        record |= {"id": f"{series}-{numbers[series]:03d}", "timestamp": f"{moment:%Y-%m-%dT%H:%M:%SZ}"}
+        _refer(chance, record, found[-NEAR:])
+        found.append(record)
+    _supersede(found)
+    return found
 
 
 def _record(chance: random.Random, vocabulary: Vocabulary, kind: str, age: float) -> dict[str, Any]:
     is_open = chance.random() < (0.8 if age < _FRESH_DAYS else 0.25)
-    values: dict[str, Any] = {
+    record: dict[str, Any] = {
         "memory_type": kind,
         "title": " ".join(vocabulary.take(chance.randint(4, 9))).capitalize()[:100].rstrip(),
         "status": (_OPEN if is_open else _CLOSED)[kind],
         "importance": chance.choices(range(1, 11), (1, 2, 4, 7, 10, 9, 7, 5, 2, 1))[0],
         "tags": sorted(chance.sample(_TAGS, chance.randint(0, 4))),
-        "section": f"§2.{chance.randint(1, 12)}",
+        "section": chance.choices((chance.choice(SECTIONS), chance.choice(DETAILS), None), _PLACES)[0],
         "agent_id": chance.choice(_AGENTS),
-        "code_refs": [f"src/{vocabulary.take(1)[0]}.py" for _ in range(chance.randint(0, 2))],
+        "code_refs": [_code_reference(chance) for _ in range(chance.randint(0, 2))],
         "is_archived": age > _FRESH_DAYS and chance.random() < 0.2,
     }
     if kind == "issue":
-        values["severity"] = chance.choices(("critical", "high", "medium", "low"), (1, 4, 9, 6))[0]
+        record["severity"] = chance.choices(("critical", "high", "medium", "low"), (1, 4, 9, 6))[0]
     if kind == "state":
-        values["completion_percentage"] = chance.randint(0, 95) if is_open else 100
-    return values | {name: _content(vocabulary, name, sizes) for name, sizes in _FIELDS[kind].items()}
+        record["completion_percentage"] = chance.randint(0, 95) if is_open else 100
+    return record | {name: _content(vocabulary, name, sizes) for name, sizes in _FIELDS[kind].items()}
+
+
+def _code_reference(chance: random.Random) -> str:
+    """A file of the source tree, sometimes with a line."""
+    return chance.choice(_CODE) + (f":{chance.randint(1, 5)}" if chance.random() < 0.25 else "")
+
+
+def _refer(chance: random.Random, record: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> None:
+    """Let a record have to do with an earlier one, name another in its text, and name a file there."""
+    if earlier and chance.random() < 0.25:
+        other = chance.choice(earlier)
+        record.setdefault("relates_to", []).append(other["id"])
+        other.setdefault("relates_to", []).append(record["id"])
+    first = next(iter(_FIELDS[record["memory_type"]]))
+    if earlier and chance.random() < 0.25:
+        record[first] += f" Compare {chance.choice(earlier)['id']} and {chance.choice(DETAILS)}."
+    if chance.random() < 0.1:
+        record[first] += f" It is done in §4.{chance.choice(_CODE)}."
+
+
+def _supersede(found: Sequence[dict[str, Any]]) -> None:
+    """Let the next record of its type take the place of each that is superseded."""
+    later: dict[str, dict[str, Any]] = {}
+    for record in reversed(found):
+        kind = record["memory_type"]
+        if record["status"] == "superseded" and kind in later:
+            record["superseded_by"] = [later[kind]["id"]]
+            later[kind]["supersedes"] = [record["id"]]
+        elif record["status"] == "superseded":
+            record["status"] = _OPEN[kind]
+        later[kind] = record
 
 
 def _content(vocabulary: Vocabulary, name: str, sizes: Sequence[int]) -> str | list[str]:

@@ -21,10 +21,16 @@ class World(msgspec.Struct, frozen=True):
     folder: Path
     environment: dict[str, str]
 
-    def run(self, command: Sequence[str], where: Path | None = None) -> str:
+    def run(self, command: Sequence[str], where: Path | None = None, given: str = "") -> str:
         """Run a command to its end and return its output; raises RuntimeError with what it said if it fails."""
         process = subprocess.run(
-            command, cwd=where or self.folder, env=self.environment, capture_output=True, text=True, check=False
+            command,
+            cwd=where or self.folder,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
         if process.returncode:
             raise RuntimeError(f"{' '.join(command)}: exit code {process.returncode}\n{process.stdout}{process.stderr}")

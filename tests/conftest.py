@@ -65,8 +65,9 @@ def commits(folder: Path) -> int:
 
 
 def changed_in(folder: Path, revision: str = "HEAD") -> list[str]:
-    """The paths that a commit touched."""
-    return git(folder, "show", "--format=", "--name-only", "-z", revision).strip("\0\n").split("\0")
+    """The paths that a commit touched, but for the rendered documents."""
+    paths = git(folder, "show", "--format=", "--name-only", "-z", revision).strip("\0\n").split("\0")
+    return [path for path in paths if "/docs/" not in path]
 
 
 class Result(msgspec.Struct):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from memctl.cli.main import COMMANDS
+import click
+
+from memctl.cli.main import COMMANDS, cli
 from tests.transcript import regenerate
 
 ROOT = Path(__file__).parents[1]
@@ -18,8 +20,14 @@ def command_list() -> str:
     rows = ["| | |", "|---|---|"]
     for title, commands in COMMANDS.items():
         rows.append(f"| **{title}** | |")
-        rows += [f"| `memctl {name}` | {line} |" for name, (_, line) in commands.items()]
+        rows += [f"| `memctl {_usage(name)}` | {line} |" for name, (_, line) in commands.items()]
     return "\n".join(rows) + "\n"
+
+
+def _usage(name: str) -> str:
+    """A command's name, and those of its subcommands if it has any."""
+    found = cli.get_command(click.Context(cli), name)
+    return name + " " + "\\|".join(found.commands) if isinstance(found, click.Group) else name
 
 
 def with_commands(text: str) -> str:

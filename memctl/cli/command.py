@@ -31,6 +31,14 @@ class Command(click.Command):
         self.format_options(ctx, formatter)
 
 
+class Group(click.Group):
+    """A command with subcommands, which its help lists."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
+        super().__init__(*args, **kwargs)
+
+
 def command(name: str, *examples: tuple[str, str]) -> Callable[[Callable[..., Any]], Command]:
     """Make a function a memctl command; its docstring is the help."""
     return click.command(name, cls=Command, examples=examples)

@@ -11,7 +11,7 @@ import click
 
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.create import Draft
-from memctl.model import frontmatter, sections
+from memctl.model import frontmatter, headings
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 def compose(skeleton: str, draft: Draft) -> str:
     """Let the user write a body in the editor; raises MemctlError without a terminal, or if nothing was written."""
     title = draft.values.get("title") or "Title"
-    heading, edited = sections.take_title(open_editor(f"# {title}\n\n{skeleton}"))
+    heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
     if heading not in ("", "Title"):
         draft.values["title"] = heading
     body = _without_empty(_COMMENT.sub("", edited))
@@ -61,5 +61,5 @@ def open_editor(text: str) -> str:
 
 def _without_empty(body: str) -> str:
     """Drop the headings of a template under which nothing was written."""
-    kept = [part.text for part in sections.split(body) if part.text.partition("\n")[2].strip() or not part.heading]
+    kept = [part.text for part in headings.split(body) if part.text.partition("\n")[2].strip() or not part.heading]
     return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip("\n")

@@ -1,9 +1,9 @@
-"""`import` and `export`."""
+"""`import` and `export`: JSON Lines, and folders of architecture decision records."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,28 +11,52 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, filtering, how, reading, writing
 from memctl.cli.source import read
+from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.lifecycle import door
 from memctl.search.filters import select
 from memctl.store import files, load
+
+if TYPE_CHECKING:
+    from memctl.exchange.adr import Imported
+    from memctl.exchange.adr_export import Exported
+    from memctl.exchange.adr_forms import Form
+    from memctl.model.record import Record
+    from memctl.model.snapshot import Snapshot
+    from memctl.store.memory import Memory
+
+_FORMATS = ("adr", "jsonl")
+_SHOWN = 10  # names to print on one line
 
 
 @command(
     "import",
     ("memctl import records.jsonl", "Add all records of a file, in one commit."),
     ("other-tool --json | memctl import - -n", "See what would be added from standard input."),
+    ("memctl import adr docs/adr", "Add the architecture decision records of a folder as decisions."),
 )
-@click.argument("file")
+@click.argument("first", metavar="FILE|adr")
+@click.argument("second", metavar="[DIR]", required=False)
 @writing
 @click.pass_context
-def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
-    """Add records from JSON Lines, all or none, in one commit.
+def import_command(ctx: click.Context, /, first: str, second: str | None, **flags: Any) -> None:
+    """Add records from JSON Lines or ADRs, all or none, in one commit; with `adr`, the decisions of a folder.
 
     A line needs `memory_type` and `title`; everything else of an export is optional. Records that are there already
     with the same text are passed over.
+
+    With `adr`, each file such as 0001-title.md or adr-001-title.md becomes a decision, whether it is in MADR's form or
+    in Nygard's, and `memctl export adr` writes it out again as it was. Decisions that supersede each other are linked.
+    A file that is a decision already is left alone, also when it was changed since.
     """
+    format_, source = _format_and_place("import", first, second)
+    if source is None:
+        raise MemctlError("the file or folder to import is missing", "`memctl import -h` shows how", USAGE)
     memory = opening.memory(ctx)
-    lines = read(file).split("\n")
+    if format_ == "adr":
+        _import_adr(memory, Path(source), flags)
+        return
+    lines = read(source).split("\n")
     result = door.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
@@ -45,16 +69,61 @@ def import_command(ctx: click.Context, /, file: str, **flags: Any) -> None:
     "export",
     ("memctl export --all > memory.jsonl", "Everything, archived records too."),
     ("memctl export --type decision --at v1.0", "The decisions of a release."),
+    ("memctl export adr docs/adr -n", "See which architecture decision records would be written to a folder."),
+    ("memctl export adr docs/adr --form nygard --section 2", "Write those of a section, as adr-tools has them."),
 )
+@click.argument("first", metavar="[adr]", required=False)
+@click.argument("second", metavar="[DIR]", required=False)
 @filtering
 @click.option("--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically.")
+@click.option(
+    "--form",
+    type=click.Choice(("madr", "nygard")),
+    help="With `adr`: the form to write. [default: the one a decision came in, else madr]",
+)
+@click.option("--force", is_flag=True, help="With `adr`: overwrite files that say something else.")
+@click.option("--dry-run", "-n", is_flag=True, help="With `adr`: say what would be written, and write nothing.")
 @reading
 @click.pass_context
-def export_command(ctx: click.Context, /, out: Path | None, as_json: bool, at: str | None, **given: Any) -> None:
-    """Print records as JSON Lines, the form that `import` reads. With --json: one envelope that holds them all."""
+def export_command(
+    ctx: click.Context, /, first: str | None, second: str | None, as_json: bool, at: str | None, **given: Any
+) -> None:
+    """Print records as JSON Lines, or write ADRs: the forms that `import` reads.
+
+    With --json: one envelope that holds them all.
+
+    With `adr`, a decision that came from a file goes to one of that name again, with what has changed since; the
+    others are numbered behind them. A file that would change is overwritten only with --force.
+    """
+    format_, place = _format_and_place("export", first, second)
+    out, form, force, dry_run = (given.pop(name) for name in ("out", "form", "force", "dry_run"))
+    if format_ == "adr" and place is None:
+        raise MemctlError("the folder to write to is missing", "`memctl export adr DIR`", USAGE)
+    if format_ == "jsonl" and (form or force or dry_run or place):
+        raise MemctlError("a folder, --form, --force and --dry-run go with `memctl export adr DIR`", exit_code=USAGE)
+    if format_ == "adr" and out:
+        raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     records = select(snapshot.records, opening.filters(memory, **given), "id")
+    if format_ == "adr":
+        exported = _export_adr(snapshot, records, Path(str(place)), form, write=not dry_run, force=force)
+        _report_adr(memory, snapshot, exported, as_json=as_json, dry_run=dry_run)
+    else:
+        _print_lines(memory, snapshot, records, out, as_json=as_json)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+def _format_and_place(name: str, first: str | None, second: str | None) -> tuple[str, str | None]:
+    """What the words of a command line say: a format, JSON Lines if none is named, and a file or folder."""
+    if first in _FORMATS:
+        return str(first), second
+    if second is not None or (name == "export" and first is not None):
+        raise MemctlError(f"there is no format {first!r}", "formats are " + " and ".join(_FORMATS), USAGE)
+    return "jsonl", first
+
+
+def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out: Path | None, *, as_json: bool) -> None:
     lines = jsonl.export_lines(snapshot, records)
     if as_json:
         output.json("export", [msgspec.Raw(line.encode()) for line in lines], snapshot.faults, memory)
@@ -63,4 +132,79 @@ def export_command(ctx: click.Context, /, out: Path | None, as_json: bool, at: s
     else:
         for line in lines:
             output.text(line)
-    ctx.exit(output.finish(memory, snapshot))
+
+
+def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
+    from memctl.exchange import adr
+
+    found: list[Imported] = []
+
+    def plan(sequence: Any) -> Any:
+        snapshot = load.disk(memory)
+        found.append(adr.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        return found[0].change
+
+    result = door.carry_out(memory, plan, how(flags))
+    imported = found[0]
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        data["files"] = imported.added
+        data["known"], data["changed"] = imported.known, imported.changed
+        data["passed_over"], data["notes"] = [output.name(name) for name in imported.passed], imported.notes
+        output.json("change", data)
+        return
+    lines = [f"{identifier} {file}" for file, identifier in imported.added.items()]
+    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
+    _tell(imported)
+
+
+def _tell(imported: Imported) -> None:
+    """Say on stderr what an import left alone, and where a file could be read in several ways."""
+    for line in imported.notes:
+        output.note(f"note: {line}")
+    if imported.passed:
+        output.note(f"passed over, not called as a record is: {_few(imported.passed)}")
+    if imported.known:
+        output.note(f"there already: {_few(imported.known)}")
+    if imported.changed:
+        names = [f"{file} ({identifier})" for file, identifier in imported.changed.items()]
+        output.note(f"left alone, differs from its decision: {_few(names)}")
+        output.note("hint: `memctl edit ID` takes a change over, `memctl export adr DIR --force` writes decisions out")
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(output.name(name) for name in names[:_SHOWN]) + more
+
+
+def _export_adr(
+    snapshot: Snapshot, records: list[Record], folder: Path, form: Form | None, *, write: bool, force: bool
+) -> list[Exported]:
+    from memctl.exchange import adr_export
+
+    exported = adr_export.export_folder(snapshot, records, folder, form)
+    changed = [item.file for item in exported if item.state == "changed"]
+    if changed and write and not force:
+        raise MemctlError(
+            f"nothing was written, for these files say something else: {_few(changed)}",
+            "--force overwrites them; what they have that the memory has not would be lost",
+            REFUSED,
+        )
+    if write:
+        adr_export.write_folder(folder, exported)
+    return exported
+
+
+def _report_adr(memory: Memory, snapshot: Snapshot, exported: list[Exported], *, as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        data = [{"id": item.id, "file": item.file, "state": item.state} for item in exported]
+        output.json("export", data, snapshot.faults, memory)
+        return
+    output.columns([(item.state, item.file, item.id) for item in exported if item.state != "same"])
+    same = sum(item.state == "same" for item in exported)
+    if same:
+        output.note(f"{same:,} {'are' if same > 1 else 'is'} the same already")
+    if not exported:
+        output.note("no decision is selected")
+    if dry_run and any(item.state == "changed" for item in exported):
+        output.note("hint: what says `changed` is overwritten with --force only")

@@ -1,4 +1,4 @@
-"""`list`, `search` and `show`."""
+"""`list` and `search`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, complete_id, filtering, reading
-from memctl.model import sections
+from memctl.cli.command import command, filtering, reading
 from memctl.model.record import Record
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, select
-from memctl.store import access
 
 _STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})
 
@@ -97,34 +95,6 @@ def search_command(
         if not found:
             output.note("nothing matches")
     ctx.exit(output.finish(memory, snapshot))
-
-
-@command(
-    "show",
-    ("memctl show DEC-2025-11-04-003", "The record as its file has it."),
-    ("memctl show iss-2025-11-04 --at HEAD~5", "By the beginning of an id, as it was five commits ago."),
-    ("memctl show DEC-2025-11-04-003 --json", "Fields and content, for a program."),
-)
-@click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@reading
-@click.pass_context
-def show_command(ctx: click.Context, /, ids: tuple[str, ...], as_json: bool, at: str | None) -> None:
-    """Show records: by id, by a beginning of it that fits one record only, or by memory_id."""
-    memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
-    records = [snapshot.resolve(reference) for reference in ids]
-    if as_json:
-        data = []
-        for record in records:
-            body = snapshot.body(record)
-            fields = output.record_data(memory, record)
-            data.append({**fields, "content": sections.content(record.kind, body), "body": body})
-        output.json("records", {"total": len(data), "records": data}, memory=memory)
-    else:
-        output.text(output.plain("\n".join(snapshot.read(record.path) for record in records)), newline=False)
-    if at is None:
-        access.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
-    output.warn(memory, snapshot)
 
 
 def _row(record: Record) -> tuple[str, ...]:

@@ -26,10 +26,20 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "state": ("create", "Record the state of a task and what comes next."),
         "learn": ("create", "Record something learned."),
     },
+    "Describe": {
+        "project": ("pages", "Say what the project is for and where it stands: level 1."),
+        "section": ("pages", "Describe the parts of the project: level 2."),
+        "detail": ("pages", "Write down the details of a section: level 3."),
+        "review": ("documents", "Stamp pages as agreeing with the code they refer to."),
+        "render": ("documents", "Render the documents from the memory."),
+    },
     "Find": {
         "list": ("find", "List records."),
         "search": ("find", "Search the text of all records, best match first."),
-        "show": ("find", "Show records."),
+        "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
+        "index": ("navigate", "Show the navigation index: which § markers there are."),
+        "why": ("why", "Say which sections, records and commits explain a file or a line."),
+        "impact": ("impact", "Say what a change of files touches, and which pages have grown stale."),
     },
     "Hand to a model": {
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
@@ -54,23 +64,28 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("project", "Set up a memory in this repository."),
         "status": ("project", "Say what the memory holds, what is broken, and what waits to be committed."),
         "commit": ("project", "Make the commits that are pending."),
-        "import": ("exchange", "Add records from JSON Lines, all or none."),
-        "export": ("exchange", "Print records as JSON Lines."),
+        "check": ("check", "Check that the memory is consistent; it never writes."),
+        "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
+        "import": ("exchange", "Add records from JSON Lines or ADRs, all or none."),
+        "export": ("exchange", "Print records as JSON Lines, or write ADRs."),
+        "install": ("install", "Set up Git's hooks and merge drivers for this clone."),
         "completion": ("completion", "Print the completion script for a shell."),
     },
 }
-_READING = ("list", "search", "show", "rehydrate", "status", "export")
+# Commands that need no answer of Git's about the files of the memory.
+_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 
 class Start:
-    """Where a command works, and what Git was asked about it before the command was imported."""
+    """Where a command works, and what Git was asked for it before it was imported."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self.folder = Path(".")
         self.asked: Asked | None = None
 
     def ask(self) -> None:
+        """Let Git look at the files of the memory."""
         from memctl.journal.changes import Asked
         from memctl.store import place
 
@@ -91,7 +106,7 @@ class Memctl(click.Group):
         if cmd_name not in _MODULES:
             return None
         module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def resolve_command(
@@ -103,9 +118,9 @@ class Memctl(click.Group):
             near = get_close_matches(args[0], _MODULES, n=2)
             hint = f"did you mean {' or '.join(near)}?" if near else "`memctl -h` lists the commands"
             raise MemctlError(f"there is no command {args[0]!r}", hint, USAGE)
-        ctx.obj = Start(ctx.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or "."))
-        if args and args[0] in _READING and not {"--at", "-h", "--help"} & set(args):
-            ctx.obj.ask()  # Git looks at the files while the command is imported
+        ctx.obj.folder = ctx.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or ".")
+        if args and args[0] not in _NOT_ASKING and not {"--at", "-h", "--help"} & set(args):
+            ctx.obj.ask()
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -144,7 +159,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
     try:
         _refuse_broken_text(given)
-        code = cli.main(given, prog_name="memctl", standalone_mode=False)
+        code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=Start())
         sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except MemctlError as error:

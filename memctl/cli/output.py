@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from memctl.errors import OK, REFUSED
+from memctl.model.pages import Page
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -51,6 +52,11 @@ def name(path: str) -> str:
 def record_data(memory: Memory, record: Record) -> dict[str, Any]:
     """A record for JSON: every field under its own name, the path as seen from the worktree's top."""
     return {**msgspec.structs.asdict(record), "path": memory.tracked(record.path)}
+
+
+def page_data(memory: Memory, page: Page) -> dict[str, Any]:
+    """A page for JSON, the path as seen from the worktree's top."""
+    return {**msgspec.structs.asdict(page), "path": memory.tracked(page.path), "kind": page.kind.name}
 
 
 def fault_data(fault: Fault, memory: Memory | None) -> dict[str, Any]:

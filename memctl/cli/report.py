@@ -30,6 +30,8 @@ def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, li
 
 
 def pending(result: Outcome) -> None:
+    if result.warning:
+        output.note(f"warning: {output.plain(result.warning)}")
     if result.pending:
         output.note(f"commit pending: {result.pending}")
         output.note(f"hint: {result.hint}")
@@ -41,9 +43,11 @@ def change_data(memory: Memory, result: Outcome, dry_run: bool) -> dict[str, Any
         "op": change.op,
         "ids": list(change.ids),
         "paths": [output.name(memory.tracked(path)) for path in result.paths],
+        "documents": [memory.tracked(path) for path in result.documents],
         "changed": not change.is_empty,
         "commit": result.commit or None,
         "pending": result.pending or None,
+        "warning": result.warning or None,
     }
     if dry_run:
         data["writes"] = {memory.tracked(write.path): write.text for write in change.writes}

@@ -11,7 +11,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange.jsonl import draft_of
 from memctl.lifecycle.create import Draft
-from memctl.model import frontmatter, sections
+from memctl.model import frontmatter, headings
 from memctl.model.kinds import Kind
 from memctl.model.malformed import Malformed
 from memctl.store.files import MAX_BYTES
@@ -50,7 +50,7 @@ def draft_from(kind: Kind, source: str) -> Draft:
         except Malformed as error:
             raise MemctlError(f"{source}:{error.line}: {error.message}") from None
     if "title" not in values:
-        title, text = sections.take_title(text)
+        title, text = headings.take_title(text)
         values.update({"title": title} if title else {})
     values.pop("path", None)
     return draft_of({**values, "body": text}, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from memctl.journal import git
@@ -19,19 +19,29 @@ class Asked:
         self.started = time.time_ns()
         self._tree_args = ["rev-parse", "--verify", "--quiet", f"HEAD:{prefix}"]
         self._status_args = [*_STATUS, prefix]
-        self._tree = git.start(self._tree_args, top)
-        self._status = git.start(self._status_args, top)
+        self._asked_tree = git.start(self._tree_args, top)
+        self._asked_status = git.start(self._status_args, top)
 
     def tree(self) -> str:
-        """The tree of the folder in HEAD, "" if HEAD does not have it. To be called once."""
+        """The tree of the folder in HEAD, "" if HEAD does not have it."""
+        return self._tree
+
+    def differing(self) -> list[str]:
+        """The files that differ from HEAD, ignored and untracked ones too."""
+        return self._differing
+
+    @cached_property
+    def _tree(self) -> str:
         try:
-            return git.finish(self._tree, self._tree_args).decode().strip()
+            return git.finish(self._asked_tree, self._tree_args).decode().strip()
         except git.GitFailed:
             return ""
 
-    def differing(self) -> Iterator[str]:
-        """The files that differ from HEAD, ignored and untracked ones too. To be called once."""
-        for item in git.finish(self._status, self._status_args).split(b"\0"):
+    @cached_property
+    def _differing(self) -> list[str]:
+        found = []
+        for item in git.finish(self._asked_status, self._status_args).split(b"\0"):
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is not None:
-                yield git.name(item.split(b" ", count)[count])
+                found.append(git.name(item.split(b" ", count)[count]))
+        return found

@@ -13,9 +13,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.journal import git
+from memctl.journal.preparation import NoIdentity, Preparation
 from memctl.journal.repository import Repository
 
 COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
@@ -32,18 +34,23 @@ class CommitPending(Exception):
         self.hint = hint
 
 
-def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, moment: int | None = None) -> str:
+def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation) -> str:
     """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
 
-    The content must be what stands on the disk. Returns the new commit's id. `moment` (Unix seconds) fixes the
-    commit's dates. Raises CommitPending if Git can't or the user's hooks won't have it.
+    The content must be what stands on the disk. Returns the new commit's id. Raises CommitPending if Git can't or the
+    user's hooks won't have it.
     """
     forbid_if_unsafe(repository)
-    dates = {} if moment is None else {"GIT_AUTHOR_DATE": f"{moment} +0000", "GIT_COMMITTER_DATE": f"{moment} +0000"}
-    identities = _identities(repository, dates)
-    branch, parent = repository.branch()
+    try:
+        identities = prepared.identities()
+    except NoIdentity:
+        raise CommitPending(
+            "Git does not know who you are",
+            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
+        ) from None
+    branch, parent = prepared.branch()
     paths = list(files)
-    _refuse_ignored(repository, [path for path, content in files.items() if content is not None])
+    _refuse_ignored(prepared)
     if branch and not _needs_git_commit(repository, files):
         _update_index(repository, paths)
         try:
@@ -53,7 +60,7 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
             raise CommitPending(_reason(error)) from None
         _collect_garbage(repository)
         return name
-    return _commit_only(repository, files, message, dates)
+    return _commit_only(repository, files, message, prepared.dates)
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
@@ -78,19 +85,6 @@ def committing() -> str:
         except (OSError, OverflowError):
             return ""
     return maker
-
-
-def _identities(repository: Repository, dates: Mapping[str, str]) -> list[str]:
-    """Author and committer with their dates, as `git commit` would have them."""
-    asked = [["var", "GIT_AUTHOR_IDENT"], ["var", "GIT_COMMITTER_IDENT"]]
-    started = [git.start(args, repository.top, dates) for args in asked]  # side by side
-    try:
-        return [os.fsdecode(git.finish(process, args)).strip() for process, args in zip(started, asked, strict=True)]
-    except git.GitFailed:
-        raise CommitPending(
-            "Git does not know who you are",
-            "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
-        ) from None
 
 
 def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
@@ -121,7 +115,8 @@ def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool
     )
     candidates = [repository.top / folder / ".gitattributes" for folder in folders]
     candidates += [repository.common_dir / "info" / "attributes"]
-    if not any(file.exists() for file in candidates) and not os.path.exists(os.path.expanduser(global_file)):
+    candidates.append(Path(os.path.expanduser(global_file)))
+    if not any(_may_filter(file) for file in candidates):
         return False
     asked = b"\0".join(os.fsencode(path) for path in files)
     out = git.read(["check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"], repository.top, asked)
@@ -129,19 +124,23 @@ def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool
     return any(value not in (b"unspecified", b"unset") for value in values)
 
 
-def _refuse_ignored(repository: Repository, paths: Sequence[str]) -> None:
-    """Committing what the user told Git to ignore would be going behind their back."""
-    asked = b"\0".join(os.fsencode(path) for path in paths)
+def _may_filter(attributes: Path) -> bool:
+    """Whether a file of attributes can be about what `_filtered` asks; reading it costs less than asking Git."""
     try:
-        out = git.read(["check-ignore", "-z", "-v", "--stdin"], repository.top, asked, literal=False) if asked else b""
-    except git.GitFailed as error:
-        if error.code == 1:  # nothing is ignored
-            return
-        raise
-    if out:
-        source, line, pattern, path = (part.decode(errors="replace") for part in out.split(b"\0")[:4])
+        text = attributes.read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return any(word in text for word in (b"filter", b"ident", b"working-tree-encoding", b"[attr]"))
+
+
+def _refuse_ignored(prepared: Preparation) -> None:
+    """Committing what the user told Git to ignore would be going behind their back."""
+    if rule := prepared.ignored():
+        where, _, path = rule.rpartition("\t")
         raise CommitPending(
-            f"Git ignores {path} ({source}:{line}: {pattern})",
+            f"Git ignores {path} ({where})" if path else f"Git ignores {rule}",
             "take the rule out, or keep a memory that is not in Git by writing with --no-commit",
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -79,17 +79,40 @@ def finish(process: subprocess.Popen[bytes], args: Sequence[str]) -> bytes:
     return out
 
 
-def read(args: Sequence[str], cwd: Path, stdin: bytes | None = None, *, literal: bool = True) -> bytes:
+def read(
+    args: Sequence[str],
+    cwd: Path,
+    stdin: bytes | None = None,
+    *,
+    literal: bool = True,
+    extra: Mapping[str, str] | None = None,
+) -> bytes:
     """Run a git command that only reads and return its output; raises GitFailed.
 
     Paths among the arguments are taken to the letter, but for the few commands that know no other way and complain.
     """
-    extra = _READING if literal else {**_READING, "GIT_LITERAL_PATHSPECS": "0"}
+    extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
     return out
+
+
+def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
+    """The output of a git command that only reads, piece by piece; it is ended when nobody wants more."""
+    process = _spawn(args, cwd, stdin=False, extra=_READING)
+    assert process.stdout is not None
+    rest = b""
+    try:
+        while block := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+            *pieces, rest = (rest + block).split(separator)
+            yield from pieces
+        if rest:
+            yield rest
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:

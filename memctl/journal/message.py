@@ -28,6 +28,7 @@ class Trailers(msgspec.Struct, frozen=True):
     actor: str = ""
     session: str = ""
     reason: str = ""
+    decisions: tuple[str, ...] = ()  # what a commit of code says it follows from: `Decision: DEC-…`
 
 
 def compose(changes: Sequence[Change]) -> str:
@@ -70,6 +71,7 @@ def parse(message: str) -> Trailers:
         actor=", ".join(found.get("memctl-actor", ())),
         session=", ".join(found.get("memctl-session", ())),
         reason="; ".join(found.get("memctl-reason", ())),
+        decisions=tuple(found.get("decision", ())),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -46,14 +48,9 @@ class Repository:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
         return self.common_dir / "memctl"
 
-    def branch(self) -> tuple[str, str]:
-        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one)."""
-        try:
-            out = os.fsdecode(git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top))
-            commit, name = out.rstrip("\n").split("\n")
-            return ("" if name == "HEAD" else name), commit
-        except git.GitFailed:
-            return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n"), ""
+    def unborn(self) -> str:
+        """The branch that HEAD is on when it has no commit yet."""
+        return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n")
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""
@@ -76,6 +73,11 @@ class Repository:
         except git.GitFailed:
             return False
 
+    def index_in_use(self) -> dict[str, str]:
+        """Which index is to be read, for the environment: inside a hook Git may name one that is not the usual one."""
+        named = os.environ.get("GIT_INDEX_FILE", "")
+        return {"GIT_INDEX_FILE": str(self.top / named)} if named else {}
+
     def under_way(self) -> str:
         """The operation that forbids a commit now, such as "a merge"; "" if there is none."""
         for name, operation in _UNDER_WAY.items():
@@ -93,6 +95,11 @@ class Repository:
             pairs = (item.partition("\n") for item in out.split("\0") if item)
             self._settings = {key.lower(): value for key, _, value in pairs}
         return self._settings
+
+    def learn(self, variables: Mapping[str, str]) -> None:
+        """Take settings from what another command has said of them, keys in any case."""
+        known = {name.lower(): value for name, value in variables.items()}
+        self._settings = {name: value for name, value in known.items() if re.fullmatch(_SETTINGS, name)}
 
     def flag(self, key: str, default: bool = False) -> bool:
         """A setting that is on or off."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, history, message
-from memctl.lifecycle import credentials
-from memctl.model import ids
+from memctl.journal.preparation import Preparation
+from memctl.lifecycle import credentials, refreshing
+from memctl.model import ids, pages
 from memctl.model.change import Change, Write
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
+from memctl.store.place import CONFIG
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`).
 
-    `by_hand` are files that were changed without memctl, for a change that has no writes of its own.
+    `by_hand` are files that were changed without memctl, for a change that has no writes of its own; `documents` were
+    rendered anew and are in the commit; `warning` says what did not work and does not undo the rest.
     """
 
     change: Change
@@ -29,6 +33,8 @@ class Outcome(msgspec.Struct, frozen=True):
     pending: str = ""
     hint: str = ""
     by_hand: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    warning: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -62,8 +68,8 @@ def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
                 outcomes.append(outcome)
         if any(outcome.pending for outcome in outcomes) and not dry_run:
             return outcomes
-        handled = {path for outcome in outcomes for path in outcome.paths}
-        by_hand = [path for path, code in uncommitted(memory).items() if path not in handled and _is_ours(path, code)]
+        handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
+        by_hand = [path for path, code in uncommitted(memory).items() if path not in handled and is_ours(path, code)]
         odd = {path: outcome for path in by_hand if (outcome := _odd(memory, path))}
         rest = [path for path in by_hand if path not in odd]
         outcomes += [_commit_by_hand(memory, rest, dry_run)] if rest else []
@@ -134,23 +140,43 @@ def _joint(group: list[Entry]) -> Change:
 def _commit_group(memory: Memory, group: list[Entry], *, is_fresh: bool = False) -> Outcome | None:
     """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD."""
     change = _joint(group)
+    changes = [entry.change for entry in group]
+    prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
+    rendered, warning = refreshing.refresh(memory, changes)
     try:
-        name = _commit(
-            memory, dict.fromkeys(change.paths), message.compose([entry.change for entry in group]), is_fresh
-        )
+        paths = dict.fromkeys((*change.paths, *rendered))
+        name = commit_paths(memory, paths, message.compose(changes), is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
         for entry in group:
             pending.advance(entry, entry.stage, error.why)
-        return Outcome(change, pending=error.why, hint=error.hint)
+        return Outcome(change, pending=error.why, hint=error.hint, warning=warning)
     except git.GitFailed as error:  # the files are written; a second try must not write them again
         return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
     for entry in group:
         pending.drop(entry)
-    return Outcome(change, commit=name) if name else None
+    return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
 
 
-def _commit(memory: Memory, paths: dict[str, None], text: str, is_fresh: bool) -> str:
-    """Commit the state on disk of some paths; "" if HEAD has it already."""
+def _prepare(memory: Memory, paths: Iterable[str]) -> Preparation:
+    """Ask Git ahead of a commit of some paths, and of rendered documents if there are any."""
+    present = [path for path in paths if (memory.folder / path).exists()]
+    documents = ["docs/INDEX.md"] if memory.config.docs else []
+    tracked = [memory.tracked(path) for path in (*present, *documents)]
+    return Preparation(memory.repository, tracked, memory.commit_moment)
+
+
+def commit_paths(
+    memory: Memory,
+    paths: dict[str, None],
+    text: str,
+    *,
+    is_fresh: bool = False,
+    prepared: Preparation | None = None,
+) -> str:
+    """Commit the state on disk of some paths; the commit's id, "" if HEAD has it already.
+
+    Raises CommitPending.
+    """
     commits.forbid_if_unsafe(memory.repository)
     differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory, ignored=True))
     if not differing:
@@ -161,13 +187,13 @@ def _commit(memory: Memory, paths: dict[str, None], text: str, is_fresh: bool) -
             contents[memory.tracked(path)] = files.locate(memory.folder, path).read_bytes()
         except FileNotFoundError:
             contents[memory.tracked(path)] = None
-    return commits.commit(memory.repository, contents, text, memory.commit_moment)
+    return commits.commit(memory.repository, contents, text, prepared or _prepare(memory, differing))
 
 
-def _is_ours(path: str, code: str) -> bool:
+def is_ours(path: str, code: str) -> bool:
     """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
-    known = path in ("README.md", "config.yaml") or path.startswith("templates/")
-    return code != "??" or known or files.is_record_path(path, BY_FOLDER)
+    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
+    return code != "??" or known or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
 
 
 def _vanished(memory: Memory, change: Change) -> Outcome | None:
@@ -217,9 +243,11 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     change = signed(memory, Change(op="commit", title=f"{title} changed by hand", ids=identifiers))
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
+    # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
+    rendered, warning = refreshing.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
     try:
-        name = _commit(memory, dict.fromkeys(paths), message.compose([change]), False)
-        return Outcome(change, commit=name, by_hand=tuple(paths))
+        name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
+        return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning)
     except commits.CommitPending as error:
         return Outcome(change, pending=error.why, hint=error.hint, by_hand=tuple(paths))
     except git.GitFailed as error:

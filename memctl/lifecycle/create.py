@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.lifecycle import links
-from memctl.model import frontmatter, ids, moments, sections
+from memctl.model import frontmatter, headings, ids, moments
 from memctl.model.change import Change, Write
 from memctl.model.kinds import IMPORTANCE_BY_SEVERITY, Kind
 from memctl.model.record import ORDER, InvalidRecord, Record, build, problems
@@ -83,22 +83,22 @@ def written(memory: Memory, values: dict[str, Any], draft: Draft) -> tuple[Recor
     return build(values, path), Write(path, text)
 
 
-def body_of(draft: Draft, headings: Iterable[str]) -> str:
-    """The body of a draft: its own text, then its content fields in the order of the template's headings."""
+def body_of(draft: Draft, order: Iterable[str]) -> str:
+    """The body of a draft: its own text, then its content fields in the order of the given headings (a template's)."""
     body = frontmatter.clean_newlines(draft.body).strip("\n")
     body = body + "\n" if body else ""
-    order = {heading.casefold(): place for place, heading in enumerate(headings)}
-    fields = sorted(draft.kind.fields, key=lambda field: order.get(field.heading.casefold(), len(order)))
+    places = {heading.casefold(): place for place, heading in enumerate(order)}
+    fields = sorted(draft.kind.fields, key=lambda field: places.get(field.heading.casefold(), len(places)))
     if not body:
         parts = [
-            sections.compose(field, _clean(draft.content[field.name]))
+            headings.compose(field, _clean(draft.content[field.name]))
             for field in fields
             if field.name in draft.content
         ]
         return "\n".join(part for part in parts if part)
     for field in fields:
         if field.name in draft.content:
-            body = sections.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+            body = headings.replace(draft.kind, body, field, _clean(draft.content[field.name]))
     return body
 
 

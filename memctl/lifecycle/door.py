@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import commit, credentials
+from memctl.lifecycle import commit, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import Change
 from memctl.model.kinds import BY_FOLDER
@@ -19,6 +19,8 @@ from memctl.model.record import InvalidRecord, parse
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+
+_CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
 
 Plan = Callable[[Sequence], Change]
 
@@ -42,9 +44,12 @@ def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
 
     Raises MemctlError if the change is refused; then nothing was written.
     """
-    with lock.hold(memory.repository.shared / "lock"):
+    with lock.hold(memory.repository.shared / "lock") as last_held:
+        if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
+            memory.asked = None  # somebody wrote after Git was asked
         if not how.dry_run:
             commit.recover(memory)
+        asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
         _check(memory, change, how)
@@ -59,8 +64,11 @@ def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
             raise
         files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
         entry = pending.advance(entry, entry.written)
+        memory.asked = asked
         if how.no_commit:
-            return Outcome(change, pending="no commit was asked for", hint="`memctl commit` makes it")
+            _, warning = refreshing.refresh(memory, [change])
+            hint = "`memctl commit` makes it"
+            return Outcome(change, pending="no commit was asked for", hint=hint, warning=warning)
         return commit.commit_waiting(memory, entry)
 
 

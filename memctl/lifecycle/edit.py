@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import transitions
-from memctl.model import frontmatter, moments, sections
+from memctl.model import frontmatter, headings, moments
 from memctl.model.change import Change, Write
 from memctl.model.kinds import Field
 from memctl.model.record import (
@@ -49,7 +49,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
     values: dict[str, Any] = {}
-    content = dict(sections.content(record.kind, parse(text, record.path)[1]))
+    content = dict(headings.content(record.kind, parse(text, record.path)[1]))
     before = dict(content)
     for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
         for name, value in pairs:
@@ -104,7 +104,7 @@ def rewrite(
         body = text[head_end:].lstrip("\n")
         for field in record.kind.fields:
             if field.name in content:
-                body = sections.replace(record.kind, body, field, content[field.name])
+                body = headings.replace(record.kind, body, field, content[field.name])
         text = text[:head_end] + ("\n" + body if body else "")
     return Write(record.path, text, old)
 
@@ -225,7 +225,7 @@ def _content_field(record: Record, name: str) -> Field | None:
 def _changed_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
-        return _changed_list(current or [], action, sections.parse_items(value) if action == "set" else [value])
+        return _changed_list(current or [], action, headings.parse_items(value) if action == "set" else [value])
     if action != "set":
         raise MemctlError(f"{field.name} is no list", f"use --set {field.name}=…", USAGE)
     return value.strip("\n")

@@ -37,7 +37,7 @@ def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: 
     name = project or parent.name or "project"
     text = _config_text(name)
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
-    change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name)))
+    change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))
     return memory, change
 
 
@@ -52,6 +52,12 @@ def _readme(folder: Path, project: str) -> tuple[Write, ...]:
     return (Write("README.md", environment.get_template("README.md.j2").render(project=project)),)
 
 
+def _attributes(folder: Path) -> tuple[Write, ...]:
+    name = ".gitattributes"
+    text = (files.templates() / "gitattributes").read_text(encoding="utf-8")
+    return () if (folder / name).exists() else (Write(name, text),)
+
+
 def _config_text(project: str) -> str:
     return (
         "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
@@ -60,4 +66,5 @@ def _config_text(project: str) -> str:
         + "# description: one sentence that opens every rehydration\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"
+        + "# docs: false keeps the rendered documents out of Git\n"
     )

@@ -20,6 +20,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     project: Annotated[str, msgspec.Meta(min_length=1)]
     description: str = ""
     model: str = "claude"  # whose tokens budgets are counted in
+    docs: bool = True  # whether the rendered documents are in Git and follow every change
+    check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.model import canonical
-from memctl.model.malformed import Malformed
+from memctl.model.malformed import CONFLICT, Malformed
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
@@ -36,7 +36,7 @@ def split(text: str) -> tuple[str, str]:
     Raises Malformed if the fences are missing, and for the markers of an unfinished merge.
     """
     if "\n<<<<<<<" in text and (line := _conflict(text)):
-        raise Malformed(line, "", "a merge conflict is not resolved here")
+        raise Malformed(line, "", "a merge conflict is not resolved here", CONFLICT)
     if not text.startswith(FENCE + "\n"):
         raise Malformed(1, "", "the file does not begin with front matter (a line `---`)")
     end = text.find("\n---\n", 3)

@@ -119,7 +119,7 @@ _ALLOWED = {
     "section": "a section marker such as §2.1",
     "is_archived": "true or false",
     "access_count": "a whole number, 0 or more",
-    "tags": "a list of texts without commas",
+    "tags": "a list of texts without commas or control characters",
     "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
     **dict.fromkeys(TIMES, moments.ALLOWED),
     **dict.fromkeys(_LINKS, "a list of ids"),
@@ -133,6 +133,7 @@ class Fault(msgspec.Struct, frozen=True):
     line: int  # 1-based
     field: str  # "" if no single field is at fault
     message: str
+    about: str = ""  # what kind of fault, if `malformed` names it
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.field + ': ' if self.field else ''}{self.message}"
@@ -158,7 +159,7 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     try:
         values, body = frontmatter.read(text)
     except Malformed as error:
-        raise InvalidRecord([Fault(path, error.line, error.key, error.message)]) from None
+        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
     wrong = problems(values, path)
     if wrong:
         lines = {block.key: block.line for block in frontmatter.blocks(text)}
@@ -198,7 +199,7 @@ def _wrong_values(record: Record) -> list[tuple[str, str]]:
                 wrong.append((name, found_allowed(value, moments.ALLOWED)))
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
-    if any(not tag.strip() or "," in tag or "\n" in tag for tag in record.tags):
+    if any(not tag.strip() or "," in tag or _STEERING.search(tag) for tag in record.tags):
         wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
     for name in ("title", "agent_id", "project_id"):
         if _STEERING.search(getattr(record, name)):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
 
 from memctl.errors import MemctlError
-from memctl.model import ids
+from memctl.model import ids, pages
 from memctl.model.config import Config
-from memctl.model.record import Fault, Record, parse
+from memctl.model.mentions import Mention
+from memctl.model.pages import Outline
+from memctl.model.record import Fault, InvalidRecord, Record, parse
 
 
 class Hit:
@@ -21,29 +25,138 @@ class Hit:
         self.content = content
 
 
-class Snapshot:
-    """Records, what could not be read, and on demand the texts.
+class Catalogue(Protocol):
+    """Questions about the records that are answered without reading all of them.
 
-    `source` names where it was read from ("disk", "index" or a revision); `records` are in the order of their paths;
-    `faults` are the files that are no valid records. `read` returns the text of a path below `.memory/`, `match`
-    the records whose text matches a query.
+    A `place` is the page that records belong to: §2.N or §3.N, "" for none.
     """
 
-    def __init__(
-        self,
-        source: str,
-        config: Config,
-        records: Iterable[Record],
-        faults: Iterable[Fault],
-        read: Callable[[str], str],
-        match: Callable[[str], list[Hit]],
-    ) -> None:
-        self.source = source
-        self.config = config
-        self.records = tuple(records)
-        self.faults = tuple(faults)
-        self.read = read
-        self.match = match
+    def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
+        """The open records of a type, at a place or anywhere, most important first, then newest."""
+
+    def critical(self, limit: int) -> list[Record]:
+        """The open issues of severity critical, newest first."""
+
+    def count(self, memory_type: str, place: str) -> int:
+        """How many open records of a type there are at a place."""
+
+    def places(self) -> dict[str, int]:
+        """How many open records there are at each place."""
+
+    def tags(self) -> list[tuple[str, str, int]]:
+        """For each tag and place, how many open records have it there."""
+
+    def find(self, identifier: str) -> Record | None:
+        """The record whose file is named by an id."""
+
+    def latest(self) -> Record | None:
+        """The record with the latest timestamp."""
+
+    def mentions(self) -> Mapping[str, Sequence[Mention]]:
+        """What the bodies of records refer to, by path."""
+
+    def longer_than(self, size: int) -> list[str]:
+        """The paths of records whose bodies have more than so many characters."""
+
+    def severe(self, place: str) -> list[Record]:
+        """The open issues of severity critical or high at a place."""
+
+    def suspicious(self, judge: Callable[[str], bool]) -> list[str]:
+        """The paths of records that a judge, given a path, finds suspicious; each text is judged once, ever."""
+
+
+class Files(Protocol):
+    """The repository's own files, level 4: all that Git has or would add, without the memory."""
+
+    def names(self) -> frozenset[str]:
+        """Their paths below the worktree's top."""
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        """The ids of the contents of those of the paths that exist."""
+
+    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The contents of those of the paths that exist and are not too large to be read."""
+
+
+class Source(Protocol):
+    """Where a Snapshot is read from; `name` is "disk", "index" or a revision."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def prefix(self) -> str:
+        """The memory's folder below the worktree's top."""
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
+        """All records in the order of their paths, and the faults of files that are no valid records."""
+
+    def read(self, path: str) -> str:
+        """The text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
+
+    def names(self, folder: str) -> list[str]:
+        """The paths of all files below a folder of the memory ("" for all of it)."""
+
+    def match(self, query: str) -> list[Hit]:
+        """The records whose text matches a query."""
+
+    def catalogue(self) -> Catalogue: ...
+
+    def files(self) -> Files: ...
+
+
+class Snapshot:
+    """A memory at one moment; whatever of it is asked for is read once."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.source = source.name
+        self.config = source.config
+        self.prefix = source.prefix
+        self.read = source.read
+        self.match = source.match
+        self.names = source.names
+
+    @cached_property
+    def _read(self) -> tuple[tuple[Record, ...], tuple[Fault, ...]]:
+        records, faults = self._source.records()
+        return tuple(records), tuple(faults)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All records, in the order of their paths."""
+        return self._read[0]
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with the files that are no valid records."""
+        return self._read[1]
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The pages of levels 1 to 3."""
+        texts: list[tuple[str, str]] = []
+        faults: list[Fault] = []
+        for path in (pages.PROJECT_PATH, *self.names(pages.SECTION.folder), *self.names(pages.DETAIL.folder)):
+            if pages.kind_at(path) is not None:
+                try:
+                    texts.append((path, self.read(path)))
+                except InvalidRecord as error:
+                    faults += error.faults
+                except FileNotFoundError:
+                    continue
+        return pages.outline(texts, faults)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return self._source.catalogue()
+
+    @cached_property
+    def files(self) -> Files:
+        return self._source.files()
 
     def body(self, record: Record) -> str:
         """The body of a record, in Markdown."""

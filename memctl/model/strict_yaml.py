@@ -14,7 +14,7 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from memctl.model.malformed import Malformed
+from memctl.model.malformed import DUPLICATE, Malformed
 
 _MAX_DEPTH = 20
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
@@ -95,7 +95,9 @@ def _value(node: Any, key: str) -> Any:
             if not isinstance(name, str):
                 raise Malformed(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
             if name in values:
-                raise Malformed(name_node.start_mark.line + 2, name, f"the key `{name}` stands here a second time")
+                raise Malformed(
+                    name_node.start_mark.line + 2, name, f"the key `{name}` stands here a second time", DUPLICATE
+                )
             values[name] = _value(value_node, key or name)
         return values
     return _scalar_value(node, key, line)

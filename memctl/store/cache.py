@@ -1,4 +1,4 @@
-"""The cache of a worktree: parsed records, the text index and token counts, in SQLite in the Git directory.
+"""The cache of a worktree: parsed records, indexes over them and token counts, in SQLite in the Git directory.
 
 It holds nothing that the files do not say: deleting or damaging it costs only time. Two processes may use it at once.
 A row is keyed by its path and belongs either to the tree of `.memory/` in HEAD that the cache was made for, or, for a
@@ -16,16 +16,30 @@ from pathlib import Path
 import msgspec
 
 from memctl import __version__
+from memctl.model.mentions import Mention
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Hit
 
-_VERSION = f"{__version__}/5"
+_VERSION = f"{__version__}/9"
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE records (path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB) WITHOUT ROWID;
+CREATE TABLE records (
+    path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
+    type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
+    size INTEGER, is_suspicious INTEGER
+) WITHOUT ROWID;
 CREATE INDEX numbered ON records (number);
 CREATE INDEX differing ON records (stat) WHERE stat <> '';
 CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
+CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
+CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type = 'issue' AND severity = 'critical';
+CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
+CREATE INDEX unjudged ON records (path) WHERE record NOT NULL AND is_suspicious IS NULL;
+CREATE INDEX long ON records (size) WHERE size > 1000;
+CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (records BLOB);
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, tokenize = 'porter unicode61 remove_diacritics 2');
@@ -35,20 +49,27 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 
 
 class Parsed(msgspec.Struct):
-    """What one file came to: a record with its body, or faults."""
+    """What one file came to: a record with its body and what that refers to, or faults."""
 
     path: str
     stat: str  # "" if the file is as HEAD has it
     record: Record | None
     body: str
+    mentions: list[Mention]
     faults: list[Fault]
 
 
-class View(msgspec.Struct, frozen=True):
-    """What a cache said at one moment: for which HEAD, which files differed from it, records and faults as stored."""
+class State(msgspec.Struct, frozen=True):
+    """Which HEAD a cache is for, and which files differed from it."""
 
     head: tuple[str, str]
     differing: dict[str, str]  # stat by path
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a cache said at one moment: its state, records and faults as stored."""
+
+    state: State
     packed: bytes
     packed_faults: list[bytes]
 
@@ -85,15 +106,24 @@ class Cache:
     def view(self) -> View:
         """Everything that the cache says, as of one moment."""
         with self._transaction("BEGIN"):
-            state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
-            differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
+            state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
             row = self.database.execute("SELECT records FROM packed").fetchone()
             packed = row[0] if row else self._packed_rows()
-        head, changes = (state.get("tree", ""), state.get("sparse", "")), state.get("changes", "0")
         if row is None:
             self._keep(packed, changes)
-        return View(head, differing, packed, [row[0] for row in faults])
+        return View(state, packed, [row[0] for row in faults])
+
+    def state(self) -> State:
+        """What the cache is for."""
+        with self._transaction("BEGIN"):
+            return self._state()[0]
+
+    def _state(self) -> tuple[State, str]:
+        """What the cache is for, and how often it was changed."""
+        state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
+        differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
+        return State((state.get("tree", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
@@ -139,17 +169,30 @@ class Cache:
             number += 1
             record = None if item.record is None else _ENCODE(item.record)
             faults = _ENCODE(item.faults) if item.faults else None
-            row = (item.path, number, item.stat, record, faults)
-            self.database.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
+            mentions = _ENCODE(item.mentions) if item.mentions else None
+            row = (item.path, number, item.stat, record, faults, mentions, *_columns(item.record), len(item.body))
+            self.database.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", row)
             if item.record is not None:
+                self._count_tags(item.record, 1)
                 texts = (number, item.record.title, item.body, _terms(item.record))
                 self.database.execute("INSERT INTO texts (rowid, title, body, terms) VALUES (?, ?, ?, ?)", texts)
 
     def _remove(self, path: str) -> None:
-        row = self.database.execute("SELECT number FROM records WHERE path = ?", (path,)).fetchone()
+        row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
-            self.database.execute("DELETE FROM texts WHERE rowid = ?", row)
-            self.database.execute("DELETE FROM records WHERE number = ?", row)
+            if row[1] is not None:
+                self._count_tags(msgspec.msgpack.decode(row[1], type=Record), -1)
+            self.database.execute("DELETE FROM texts WHERE rowid = ?", row[:1])
+            self.database.execute("DELETE FROM records WHERE number = ?", row[:1])
+
+    def _count_tags(self, record: Record, step: int) -> None:
+        """Keep count of how many open records have a tag at a place."""
+        if record.is_open and record.tags:
+            rows = [(tag, place_of(record), step) for tag in dict.fromkeys(record.tags)]
+            self.database.executemany(
+                "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count", rows
+            )
+            self.database.execute("DELETE FROM tags WHERE count = 0") if step < 0 else None
 
     def _packed_rows(self) -> bytes:
         """All records by path, as one array: it decodes four times as fast as each row alone."""
@@ -243,6 +286,20 @@ def _prepare(database: sqlite3.Connection) -> None:
             database.execute(statement.rstrip(";"))
         database.execute("INSERT INTO state VALUES ('version', ?)", (_VERSION,))
     database.execute("COMMIT")
+
+
+def place_of(record: Record) -> str:
+    """The page that a record belongs to: §2.N or §3.N for a record of that section or below it, "" for none."""
+    if record.section is None or record.section[1] not in "23":
+        return ""
+    return ".".join(record.section.split(".")[:2])
+
+
+def _columns(record: Record | None) -> tuple[str | int | None, ...]:
+    if record is None:
+        return (None,) * 6
+    kind, place = record.memory_type, place_of(record)
+    return kind, place, int(record.is_open), record.importance, record.severity, record.timestamp
 
 
 def _terms(record: Record) -> str:

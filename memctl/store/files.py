@@ -163,6 +163,21 @@ def remove_leftovers(folder: Path) -> None:
                 os.unlink(os.path.join(base, name))
 
 
+def names(folder: Path, below: str) -> list[str]:
+    """The paths of all files below a folder of the memory ("" for all of it), sorted; links are not followed.
+
+    Bytes of a name that are not UTF-8 are written as `\\xe9`, as Git's are.
+    """
+    found: list[str] = []
+    start = folder / below if below else folder
+    for base, folders, listed in os.walk(start):
+        inside = os.path.relpath(base, folder).replace(os.sep, "/")
+        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
+        found += [name if inside == "." else f"{inside}/{name}" for name in (*listed, *links)]
+    plain = [name.encode(errors="surrogateescape").decode(errors="backslashreplace") for name in found]
+    return sorted(name for name in plain if not name.rpartition("/")[2].startswith(_TEMPORARY))
+
+
 def is_record_path(path: str, folders: Iterable[str]) -> bool:
     """Whether a path below `.memory/` is one at which a record is expected."""
     top, slash, rest = path.partition("/")

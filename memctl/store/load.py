@@ -1,4 +1,4 @@
-"""Reading a Snapshot: from the disk through the cache, from the index, or at a revision.
+"""Reading a Snapshot: from the disk through the cache, and with `objects` from the index or at a revision.
 
 For the disk, Git says what changed: the cache is good for the tree that HEAD has at `.memory/`, plus those files that
 `git status` names. That takes Git 20 ms for 10,000 records, in a process of its own while Python imports; a stat of
@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
 
 import msgspec
 
-from memctl.journal import git, history
+from memctl.journal import git
+from memctl.model.config import Config
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Fault, InvalidRecord, Record, parse
+from memctl.model.record import Fault, InvalidRecord, Record
 from memctl.model.snapshot import Hit, Snapshot
-from memctl.store import access, files
-from memctl.store.cache import Cache, Parsed
+from memctl.store import access, files, objects
+from memctl.store.cache import Cache, Parsed, State
+from memctl.store.catalogue import StoredCatalogue
 from memctl.store.memory import Memory
+from memctl.store.repository_files import FilesOnDisk
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
@@ -30,54 +32,132 @@ _TRIES = 3  # to bring the cache up to date before doing without it
 _GONE, _UNREADABLE = "gone", "unreadable"
 
 
-def disk(memory: Memory, progress: Progress | None = None) -> Snapshot:
-    """The memory as it is in the worktree, with the access counts of this clone added."""
-    cache, (records, faults) = _read(memory, progress)
-    counts = access.counts(memory.repository.shared)
-    if counts:
-        records = [_counted(r, counts[r.memory_id]) if r.memory_id in counts else r for r in records]
-    read = partial(files.read, memory.folder)
-    return Snapshot("disk", memory.config, records, faults, read, cache.match)
+def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
+    """The memory as it is in the worktree, with the access counts of this clone added.
+
+    `written` are files that have changed since Git was asked what differs.
+    """
+    return Snapshot(_Disk(memory, progress, tuple(written)))
+
+
+def index(memory: Memory) -> Snapshot:
+    """The memory as it is staged."""
+    return Snapshot(objects.from_index(memory))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """The memory at a revision; raises MemctlError if there is no such revision."""
-    commit = memory.repository.resolve(name)
-    return _from_git(memory, name, history.tree(memory.repository, commit, memory.prefix))
+    return Snapshot(objects.at_revision(memory, name))
 
 
 def open_cache(memory: Memory) -> Cache:
     return Cache.open(memory.private / "cache.db")
 
 
-def _read(memory: Memory, progress: Progress | None) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
+class _Disk:
+    """The worktree as a source. The cache is brought up to date by the first question that needs it."""
+
+    name = "disk"
+
+    def __init__(self, memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> None:
+        self._memory = memory
+        self._progress = progress
+        self._written = written
+        self._cache: Cache | None = None
+
+    @property
+    def config(self) -> Config:
+        return self._memory.config
+
+    @property
+    def prefix(self) -> str:
+        return self._memory.prefix
+
+    def records(self) -> tuple[list[Record], list[Fault]]:
+        self._cache, (records, faults) = _read(self._memory, self._cache, self._progress, self._written)
+        counts = access.counts(self._memory.repository.shared)
+        if counts:
+            records = [_counted(r, counts[r.memory_id]) if r.memory_id in counts else r for r in records]
+        return records, faults
+
+    def read(self, path: str) -> str:
+        return files.read(self._memory.folder, path)
+
+    def names(self, folder: str) -> list[str]:
+        return files.names(self._memory.folder, folder)
+
+    def match(self, query: str) -> list[Hit]:
+        return self._current().match(query)
+
+    def catalogue(self) -> StoredCatalogue:
+        return StoredCatalogue(self._current())
+
+    def files(self) -> FilesOnDisk:
+        return FilesOnDisk(self._memory)
+
+    def _current(self) -> Cache:
+        if self._cache is None:
+            self._cache = synced(self._memory, self._progress, self._written)
+        return self._cache
+
+
+def synced(memory: Memory, progress: Progress | None = None, written: tuple[str, ...] = ()) -> Cache:
+    """The cache, brought up to what is on the disk, without reading the records out of it."""
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         for _ in range(_TRIES):
-            if (found := _current(memory, cache, progress)) is not None:
+            if _sync(memory, cache, cache.state(), progress, written) is not None:
+                return cache
+    return _afresh(memory, progress, written)
+
+
+def _read(
+    memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...]
+) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
+    """The cache, brought up to what is on the disk, and the records and faults in it."""
+    if known is not None:
+        view = known.view()
+        return known, (view.records(), view.faults())
+    cache = open_cache(memory)
+    with suppress(sqlite3.DatabaseError):
+        for _ in range(_TRIES):
+            memory.asked = memory.ask()
+            view = cache.view()
+            found = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
+            was_right = _sync(memory, cache, view.state, progress, written)
+            if was_right:
                 return cache, found
-    cache = Cache.open(None)
-    found = _current(memory, cache, progress)
-    assert found is not None  # nobody else writes to this one
-    return cache, found
-
-
-def _current(memory: Memory, cache: Cache, progress: Progress | None) -> tuple[list[Record], list[Fault]] | None:
-    """The records and faults of the cache, brought up to what is on the disk; None if another process came between."""
-    asked = memory.ask()
+            if was_right is not None:
+                view = cache.view()
+                return cache, (view.records(), view.faults())
+    cache = _afresh(memory, progress, written)
     view = cache.view()
-    records, faults = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
+    return cache, (view.records(), view.faults())
+
+
+def _afresh(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:
+    cache = Cache.open(None)
+    _sync(memory, cache, cache.state(), progress, written)
+    return cache
+
+
+def _sync(
+    memory: Memory, cache: Cache, state: State, progress: Progress | None, written: tuple[str, ...]
+) -> bool | None:
+    """Bring a cache in a known state up to what is on the disk.
+
+    Returns whether it was right before; None if another process came between.
+    """
+    asked = memory.ask()
     head = (asked.tree(), _sparse(memory))
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
-    stale = _changed_paths(memory, cache, view.head, head) | (set(view.differing) - dirty)
-    stale |= {path for path in dirty if _stat(memory, path) != view.differing.get(path)}
-    if not stale and head == view.head:
-        return records, faults
+    dirty |= {path for path in written if files.is_record_path(path, BY_FOLDER)}
+    stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
+    stale |= {path for path in dirty if _stat(memory, path) != state.differing.get(path)}
+    if not stale and head == state.head:
+        return True
     parsed, removed = _parse_files(memory, stale, dirty, asked.started, progress)
-    if not cache.update(parsed, removed, view.head, head):
-        return None
-    view = cache.view()
-    return view.records(), view.faults()
+    return False if cache.update(parsed, removed, state.head, head) else None
 
 
 def _sparse(memory: Memory) -> str:
@@ -114,19 +194,17 @@ def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Pars
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
     stat = _stat(memory, path)
     if stat == _GONE and "\\x" in path:
-        return Parsed(path, _GONE, None, "", [Fault(path, 1, "", "the file's name is not UTF-8 text")])
+        return objects.broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
     if stat == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
-        return Parsed(path, _GONE, None, "", []) if is_dirty else None
+        return objects.broken(path, [], _GONE) if is_dirty else None
     racy = stat == _UNREADABLE or int(stat.split(":")[0]) > started - _RACY
     mark = stat if is_dirty or racy else ""
     try:
-        text = files.read(memory.folder, path)
-        record, body = parse(text, path)
-        return Parsed(path, mark, record, body, [])
+        return objects.parsed(files.read(memory.folder, path), path, mark)
     except InvalidRecord as error:
-        return Parsed(path, mark, None, "", error.faults)
+        return objects.broken(path, error.faults, mark)
     except OSError as error:
-        return Parsed(path, stat, None, "", [Fault(path, 1, "", f"the file can't be read: {error.strerror}")])
+        return objects.broken(path, [Fault(path, 1, "", f"the file can't be read: {error.strerror}")], stat)
 
 
 def _stat(memory: Memory, path: str) -> str:
@@ -170,40 +248,3 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
 def _counted(record: Record, count: tuple[int, str]) -> Record:
     last = max(count[1], record.last_accessed or "")
     return msgspec.structs.replace(record, access_count=record.access_count + count[0], last_accessed=last)
-
-
-def _from_git(memory: Memory, source: str, entries: list[history.Entry]) -> Snapshot:
-    """A Snapshot of files that Git has; its text index is made when it is first asked for."""
-    wanted = {path: entry for entry in entries if (path := _below(entry.path, memory.prefix))}
-    contents = history.blobs(memory.repository, [e.blob for e in wanted.values() if e.is_regular], files.MAX_BYTES)
-    items = [_parse_blob(path, entry, contents) for path, entry in sorted(wanted.items())]
-    indexes: list[Cache] = []
-
-    def match(query: str) -> list[Hit]:
-        if not indexes:
-            indexes.append(Cache.open(None))
-            indexes[0].update(items, [], ("", ""), ("", ""))
-        return indexes[0].match(query)
-
-    def read(path: str) -> str:
-        content = contents.get(wanted[path].blob) if path in wanted else None
-        if content is None:
-            raise FileNotFoundError(path)
-        return files.decode(content, path)
-
-    records = [item.record for item in items if item.record is not None]
-    faults = [fault for item in items for fault in item.faults]
-    return Snapshot(source, memory.config, records, faults, read, match)
-
-
-def _parse_blob(path: str, entry: history.Entry, contents: dict[str, bytes | None]) -> Parsed:
-    try:
-        if not entry.is_regular:
-            raise files.not_regular(path)
-        content = contents[entry.blob]
-        if content is None:
-            raise files.too_large(path, files.MAX_BYTES + 1)
-        record, body = parse(files.decode(content, path), path)
-        return Parsed(path, "", record, body, [])
-    except InvalidRecord as error:
-        return Parsed(path, "", None, "", error.faults)

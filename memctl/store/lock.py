@@ -18,10 +18,13 @@ _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 
 
 @contextmanager
-def hold(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Hold the lock; raises MemctlError if another process does not let go of it in time."""
+def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
+    """Hold the lock; gives when somebody last held it (ns since the epoch, by the file system's clock).
+
+    Raises MemctlError if another process does not let go of it in time.
+    """
     if _held_above(file):
-        yield
+        yield time.time_ns()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
@@ -37,9 +40,11 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
                 )
             time.sleep(pause)
             pause = min(pause * 1.5, 0.05)
+        last_held = os.fstat(descriptor).st_mtime_ns
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())
-        yield
+        yield last_held
+        os.utime(descriptor) if os.utime in os.supports_fd else None
     finally:
         os.close(descriptor)
 

@@ -9,7 +9,8 @@ import string
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import credentials
+from memctl.lifecycle.credentials import refuse
+from memctl.model import credentials
 from memctl.model.change import Change, Write
 
 HEX = "0123456789abcdef"
@@ -116,7 +117,9 @@ def record(body: str, title: str = "Adopt it") -> str:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_cheap_pattern_fires_for_every_sample(name: str) -> None:
-    assert credentials._SUSPICIOUS.search(f"before {SAMPLES[name][1]} after")
+    text = f"before {SAMPLES[name][1]} after"
+    assert credentials._suspicious().search(text)
+    assert credentials.is_suspicious(f"some prose\n\n{text}\nmore of it")
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -134,7 +137,7 @@ def test_there_is_a_sample_for_every_detector() -> None:
 def test_a_write_of_a_sample_is_refused_without_repeating_it(name: str) -> None:
     kind, sample = SAMPLES[name]
     with pytest.raises(MemctlError) as caught:
-        credentials.refuse(change(Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))))
+        refuse(change(Write("x.md", record(f"## Rationale\n\nwe use {sample} now\n"))))
     assert caught.value.message.startswith("Rationale: ")
     assert kind in caught.value.message
     assert sample not in caught.value.message + (caught.value.hint or "")
@@ -143,8 +146,8 @@ def test_a_write_of_a_sample_is_refused_without_repeating_it(name: str) -> None:
 
 @pytest.mark.parametrize("line", [line for line in PROSE.split("\n") if line], ids=range(PROSE.strip().count("\n") + 1))
 def test_ordinary_text_is_not_flagged(line: str) -> None:
-    credentials.refuse(change(Write("x.md", record(line), None), Write("y.md", record("", line), None)))
-    assert not (credentials._SUSPICIOUS.search(line) and credentials.kind_of_secret(line))
+    refuse(change(Write("x.md", record(line), None), Write("y.md", record("", line), None)))
+    assert not (credentials._suspicious().search(line) and credentials.kind_of_secret(line))
 
 
 @pytest.mark.parametrize(
@@ -158,20 +161,20 @@ def test_ordinary_text_is_not_flagged(line: str) -> None:
 )
 def test_the_field_is_named(text: str, field: str) -> None:
     with pytest.raises(MemctlError, match=f"^{field}: "):
-        credentials.refuse(change(Write("x.md", text)))
+        refuse(change(Write("x.md", text)))
 
 
 def test_a_line_that_was_there_before_is_let_be() -> None:
     old = record(f"## Context\n\n{SAMPLES['github'][1]}\n")
-    credentials.refuse(change(Write("x.md", old.replace("Adopt", "Drop"), old)))
+    refuse(change(Write("x.md", old.replace("Adopt", "Drop"), old)))
 
 
 def test_a_secret_moved_into_another_line_is_refused() -> None:
     old = record(f"{SAMPLES['github'][1]}\n")
     with pytest.raises(MemctlError):
-        credentials.refuse(change(Write("x.md", record(f"- {SAMPLES['github'][1]}\n"), old)))
+        refuse(change(Write("x.md", record(f"- {SAMPLES['github'][1]}\n"), old)))
 
 
 def test_one_bad_write_of_many_is_found() -> None:
     with pytest.raises(MemctlError, match="Stripe"):
-        credentials.refuse(change(Write("x.md", record("fine\n")), Write("y.md", record(SAMPLES["stripe"][1]))))
+        refuse(change(Write("x.md", record("fine\n")), Write("y.md", record(SAMPLES["stripe"][1]))))

@@ -248,7 +248,7 @@ def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(
 
     (repo / ".memory" / "learnings" / "2025-11" / "LRN-2025-11-04-009-x.md").write_text("dirty\n")
     monkeypatch.setattr(Cache, "update", meanwhile)
-    load.disk(open_memory(repo, os.environ))
+    _ = load.disk(open_memory(repo, os.environ)).records
     monkeypatch.setattr(Cache, "update", real)
     assert [r.title for r in load.disk(open_memory(repo, os.environ)).records] == ["Title of main"]
 

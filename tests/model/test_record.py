@@ -107,6 +107,8 @@ def test_a_missing_field_is_named(name: str) -> None:
         ("tags", ["a,b"]),
         ("tags", [" "]),
         ("tags", ["a\nb"]),
+        ("tags", ["a\0b"]),  # YAML writes it as `\0`, so that only what is rendered would be binary to Git
+        ("tags", ["a\u202eb"]),
         ("supersedes", ["DEC-1"]),
         ("memory_id", "019a4f3e-0000-7000-8000-000000000001\n"),
         ("blocks", ["DEC-2025-11-04-001\n"]),

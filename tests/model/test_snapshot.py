@@ -9,9 +9,9 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.model import frontmatter
-from memctl.model.config import Config
 from memctl.model.record import Fault, Record
-from memctl.model.snapshot import Hit, Snapshot
+from memctl.model.snapshot import Snapshot
+from tests import snapshots
 
 
 def made(number: int, memory_id: str = "", **more: Any) -> Record:
@@ -35,13 +35,9 @@ def text_of(record: Record, body: str = "") -> str:
     return frontmatter.compose({name: getattr(record, name) for name in names}, body)
 
 
-def no_match(_: str) -> list[Hit]:
-    return []
-
-
 def snapshot(*records: Record, source: str = "disk", faults: tuple[Fault, ...] = ()) -> Snapshot:
     texts = {record.path: text_of(record, f"Body of {record.id}\n") for record in records}
-    return Snapshot(source, Config(format=1, project="shop"), records, faults, texts.__getitem__, no_match)
+    return snapshots.snapshot(records, texts, name=source, faults=faults)
 
 
 def complaint(view: Snapshot, reference: str) -> MemctlError:

@@ -10,8 +10,9 @@ from markdown_it import MarkdownIt
 
 from memctl.model.config import Config
 from memctl.model.record import Record
-from memctl.model.snapshot import Hit, Snapshot
+from memctl.model.snapshot import Snapshot
 from memctl.packs import markdown
+from tests import snapshots
 
 
 def made(number: int = 1, **changes: Any) -> Record:
@@ -30,13 +31,7 @@ def made(number: int = 1, **changes: Any) -> Record:
 
 
 def snapshot(*records: Record, description: str = "") -> Snapshot:
-    def read(path: str) -> str:
-        raise FileNotFoundError(path)
-
-    def match(_: str) -> list[Hit]:
-        return []
-
-    return Snapshot("disk", Config(format=1, project="shop", description=description), records, (), read, match)
+    return snapshots.snapshot(records, config=Config(format=1, project="shop", description=description))
 
 
 def packed(parts: dict[str, list[str]], *, listed: Sequence[Record] = (), unlisted: int = 0) -> str:

@@ -19,6 +19,7 @@ from memctl.packs import markdown
 from memctl.packs.rehydrate import Pack, rehydrate
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, Family
+from tests import snapshots
 
 NOW = "2025-11-04T14:32:00Z"
 QUICK = settings(max_examples=100, deadline=None)
@@ -54,7 +55,7 @@ class Memory(msgspec.Struct):
 
     @property
     def snapshot(self) -> Snapshot:
-        return Snapshot("disk", self.config, self.records, (), self.texts.__getitem__, self.match)
+        return snapshots.snapshot(self.records, self.texts, self.match, config=self.config)
 
     def match(self, query: str) -> list[Hit]:
         found = [path for path, text in self.texts.items() if query.casefold() in text.casefold()]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from memctl.model.config import Config
 from memctl.model.record import Record
 from memctl.model.snapshot import Hit, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
+from tests import snapshots
 
 NOW = "2025-11-04T12:00:00Z"
 
@@ -32,10 +32,7 @@ def made(number: int, **changes: Any) -> Record:
 
 
 def snapshot(records: list[Record], hits: list[Hit]) -> Snapshot:
-    def read(path: str) -> str:
-        raise FileNotFoundError(path)
-
-    return Snapshot("disk", Config(format=1, project="shop"), records, (), read, lambda _: hits)
+    return snapshots.snapshot(records, match=lambda _: hits)
 
 
 def found(records: list[Record], hits: list[Hit], filters: Filters | None = None) -> list[str]:

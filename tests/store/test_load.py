@@ -22,11 +22,18 @@ def opened(repo: Path) -> Memory:
     return open_memory(repo, os.environ)
 
 
+def read(memory: Memory) -> Snapshot:
+    """The memory as it is now, and not when it is first looked at."""
+    snapshot = load.disk(memory)
+    assert snapshot.records is not None
+    return snapshot
+
+
 def cached_and_fresh(repo: Path) -> tuple[Snapshot, Snapshot]:
     memory = opened(repo)
-    cached = load.disk(memory)
+    cached = read(memory)
     shutil.rmtree(repo / ".git" / "memctl", ignore_errors=True)
-    return cached, load.disk(memory)
+    return cached, read(memory)
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
@@ -71,11 +78,11 @@ def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Mem
     git(repo, "tag", "start")
     for turn in range(14):
         memory = opened(repo)
-        load.disk(memory)
+        read(memory)
         file = chance.choice(files)
         action = chance.choice(list(ACTIONS))
         ACTIONS[action](repo, file, turn)
-        cached = load.disk(memory)
+        cached = read(memory)
         copy = repo.parent / f"copy{turn}"
         shutil.copytree(repo, copy, symlinks=True)
         shutil.rmtree(copy / ".git" / "memctl", ignore_errors=True)
@@ -144,7 +151,7 @@ def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(Cache, "_remove", fails)
         with pytest.raises(KeyboardInterrupt):
-            load.disk(opened(repo))
+            _ = load.disk(opened(repo)).records
     assert cache.view() == before
     assert [record.importance for record in load.disk(opened(repo)).records] == [9, 9, 9]
 

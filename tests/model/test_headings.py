@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.model import sections
+from memctl.model import headings
 from memctl.model.kinds import DECISION, ISSUE, KINDS, STATE, Field
 
 FIELDS = {field.name: field for kind in (DECISION, STATE) for field in kind.fields}
@@ -15,78 +15,78 @@ TEXT, LIST = FIELDS["rationale"], FIELDS["alternatives_considered"]
 def test_every_field_is_read_back(field: Field) -> None:
     kind = next(kind for kind in KINDS.values() if field in kind.fields)
     value: str | list[str] = ["one", "two\n\nmore"] if field.is_list else "Some\n\ntext"
-    assert sections.content(kind, sections.compose(field, value)) == {field.name: value}
+    assert headings.content(kind, headings.compose(field, value)) == {field.name: value}
 
 
 @pytest.mark.parametrize("value", ["", "  ", "\n\n", [], ["", " \n"]])
 def test_an_empty_value_makes_no_section(value: str | list[str]) -> None:
-    assert sections.compose(LIST if isinstance(value, list) else TEXT, value) == ""
+    assert headings.compose(LIST if isinstance(value, list) else TEXT, value) == ""
 
 
 def test_split_keeps_what_precedes_the_first_heading() -> None:
-    found = sections.split("intro\n\n## One\n\na\n## Two ##\nb")
+    found = headings.split("intro\n\n## One\n\na\n## Two ##\nb")
     assert [section.heading for section in found] == ["", "One", "Two"]
     assert found[1].text == "## One\n\na\n"
 
 
 @pytest.mark.parametrize("line", ["### Deeper", "##No space", " ## Indented", "\\## Escaped", "text ## x"])
 def test_other_lines_open_no_section(line: str) -> None:
-    assert len(sections.split(f"## One\n{line}\n")) == 1
+    assert len(headings.split(f"## One\n{line}\n")) == 1
 
 
 @pytest.mark.parametrize(("fence", "close"), [("```", "```"), ("~~~", "~~~~"), ("````md", "````")])
 def test_a_heading_in_fenced_code_opens_no_section(fence: str, close: str) -> None:
     body = f"## One\n{fence}\n## Not\n{close}\n## Two\n"
-    assert [section.heading for section in sections.split(body)] == ["One", "Two"]
+    assert [section.heading for section in headings.split(body)] == ["One", "Two"]
 
 
 @pytest.mark.parametrize(("fence", "inner"), [("```", "~~~"), ("````", "```"), ("```", "``` x"), ("~~~", "```")])
 def test_a_fence_is_closed_only_by_its_like(fence: str, inner: str) -> None:
-    assert len(sections.split(f"## One\n{fence}\n{inner}\n## Not\n{fence}\n")) == 1
+    assert len(headings.split(f"## One\n{fence}\n{inner}\n## Not\n{fence}\n")) == 1
 
 
 def test_back_ticks_in_a_line_of_text_open_no_fence() -> None:
-    assert len(sections.split("## One\n``` `a` ```\n## Two\n")) == 2
+    assert len(headings.split("## One\n``` `a` ```\n## Two\n")) == 2
 
 
 def test_a_fence_closed_with_a_no_break_space_is_still_open() -> None:
     """CommonMark lets only blanks and tabs follow a closing fence."""
-    assert len(sections.split("## One\n```\n```\u00a0\n## Not\n")) == 1
+    assert len(headings.split("## One\n```\n```\u00a0\n## Not\n")) == 1
 
 
 def test_a_fence_in_a_list_item_ends_with_the_item() -> None:
-    assert [s.heading for s in sections.split("## One\n- ```\n  x\n\n## Two\n")] == ["One", "Two"]
+    assert [s.heading for s in headings.split("## One\n- ```\n  x\n\n## Two\n")] == ["One", "Two"]
 
 
 def test_headings_are_matched_in_any_case_and_the_first_counts() -> None:
-    assert sections.content(DECISION, "## RATIONALE\n\na\n\n## Rationale\n\nb\n") == {"rationale": "a"}
+    assert headings.content(DECISION, "## RATIONALE\n\na\n\n## Rationale\n\nb\n") == {"rationale": "a"}
 
 
 def test_sections_of_other_names_are_left_aside() -> None:
-    assert sections.content(DECISION, "x\n\n## Notes\n\na\n") == {}
+    assert headings.content(DECISION, "x\n\n## Notes\n\na\n") == {}
 
 
 @pytest.mark.parametrize("line", ["## Context", "\\## Context", "\\\\## Context", "## ", "<<<<<<< HEAD", "\\<<<<<<<"])
 def test_a_line_that_would_do_harm_is_escaped_and_read_back(line: str) -> None:
-    body = sections.compose(TEXT, f"a\n{line}\nb")
+    body = headings.compose(TEXT, f"a\n{line}\nb")
     assert f"\n\\{line}\n" in body
-    assert sections.content(DECISION, body) == {"rationale": f"a\n{line}\nb"}
+    assert headings.content(DECISION, body) == {"rationale": f"a\n{line}\nb"}
 
 
 def test_a_heading_in_fenced_code_is_not_escaped() -> None:
     value = "```\n## x\n```"
-    assert sections.compose(TEXT, value) == f"## Rationale\n\n{value}\n"
+    assert headings.compose(TEXT, value) == f"## Rationale\n\n{value}\n"
 
 
 def test_an_open_fence_is_closed() -> None:
-    assert sections.compose(TEXT, "~~~~py\nx") == "## Rationale\n\n~~~~py\nx\n~~~~\n"
+    assert headings.compose(TEXT, "~~~~py\nx") == "## Rationale\n\n~~~~py\nx\n~~~~\n"
 
 
 def test_items_keep_paragraphs_and_nested_lists() -> None:
     items = ["MySQL\n\n- cheap\n- known", "- a dash", "Files\n    code"]
-    body = sections.compose(LIST, items)
+    body = headings.compose(LIST, items)
     assert body == ("## Alternatives considered\n\n- MySQL\n\n  - cheap\n  - known\n- - a dash\n- Files\n      code\n")
-    assert sections.content(DECISION, body) == {"alternatives_considered": items}
+    assert headings.content(DECISION, body) == {"alternatives_considered": items}
 
 
 @pytest.mark.parametrize(
@@ -105,43 +105,43 @@ def test_items_keep_paragraphs_and_nested_lists() -> None:
     ],
 )
 def test_lists_written_by_hand_are_read(text: str, items: list[str]) -> None:
-    assert sections.parse_items(text) == items
+    assert headings.parse_items(text) == items
 
 
 def test_an_open_fence_in_an_item_adds_no_item() -> None:
-    body = sections.compose(LIST, ["```\n  ", "b\n~~~\n "])
-    assert len(sections.content(DECISION, body)["alternatives_considered"]) == 2
+    body = headings.compose(LIST, ["```\n  ", "b\n~~~\n "])
+    assert len(headings.content(DECISION, body)["alternatives_considered"]) == 2
 
 
 def test_replace_with_the_same_value_changes_nothing() -> None:
     body = "intro\n##  Rationale ##\nwhy\n\n\n\n"
-    assert sections.replace(DECISION, body, TEXT, "why") == body
+    assert headings.replace(DECISION, body, TEXT, "why") == body
 
 
 def test_replace_touches_only_its_section() -> None:
     body = "intro\n\n## Decision\n\na\n\n## Rationale\n\nb\n\n## Notes\n\nc\n"
-    assert sections.replace(DECISION, body, TEXT, "new") == body.replace("\nb\n", "\nnew\n")
+    assert headings.replace(DECISION, body, TEXT, "new") == body.replace("\nb\n", "\nnew\n")
 
 
 def test_replace_puts_a_new_section_in_the_order_of_the_type() -> None:
     body = "## Decision\n\na\n\n## Context\n\nc\n"
-    assert sections.replace(DECISION, body, TEXT, "b") == "## Decision\n\na\n\n## Rationale\n\nb\n\n## Context\n\nc\n"
+    assert headings.replace(DECISION, body, TEXT, "b") == "## Decision\n\na\n\n## Rationale\n\nb\n\n## Context\n\nc\n"
 
 
 @pytest.mark.parametrize("nothing", ["", " \n"])
 def test_replace_with_nothing_removes_the_section(nothing: str) -> None:
     body = "## Decision\n\na\n\n## Rationale\n\nb\n\n## Context\n\nc\n"
-    assert sections.replace(DECISION, body, TEXT, nothing) == "## Decision\n\na\n\n## Context\n\nc\n"
+    assert headings.replace(DECISION, body, TEXT, nothing) == "## Decision\n\na\n\n## Context\n\nc\n"
 
 
 def test_replace_removes_the_last_section_and_ends_in_one_newline() -> None:
-    assert sections.replace(DECISION, "## Decision\n\na\n\n## Rationale\n\nb\n", TEXT, "") == "## Decision\n\na\n"
+    assert headings.replace(DECISION, "## Decision\n\na\n\n## Rationale\n\nb\n", TEXT, "") == "## Decision\n\na\n"
 
 
 def test_replace_with_nothing_where_nothing_is_changes_nothing() -> None:
-    assert sections.replace(ISSUE, "x\n\n", ISSUE.fields[0], "") == "x\n\n"
+    assert headings.replace(ISSUE, "x\n\n", ISSUE.fields[0], "") == "x\n\n"
 
 
 @pytest.mark.parametrize("body", ["```\nopen\n", "## Notes\n\n~~~\nopen\n", "## Decision\n\n```py\nopen"])
 def test_a_new_section_is_not_swallowed_by_an_open_fence(body: str) -> None:
-    assert sections.content(DECISION, sections.replace(DECISION, body, TEXT, "why")).get("rationale") == "why"
+    assert headings.content(DECISION, headings.replace(DECISION, body, TEXT, "why")).get("rationale") == "why"

@@ -8,43 +8,52 @@ line of it that would is written with a backslash in front, which reading takes 
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 import msgspec
 
-from memctl.model.kinds import Field, Kind
+from memctl.model.kinds import Field
 
 _OPENS_SECTION = re.compile(r"\\*## ")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 _TITLE = re.compile(r"\s*# +(.+?)(?: +#+)?[ \t]*(?:\n|$)")
+_CLOSING = re.compile(r"(?:^|[ \t]+)#+$")  # signs that close a heading and are none of its text
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
-class Section(msgspec.Struct, frozen=True):
+class HasFields(Protocol):
+    """What says which headings mean something: a type of record or of page."""
+
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+
+
+class Part(msgspec.Struct, frozen=True):
     """A part of a body: its heading ("" for what precedes the first one) and the raw lines, heading included."""
 
     heading: str
     text: str
 
 
-def split(body: str) -> list[Section]:
+def split(body: str) -> list[Part]:
     """Cut a body at its `## ` headings; joining the texts gives the body back."""
-    found: list[Section] = []
+    found: list[Part] = []
     heading, fence = "", ""
     lines: list[str] = []
     for line in _lines(body):
         fence = _fence_after(line, fence)
         if not fence and line.startswith("## "):
             if lines:
-                found.append(Section(heading, "".join(lines)))
-            heading, lines = line[3:].strip().rstrip("#").rstrip(), []
+                found.append(Part(heading, "".join(lines)))
+            heading, lines = _CLOSING.sub("", line[3:].strip()), []
         lines.append(line)
     if lines:
-        found.append(Section(heading, "".join(lines)))
+        found.append(Part(heading, "".join(lines)))
     return found
 
 
-def content(kind: Kind, body: str) -> dict[str, str | list[str]]:
+def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
     """The content fields of a body under the seed's names; fields without a section are left out."""
     by_heading = {field.heading.casefold(): field for field in kind.fields}
     found: dict[str, str | list[str]] = {}
@@ -68,7 +77,7 @@ def compose(field: Field, value: str | list[str]) -> str:
     return f"## {field.heading}\n\n{close_fence(text)}\n"
 
 
-def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
+def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) -> str:
     """Give a content field a new value ("" or [] removes its section); everything else stays as it is.
 
     A new section goes behind the nearest one that precedes it in the type's order.
@@ -81,7 +90,7 @@ def replace(kind: Kind, body: str, field: Field, value: str | list[str]) -> str:
     index = next((i for i, part in enumerate(parts) if part.heading.casefold() == wanted), None)
     if index is not None:
         follows = index + 1 < len(parts)
-        parts[index : index + 1] = [Section(field.heading, new + ("\n" if follows else ""))] if new else []
+        parts[index : index + 1] = [Part(field.heading, new + ("\n" if follows else ""))] if new else []
         return _tidy_end("".join(part.text for part in parts))
     if not new:
         return body
@@ -135,6 +144,24 @@ def outside_fences(text: str) -> list[tuple[str, bool]]:
     for line in text.split("\n"):
         fence = _fence_after(line, fence)
         marked.append((line, not fence))
+    return marked
+
+
+def outside_code(text: str) -> list[tuple[str, bool]]:
+    """The lines of a text, and of each whether it is outside of fenced and of indented code."""
+    marked: list[tuple[str, bool]] = []
+    is_list = is_code = False
+    before = fence = ""
+    for line, outside in outside_fences(text):
+        inner = line.strip() if line[:1] in (" ", "\t") else ""  # a fence inside of a list item
+        was_open, fence = fence, _fence_after(inner, fence)
+        outside = outside and not fence and not was_open
+        if outside and line.strip():
+            is_indented = line.startswith(("    ", "\t"))
+            is_code = is_indented and not is_list and (is_code or not before.strip())
+            is_list = _ITEM.match(line) is not None or (is_list and line[0] in " \t")
+        marked.append((line, outside and not (is_code and line.strip())))
+        before = line
     return marked
 
 

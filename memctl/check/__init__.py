@@ -1,0 +1,1 @@
+"""The consistency check: rules with stable codes, what breaks them, and how findings are printed."""

@@ -1,0 +1,54 @@
+"""Rules about the life of records: expiry, superseding, what is finished and what is not (MEM4xx)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memctl.check.findings import Finding, Subject
+
+
+def expiry(subject: Subject) -> Iterator[Finding]:
+    """Nothing open has expired, and nothing was recorded in the future."""
+    for record in subject.snapshot.records:
+        if record.expires_at is not None and record.expires_at <= subject.now and record.is_open:
+            line = subject.line_of(record.path, "expires_at")
+            yield Finding("MEM401", record.path, line, f"it expired at {record.expires_at}")
+        if record.timestamp > subject.now:
+            line = subject.line_of(record.path, "timestamp")
+            yield Finding("MEM404", record.path, line, f"timestamp: {record.timestamp} lies in the future")
+
+
+def superseding(subject: Subject) -> Iterator[Finding]:
+    """A record that is superseded says so, and by what."""
+    for record in subject.snapshot.records:
+        if record.superseded_by and record.status != "superseded" and "superseded" in record.kind.statuses:
+            line = subject.line_of(record.path, "status")
+            message = f"status: {record.status}, and {record.superseded_by[0]} supersedes it"
+            yield Finding("MEM402", record.path, line, message, "`memctl check --fix` sets it to superseded")
+        elif record.status == "superseded" and not record.superseded_by:
+            line = subject.line_of(record.path, "status")
+            yield Finding("MEM403", record.path, line, "status: superseded, and nothing stands in superseded_by")
+
+
+def finishing(subject: Subject) -> Iterator[Finding]:
+    """What is finished is closed, and what waits waits for something open."""
+    for record in subject.snapshot.records:
+        if not record.is_open:
+            continue
+        if record.memory_type == "state" and record.completion_percentage == 100:
+            line = subject.line_of(record.path, "completion_percentage")
+            yield Finding("MEM406", record.path, line, "it has 100 % and is active", f"`memctl resolve {record.id}`")
+        for identifier in record.blocked_by:
+            other = subject.by_id.get(identifier)
+            if other is not None and not other.is_open:
+                line = subject.line_of(record.path, "blocked_by", identifier)
+                yield Finding("MEM407", record.path, line, f"blocked_by: {identifier} is {other.status}")
+    outline = subject.snapshot.outline
+    for page in outline.sections:
+        if page.completion_percentage == 100:
+            places = (page.id, *(detail.id for detail in outline.details_of(page.id)))
+            severe = [issue.id for place in places for issue in subject.snapshot.catalogue.severe(place)]
+            if severe:
+                line = subject.line_of(page.path, "completion_percentage")
+                message = f"{page.id} is declared finished, and open are {', '.join(severe[:3])}"
+                yield Finding("MEM405", page.path, line, message)

@@ -1,0 +1,143 @@
+"""Findings, and what the rules look at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+
+import msgspec
+
+from memctl.check.rules import RULES, Rule
+from memctl.hierarchy.render import Renderer
+from memctl.model import canonical, frontmatter, ids
+from memctl.model.malformed import Malformed
+from memctl.model.record import InvalidRecord, Record
+from memctl.model.snapshot import Snapshot
+from memctl.tokens.count import Counter
+
+_NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
+_SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A breach of a rule: where (`path` below `.memory/`, `line` 1-based), what exactly, and what may help."""
+
+    code: str
+    path: str
+    line: int
+    message: str
+    hint: str = ""
+
+    @property
+    def rule(self) -> Rule:
+        return RULES[self.code]
+
+
+class Subject:
+    """What is checked: a Snapshot, the time, and what it is compared with.
+
+    `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
+    `changed`.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        now: str,
+        making: Callable[[], Renderer],
+        counter: Counter,
+        changed: Sequence[str] = (),
+        earlier: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.now = now
+        self.counter = counter
+        self.changed = changed
+        self.earlier = earlier
+        self._making = making
+        self._suggested = 0
+
+    @cached_property
+    def making(self) -> Renderer:
+        return self._making()
+
+    @cached_property
+    def by_id(self) -> dict[str, Record]:
+        """Records by id and alias."""
+        found = {alias: record for record in self.snapshot.records for alias in record.aliases}
+        return found | {record.id: record for record in self.snapshot.records}
+
+    @cached_property
+    def markers(self) -> frozenset[str]:
+        return frozenset(self.snapshot.outline.markers())
+
+    def known_id(self, identifier: str) -> bool:
+        """Whether there is such a record; one that can't be read counts, since that is another finding."""
+        return identifier in self.by_id or identifier in self._unreadable
+
+    def knows(self, marker: str) -> bool:
+        """Whether a marker leads somewhere; to a page that can't be read counts."""
+        broken = self.broken_pages
+        return marker in self.markers or any(marker == page or marker.startswith(page + ".") for page in broken)
+
+    @cached_property
+    def broken_pages(self) -> frozenset[str]:
+        """The markers of the pages that can't be read, as their file names have them."""
+        names = [fault.path.rpartition("/")[2] for fault in self.snapshot.outline.faults]
+        return frozenset(f"§{match[0]}" for name in names if (match := _NUMBER.match(name)))
+
+    @cached_property
+    def _unreadable(self) -> frozenset[str]:
+        return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
+
+    def near(self, wanted: str, known: Sequence[str]) -> str:
+        """A hint at names like the one that is not there."""
+        self._suggested += 1
+        if self._suggested > _SUGGESTED:
+            return ""
+        alike = [name for name in known if name[:3] == wanted[:3]]
+        found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
+        return f"did you mean {' or '.join(found)}?" if found else ""
+
+    def line_of(self, path: str, key: str, value: str = "") -> int:
+        """The line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
+        try:
+            for block in frontmatter.blocks(self.snapshot.read(path)):
+                if block.key == key:
+                    lines = block.text.split("\n") if value else []
+                    exact = (n for n, line in enumerate(lines) if _says(line, value))
+                    return block.line + next(exact, next((n for n, line in enumerate(lines) if value in line), 0))
+        except (InvalidRecord, Malformed, FileNotFoundError):
+            pass
+        return 1
+
+    def lines_of(self, path: str, key: str) -> list[int]:
+        """The lines of the items of a list in a file's front matter (or in the settings, which are nothing else)."""
+        try:
+            text = self.snapshot.read(path)
+            blocks = frontmatter.blocks(text if text.startswith("---\n") else f"---\n{text.rstrip()}\n---\n")
+        except (InvalidRecord, Malformed, FileNotFoundError):
+            return []
+        shift = 0 if text.startswith("---\n") else 1
+        block = next((block for block in blocks if block.key == key), None)
+        if block is None:
+            return []
+        lines = block.text.split("\n")
+        items = [n for n, line in enumerate(lines) if line.strip().startswith("- ")]
+        return [block.line + n - shift for n in items] or [block.line - shift]
+
+    def body_line(self, path: str, body: str) -> int:
+        """The line of the file on which its body begins."""
+        text = self.snapshot.read(path)
+        return text.count("\n", 0, len(text) - len(body)) + 1
+
+
+def _says(line: str, value: str) -> bool:
+    """Whether a line of front matter has just this value, or a path with a stamp behind it."""
+    item = line.strip().removeprefix("- ").strip()
+    if item.startswith(("'", '"')):
+        quoted = canonical.read(f"x: {item}\n")
+        item = str(quoted["x"]) if quoted else item[1:-1].replace("''", "'")
+    return item == value or item.rpartition(" ")[0] == value

@@ -1,0 +1,128 @@
+"""Findings as text, JSON, GitHub's workflow commands and SARIF 2.1.0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from memctl.check.findings import Finding
+from memctl.check.rules import ERROR, INFO, RULES, SEVERITIES, WARNING, Rule
+from memctl.check.run import Report
+
+_GITHUB = {ERROR: "error", WARNING: "warning", INFO: "notice"}
+_SARIF = {ERROR: "error", WARNING: "warning", INFO: "note"}
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+Place = Callable[[str], str]  # the path of a file of the memory as seen from the worktree's top
+
+
+def as_text(report: Report, place: Place) -> list[str]:
+    """A line for each finding, and one for its hint."""
+    lines = []
+    for finding in report.findings:
+        rule = finding.rule
+        where = _one_line(place(finding.path))
+        lines.append(f"{where}:{finding.line}: {rule.severity} {rule.code} {_one_line(finding.message)}")
+        if finding.hint:
+            lines.append(f"    hint: {_one_line(finding.hint)}")
+    return lines
+
+
+def summary(report: Report) -> str:
+    """What was found, in a line."""
+    words = [_plural(count, name) for name in SEVERITIES if (count := report.count(name)) and name != INFO]
+    words += [f"{count:,} of information"] if (count := report.count(INFO)) else []
+    words += [f"{report.ignored:,} ignored"] if report.ignored else []
+    return ", ".join(words) or "nothing found"
+
+
+def as_data(report: Report, place: Place) -> dict[str, Any]:
+    """The data of a JSON envelope."""
+    counts = {name: report.count(name) for name in SEVERITIES}
+    return {"counts": counts, "ignored": report.ignored, "findings": [_data(f, place) for f in report.findings]}
+
+
+def as_github(report: Report, place: Place) -> list[str]:
+    """Workflow commands that GitHub shows beside the lines they speak of."""
+    return [
+        f"::{_GITHUB[f.rule.severity]} file={_property(place(f.path))},line={f.line},"
+        f"title={_property(f'{f.code} {f.rule.name}')}::{_message(f.message + (f' ({f.hint})' if f.hint else ''))}"
+        for f in report.findings
+    ]
+
+
+def as_sarif(report: Report, place: Place, version: str) -> str:
+    """A SARIF 2.1.0 log (OASIS standard), as code scanning reads it."""
+    used = sorted({finding.code for finding in report.findings})
+    driver = {"name": "memctl", "version": version, "rules": [_sarif_rule(RULES[code]) for code in used]}
+    results = [_sarif_result(finding, used.index(finding.code), place) for finding in report.findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    log = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode()
+
+
+def explanation(rule: Rule) -> str:
+    """A rule for people."""
+    mended = "\n\n`memctl check --fix` mends it." if rule.is_mended else ""
+    return f"{rule.code} {rule.name} ({rule.severity})\n\n{rule.summary} {rule.explanation}{mended}"
+
+
+def rule_data(rule: Rule) -> dict[str, Any]:
+    return msgspec.structs.asdict(rule)
+
+
+def _data(finding: Finding, place: Place) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.rule.name,
+        "severity": finding.rule.severity,
+        "path": place(finding.path),
+        "line": finding.line,
+        "message": finding.message,
+        "hint": finding.hint or None,
+    }
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": f"{rule.summary} {rule.explanation}"},
+        "help": {"text": rule.explanation},
+        "defaultConfiguration": {"level": _SARIF[rule.severity]},
+    }
+
+
+def _sarif_result(finding: Finding, index: int, place: Place) -> dict[str, Any]:
+    location = {
+        "artifactLocation": {"uri": quote(place(finding.path)), "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": finding.line},
+    }
+    text = finding.message + (f" ({finding.hint})" if finding.hint else "")
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": _SARIF[finding.rule.severity],
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location}],
+    }
+
+
+def _plural(count: int, name: str) -> str:
+    return f"{count:,} {name}{'s' if count != 1 else ''}"
+
+
+def _one_line(text: str) -> str:
+    """A text that can't begin a line of its own."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

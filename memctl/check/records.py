@@ -1,0 +1,174 @@
+"""Rules about records: that they can be read, that their links hold, that what was accepted stays (MEM1xx)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from memctl.check.findings import Finding, Subject
+from memctl.model import credentials
+from memctl.model.malformed import CONFLICT, DUPLICATE
+from memctl.model.record import InvalidRecord, Record, parse
+
+OTHER_END = {
+    "supersedes": "superseded_by",
+    "superseded_by": "supersedes",
+    "relates_to": "relates_to",
+    "blocks": "blocked_by",
+    "blocked_by": "blocks",
+}
+_MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
+_MIN_SIZE = 1_000  # characters; a shorter text can't have that many tokens (Japanese has 1.4 a character)
+_MIN_ASCII = 4_000  # the same for a text of ASCII alone (.6 a character, of JSON)
+
+
+def readable(subject: Subject) -> Iterator[Finding]:
+    codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
+    for fault in subject.snapshot.faults:
+        message = f"{fault.field}: {fault.message}" if fault.field else fault.message
+        yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
+
+
+def identities(subject: Subject) -> Iterator[Finding]:
+    """Ids and memory_ids are given out once."""
+    for code, key in (("MEM104", "id"), ("MEM105", "memory_id")):
+        holders: dict[str, list[Record]] = defaultdict(list)
+        for record in subject.snapshot.records:
+            holders[getattr(record, key)].append(record)
+        for value, records in holders.items():
+            for record in records[1:]:
+                line = subject.line_of(record.path, key)
+                yield Finding(code, record.path, line, f"{key}: {value} is also that of {records[0].path}")
+
+
+def links(subject: Subject) -> Iterator[Finding]:
+    """Links lead somewhere, and stand at both ends."""
+    by_memory_id = {record.memory_id for record in subject.snapshot.records}
+    for record in subject.snapshot.records:
+        is_told = record.parent_memory_id in by_memory_id or subject.snapshot.faults  # one of those may be the parent
+        if record.parent_memory_id and not is_told:
+            line = subject.line_of(record.path, "parent_memory_id")
+            message = f"parent_memory_id: there is no record with memory_id {record.parent_memory_id}"
+            yield Finding("MEM106", record.path, line, message)
+        for relation, other_end in OTHER_END.items():
+            for identifier in getattr(record, relation):
+                yield from _link(subject, record, relation, other_end, identifier)
+
+
+def _link(subject: Subject, record: Record, relation: str, other_end: str, identifier: str) -> Iterator[Finding]:
+    other = subject.by_id.get(identifier)
+    if other is None:
+        if not subject.known_id(identifier):
+            line = subject.line_of(record.path, relation, identifier)
+            hint = subject.near(identifier, list(subject.by_id))
+            yield Finding("MEM106", record.path, line, f"{relation}: there is no record {identifier}", hint)
+    elif record.id not in getattr(other, other_end) and not set(record.aliases) & set(getattr(other, other_end)):
+        line = subject.line_of(record.path, relation, identifier)
+        message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
+        yield Finding("MEM107", record.path, line, message, "`memctl check --fix` adds it")
+
+
+def circles(subject: Subject) -> Iterator[Finding]:
+    """No record stands before itself."""
+    by_memory_id = {record.memory_id: record.id for record in subject.snapshot.records}
+    graphs: dict[str, dict[str, list[str]]] = {
+        "superseded_by": _graph(subject, "superseded_by", "supersedes"),
+        "blocked_by": _graph(subject, "blocked_by", "blocks"),
+        "parent_memory_id": {
+            r.id: [by_memory_id[r.parent_memory_id]]
+            for r in subject.snapshot.records
+            if r.parent_memory_id in by_memory_id
+        },
+    }
+    for key, graph in graphs.items():
+        for circle in _circles(graph):
+            record = subject.by_id[circle[0]]
+            message = f"{key}: {' -> '.join([*circle, circle[0]])}"
+            told = key if key not in OTHER_END or getattr(record, key) else OTHER_END[key]  # at one end at least
+            yield Finding("MEM108", record.path, subject.line_of(record.path, told), message)
+
+
+def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
+    """Which records a relation leads to from each, whichever end says so."""
+    found: dict[str, list[str]] = {}
+    for record in subject.snapshot.records:
+        for identifier in getattr(record, relation):
+            if (other := subject.by_id.get(identifier)) is not None:
+                found.setdefault(record.id, []).append(other.id)
+        for identifier in getattr(record, other_end):
+            if (other := subject.by_id.get(identifier)) is not None:
+                found.setdefault(other.id, []).append(record.id)
+    return {name: list(dict.fromkeys(others)) for name, others in found.items()}
+
+
+def _circles(graph: dict[str, list[str]]) -> list[list[str]]:
+    """The circles of a graph that a walk through all of it comes upon, each beginning with its smallest id."""
+    found: dict[tuple[str, ...], None] = {}
+    is_open: dict[str, bool] = {}  # of each node met: whether the walk is still below it
+    for start in sorted(graph):
+        if start in is_open:
+            continue
+        path, stack = [start], [iter(graph[start])]
+        is_open[start] = True
+        while stack:
+            node = next(stack[-1], None)
+            if node is None:
+                stack.pop()
+                is_open[path.pop()] = False
+            elif is_open.get(node):
+                circle = path[path.index(node) :]
+                first = circle.index(min(circle))
+                found[tuple(circle[first:] + circle[:first])] = None
+            elif node not in is_open:
+                is_open[node] = True
+                path.append(node)
+                stack.append(iter(graph.get(node, ())))
+    return [list(circle) for circle in found]
+
+
+def accepted(subject: Subject) -> Iterator[Finding]:
+    """What was decided stays as it was put."""
+    decisions = {record.path: record for record in subject.snapshot.records if record.memory_type == "decision"}
+    for path in subject.changed:
+        record = decisions.get(path)
+        before = subject.earlier(path) if record else None
+        if record is None or before is None:
+            continue
+        try:
+            old, old_body = parse(before, path)
+        except InvalidRecord:
+            continue
+        body = subject.snapshot.body(record)
+        if old.status == "accepted" and (old.title != record.title or old_body != body):
+            yield _changed(subject, record, old, body, old_body)
+
+
+def _changed(subject: Subject, record: Record, old: Record, body: str, old_body: str) -> Finding:
+    if old.title != record.title:
+        return Finding("MEM109", record.path, subject.line_of(record.path, "title"), f"the title was {old.title!r}")
+    before, now = old_body.split("\n"), body.split("\n")
+    number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)
+    last = subject.snapshot.read(record.path).count("\n") or 1
+    line = min(subject.body_line(record.path, body) + number, last)
+    heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
+    return Finding("MEM109", record.path, line, f"{heading[3:]} differs from what was accepted")
+
+
+def secrets(subject: Subject) -> Iterator[Finding]:
+    """No credential stands in a record."""
+    read = subject.snapshot.read
+    for path in subject.snapshot.catalogue.suspicious(lambda path: credentials.is_suspicious(read(path))):
+        for number, line in enumerate(subject.snapshot.read(path).split("\n"), 1):
+            if kind := credentials.kind_of_secret(line):
+                yield Finding("MEM110", path, number, f"this looks like a credential ({kind})")
+
+
+def sizes(subject: Subject) -> Iterator[Finding]:
+    """No record is too long for a pack."""
+    for path in subject.snapshot.catalogue.longer_than(_MIN_SIZE):
+        text = subject.snapshot.read(path)
+        if len(text) < _MIN_ASCII and text.isascii():
+            continue
+        tokens = subject.counter.tokens(text)
+        if tokens > _MAX_TOKENS:
+            yield Finding("MEM111", path, 1, f"it has {tokens:,} tokens; {_MAX_TOKENS:,} are enough")

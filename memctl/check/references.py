@@ -1,0 +1,142 @@
+"""Rules about what pages and records refer to: code, § markers, ids (MEM2xx)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memctl.check.findings import Finding, Subject
+from memctl.hierarchy import freshness, repository_paths
+from memctl.model import mentions, pages
+from memctl.model.mentions import IGNORE, Mention
+from memctl.model.record import Record
+
+
+def code_of_pages(subject: Subject) -> Iterator[Finding]:
+    """What pages say of code leads to one file or folder."""
+    for page in subject.snapshot.outline.pages:
+        start = subject.body_line(page.path, page.body)
+        for reference in freshness.references(subject.snapshot, page):
+            line = start + reference.line - 1
+            if not reference.line:
+                line = subject.line_of(page.path, "code_refs", reference.reference)
+            if reference.state == freshness.MISSING:
+                message = f"{reference.reference} leads to no file of the repository"
+                yield Finding("MEM201", page.path, line, message, _near_file(subject, reference.reference))
+            elif reference.state == freshness.AMBIGUOUS:
+                some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
+                yield Finding("MEM202", page.path, line, f"{reference.reference} may be any of {some}")
+            elif not reference.line and reference.paths[0] != reference.reference:
+                last = pages.last_line(reference.reference)
+                yield from _beyond(subject, page.path, line, reference.paths[0], last)
+
+
+def code_of_records(subject: Subject) -> Iterator[Finding]:
+    """What open records say of code is there, down to the line."""
+    asked: list[tuple[Record, str, str, int]] = []
+    names: frozenset[str] | None = None
+    for record in subject.snapshot.records:
+        if not record.code_refs or not record.is_open:
+            continue
+        names = subject.snapshot.files.names() if names is None else names
+        for reference in record.code_refs:
+            path = reference if reference in names else pages.code_path(reference)
+            if path in names:
+                asked += [(record, reference, path, pages.last_line(reference))] if path != reference else []
+            elif not any(name.startswith(path.rstrip("/") + "/") for name in names):
+                line = subject.line_of(record.path, "code_refs", reference)
+                message = f"code_refs: {path} is no file of the repository"
+                yield Finding("MEM203", record.path, line, message, _near_file(subject, path))
+    for record, reference, path, last in asked:
+        yield from _beyond(subject, record.path, subject.line_of(record.path, "code_refs", reference), path, last)
+
+
+def _beyond(subject: Subject, path: str, line: int, file: str, last: int) -> Iterator[Finding]:
+    """A finding if a file has no such line."""
+    content = subject.snapshot.files.read([file]).get(file)
+    if content is not None:
+        length = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+        if last > length:
+            yield Finding("MEM204", path, line, f"code_refs: {file} has {length:,} lines, and not {last:,}")
+
+
+def sections(subject: Subject) -> Iterator[Finding]:
+    """The section that a record belongs to is there, once the project has any."""
+    if not subject.snapshot.outline.pages:
+        return
+    for record in subject.snapshot.records:
+        marker = record.section
+        if marker and not marker.startswith("§4.") and not subject.knows(marker):
+            line = subject.line_of(record.path, "section")
+            yield Finding(
+                "MEM205", record.path, line, f"section: {marker} leads nowhere", _near_marker(subject, marker)
+            )
+
+
+def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
+    """The § markers and ids in the text of pages lead somewhere."""
+    for page in subject.snapshot.outline.pages:
+        for mention in mentions.in_text(page.body, subject.body_line(page.path, page.body)):
+            if mention.text.startswith("§4."):
+                continue  # `code_of_pages` looks at these
+            if mention.text.startswith("§"):
+                if not subject.knows(mention.text):
+                    hint = _near_marker(subject, mention.text)
+                    yield Finding("MEM205", page.path, mention.line, f"{mention.text} leads nowhere", hint)
+            elif not subject.known_id(mention.text):
+                hint = subject.near(mention.text, list(subject.by_id))
+                yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
+
+
+def mentions_of_records(subject: Subject) -> Iterator[Finding]:
+    """The § markers and ids in the text of open records lead somewhere."""
+    open_paths = {record.path for record in subject.snapshot.records if record.is_open}
+    has_pages = bool(subject.snapshot.outline.pages)
+    for path, found in subject.snapshot.catalogue.mentions().items():
+        for mention in found if path in open_paths else ():
+            if mention.text == IGNORE:
+                continue
+            if (message := _dangling(subject, mention, has_pages)) is not None:
+                known = subject.snapshot.outline.markers() if mention.text.startswith("§") else list(subject.by_id)
+                yield Finding("MEM207", path, mention.line, message, subject.near(mention.text, known))
+
+
+def _dangling(subject: Subject, mention: Mention, has_pages: bool) -> str | None:
+    text = mention.text
+    if text.startswith("§4."):
+        if "*" in text or repository_paths.resolve(subject.snapshot.files.names(), text[3:]):
+            return None
+        return f"{text} leads to no file of the repository"
+    if text.startswith("§"):
+        return f"{text} leads nowhere" if has_pages and not subject.knows(text) else None
+    return None if subject.known_id(text) else f"there is no record {text}"
+
+
+def suspects(subject: Subject) -> Iterator[Finding]:
+    """Pages agree with the code they refer to, as far as anybody has looked."""
+    for page in subject.snapshot.outline.pages:
+        for drift in freshness.drifted(subject.snapshot, page):
+            line = subject.line_of(page.path, "reviewed", drift.path)
+            message = f"{drift.path} has changed since {page.id} was reviewed"
+            yield Finding("MEM208", page.path, line, message, f"read it again, then `memctl review {page.id}`")
+
+
+def globs(subject: Subject) -> Iterator[Finding]:
+    """Every glob of a section covers something."""
+    for page in subject.snapshot.outline.sections:
+        for glob in page.paths:
+            if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
+                line = subject.line_of(page.path, "paths", glob)
+                yield Finding("MEM209", page.path, line, f"paths: {glob} covers no file")
+
+
+def _near_marker(subject: Subject, marker: str) -> str:
+    return subject.near(marker, subject.snapshot.outline.markers())
+
+
+def _near_file(subject: Subject, reference: str) -> str:
+    """Files with the same name elsewhere, or nearly the same path."""
+    path = reference.removeprefix("§4.").partition(":")[0]
+    base = path.rpartition("/")[2] if "/" in path else path.rpartition(".")[2]
+    names = sorted(subject.snapshot.files.names())
+    same = [name for name in names if name.rpartition("/")[2] == base or name.rpartition("/")[2].startswith(f"{base}.")]
+    return f"did you mean {' or '.join(same[:3])}?" if same else subject.near(path, names)

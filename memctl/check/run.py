@@ -1,0 +1,173 @@
+"""Running the rules: which of them, on what, and which findings somebody has chosen to ignore."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from memctl.check import ageing, inventory, records, references, structure
+from memctl.check.findings import Finding, Subject
+from memctl.check.rules import ERROR, RULES, SEVERITIES
+from memctl.errors import USAGE, MemctlError
+from memctl.model import frontmatter
+from memctl.model.malformed import Malformed
+from memctl.model.mentions import IGNORE
+from memctl.model.record import InvalidRecord
+from memctl.store.place import CONFIG
+
+KEY = IGNORE  # in the settings and in the front matter of records and pages
+_IGNORE = re.compile(r"(?P<code>[A-Z]+\d*)(?:\s+(?P<pattern>[^:]*[^:\s]))?\s*(?::\s*(?P<reason>.*\S))?\s*")
+
+_CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], ...] = (
+    (records.readable, ("MEM101", "MEM102", "MEM103")),
+    (records.identities, ("MEM104", "MEM105")),
+    (records.links, ("MEM106", "MEM107")),
+    (records.circles, ("MEM108",)),
+    (records.accepted, ("MEM109",)),
+    (records.secrets, ("MEM110",)),
+    (records.sizes, ("MEM111",)),
+    (references.code_of_pages, ("MEM201", "MEM202")),
+    (references.code_of_records, ("MEM203", "MEM204")),
+    (references.sections, ("MEM205",)),
+    (references.mentions_of_pages, ("MEM205", "MEM206")),
+    (references.mentions_of_records, ("MEM207",)),
+    (references.suspects, ("MEM208",)),
+    (references.globs, ("MEM209",)),
+    (structure.readable, ("MEM301", "MEM102", "MEM103")),
+    (structure.numbers, ("MEM302",)),
+    (structure.belonging, ("MEM303", "MEM304")),
+    (structure.status, ("MEM305",)),
+    (structure.contents, ("MEM311", "MEM312")),
+    (structure.lengths, ("MEM306", "MEM307")),
+    (structure.rendered, ("MEM308", "MEM309", "MEM310")),
+    (ageing.expiry, ("MEM401", "MEM404")),
+    (ageing.superseding, ("MEM402", "MEM403")),
+    (ageing.finishing, ("MEM405", "MEM406", "MEM407")),
+    (inventory.foreign, ("MEM501", "MEM502")),
+)
+
+
+class Ignored(msgspec.Struct, frozen=True):
+    """A line of `check_ignore`: which rule, for which files (a glob below `.memory/`), why; and where it stands."""
+
+    code: str
+    pattern: str
+    reason: str
+    path: str
+    line: int
+
+    def covers(self, finding: Finding) -> bool:
+        return finding.code.startswith(self.code) and fnmatchcase(finding.path, self.pattern)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a check found, in the order of files and lines, and how many findings were ignored."""
+
+    findings: tuple[Finding, ...]
+    ignored: int
+
+    @property
+    def has_errors(self) -> bool:
+        return any(finding.rule.severity == ERROR for finding in self.findings)
+
+    def count(self, severity: str) -> int:
+        return sum(finding.rule.severity == severity for finding in self.findings)
+
+
+def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
+    """Look for breaches of the rules whose codes begin with one of `select` (none: all) and none of `ignore`."""
+    wanted = codes(select) if (select := tuple(select)) else set(RULES)
+    wanted -= codes(ignore)
+    found: list[Finding] = []
+    for function, breaches in _CHECKS:
+        if wanted & set(breaches):
+            found += [finding for finding in function(subject) if finding.code in wanted]
+    kept, used, lines = _without_ignored(subject, found)
+    ignored = len(found) - len(kept)
+    kept += [finding for finding in _about_ignores(lines, used, wanted) if finding.code in wanted]
+    order = {name: place for place, name in enumerate(SEVERITIES)}
+    kept.sort(key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
+    return Report(tuple(dict.fromkeys(kept)), ignored)
+
+
+def codes(prefixes: Iterable[str]) -> set[str]:
+    """The rules that some beginnings of codes (or names) mean; raises MemctlError for one that means none."""
+    found: set[str] = set()
+    for prefix in prefixes:
+        meant = {code for code, rule in RULES.items() if code.startswith(prefix.upper()) or rule.name == prefix}
+        if not meant:
+            raise MemctlError(f"there is no rule {prefix!r}", "`memctl check --explain all` lists the rules", USAGE)
+        found |= meant
+    return found
+
+
+def _without_ignored(
+    subject: Subject, found: Sequence[Finding]
+) -> tuple[list[Finding], set[Ignored], tuple[Ignored, ...]]:
+    """The findings that nobody ignores, the lines that ignored one, and all such lines in files with findings."""
+    everywhere = tuple(_of_settings(subject))
+    by_file: dict[str, tuple[Ignored, ...]] = {path: tuple(_of_file(subject, path)) for path in _ignoring(subject)}
+    kept: list[Finding] = []
+    used: set[Ignored] = set()
+    for finding in found:
+        if finding.path not in by_file:
+            by_file[finding.path] = tuple(_of_file(subject, finding.path))
+        covering = [line for line in (*everywhere, *by_file[finding.path]) if line.reason and line.covers(finding)]
+        used |= set(covering)
+        if not covering:
+            kept.append(finding)
+    return kept, used, (*everywhere, *(line for lines in by_file.values() for line in lines))
+
+
+def _ignoring(subject: Subject) -> list[str]:
+    """The records and pages that say what to ignore in them."""
+    found = [p for p, items in subject.snapshot.catalogue.mentions().items() if any(i.text == KEY for i in items)]
+    for page in subject.snapshot.outline.pages:
+        if f"\n{KEY}:" in subject.snapshot.read(page.path):
+            found.append(page.path)
+    return found
+
+
+def _about_ignores(lines: Iterable[Ignored], used: set[Ignored], wanted: set[str]) -> Iterator[Finding]:
+    for line in lines:
+        meant = {code for code in RULES if code.startswith(line.code)}
+        if not line.reason or not meant:
+            said = f"{line.code} {line.pattern}" if line.reason == "" else line.code
+            what = "gives no reason" if not line.reason else "is no rule"
+            yield Finding("MEM503", line.path, line.line, f"{KEY}: {said} {what}")
+        elif line not in used and meant <= wanted:
+            yield Finding("MEM504", line.path, line.line, f"{KEY}: nothing breaks {line.code} here")
+
+
+def _of_settings(subject: Subject) -> Iterator[Ignored]:
+    texts = subject.snapshot.config.check_ignore
+    if texts:
+        lines = subject.lines_of(CONFIG, KEY)
+        for number, text in enumerate(texts):
+            yield _parsed(text, "*", CONFIG, _line(lines, number))
+
+
+def _of_file(subject: Subject, path: str) -> Iterator[Ignored]:
+    """What a record or page says of findings in itself."""
+    try:
+        texts = frontmatter.read(subject.snapshot.read(path))[0].get(KEY) or []
+    except (FileNotFoundError, InvalidRecord, Malformed):
+        return
+    lines = subject.lines_of(path, KEY) if texts else []
+    for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
+        yield _parsed(str(text), path, path, _line(lines, number))
+
+
+def _line(lines: Sequence[int], number: int) -> int:
+    """The line of an item; of items that share one line, that line."""
+    return lines[min(number, len(lines) - 1)] if lines else 1
+
+
+def _parsed(text: str, pattern: str, path: str, line: int) -> Ignored:
+    match = _IGNORE.fullmatch(text.strip())
+    if match is None:
+        return Ignored(text.strip(), pattern, "", path, line)
+    return Ignored(match["code"], match["pattern"] or pattern, match["reason"] or "", path, line)

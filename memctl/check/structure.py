@@ -1,0 +1,137 @@
+"""Rules about the hierarchy: pages, their numbers and lengths, declared status, rendered documents (MEM3xx)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from memctl.check.findings import Finding, Subject
+from memctl.hierarchy import documents, levels
+from memctl.hierarchy.places import FOLDER, SOURCES, document_of
+from memctl.hierarchy.render import BrokenTemplate
+from memctl.model import headings, markdown, pages
+from memctl.model.malformed import CONFLICT, DUPLICATE
+
+_TOLERANCE = 5  # points between declared and aggregated status; S0, "Consistency Checks"
+
+
+def readable(subject: Subject) -> Iterator[Finding]:
+    """Every page can be read."""
+    codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
+    for fault in subject.snapshot.outline.faults:
+        message = f"{fault.field}: {fault.message}" if fault.field else fault.message
+        yield Finding(codes.get(fault.about, "MEM301"), fault.path, fault.line, message)
+
+
+def numbers(subject: Subject) -> Iterator[Finding]:
+    """A marker leads to one place."""
+    holders: dict[str, str] = {}
+    for page in subject.snapshot.outline.pages:
+        if page.id in holders:
+            line = subject.line_of(page.path, "id")
+            yield Finding("MEM302", page.path, line, f"{page.id} is also {holders[page.id]}")
+        holders.setdefault(page.id, page.path)
+    for page in subject.snapshot.outline.details:
+        start = subject.body_line(page.path, page.body)
+        for part in pages.parts_of(page):
+            place = f"{page.path}:{start + part.line - 1}"
+            if part.id in holders:
+                message = f"{part.id} is also the number of the heading at {holders[part.id]}"
+                yield Finding("MEM302", page.path, start + part.line - 1, message)
+            holders.setdefault(part.id, place)
+
+
+def belonging(subject: Subject) -> Iterator[Finding]:
+    """Every section has details, and all details a section."""
+    outline = subject.snapshot.outline
+    broken = any(pages.kind_at(fault.path) is pages.SECTION for fault in outline.faults)
+    for page in outline.sections:
+        if not outline.details_of(page.id) and not any(name.startswith("§3") for name in subject.broken_pages):
+            hint = f"`memctl detail add TITLE --section {page.id}` adds a page"
+            yield Finding("MEM303", page.path, 1, f"{page.id} has no page of details", hint)
+    known = [page.id for page in outline.sections]
+    for page in outline.details:
+        if page.section not in known and not broken:
+            line = subject.line_of(page.path, "section")
+            hint = subject.near(page.section or "", known)
+            yield Finding("MEM304", page.path, line, f"section: there is no section {page.section}", hint)
+
+
+def status(subject: Subject) -> Iterator[Finding]:
+    """The declared status is what the sections make."""
+    project = subject.snapshot.outline.project
+    made = levels.aggregate(subject.snapshot.outline.sections)
+    broken = any(name.startswith("§2") for name in subject.broken_pages)
+    if project is None or project.completion_percentage is None or made is None or broken:
+        return
+    if round(abs(project.completion_percentage - made), 6) > _TOLERANCE:
+        line = subject.line_of(project.path, "completion_percentage")
+        message = f"{project.completion_percentage} % is declared, and the sections make {made:.0f} %"
+        yield Finding("MEM305", project.path, line, message)
+
+
+def contents(subject: Subject) -> Iterator[Finding]:
+    """Level 1 says what it must, and levels 1 and 2 hold no code."""
+    outline = subject.snapshot.outline
+    if outline.project is not None:
+        given = headings.content(pages.PROJECT, outline.project.body)
+        missing = [name for name in ("goal", "priorities") if not given.get(name)]
+        missing += ["completion_percentage"] if levels.percentage(subject.snapshot) is None else []
+        if missing:
+            yield Finding("MEM311", outline.project.path, 1, f"it lacks {', '.join(missing)}")
+    elif outline.pages and not any(fault.path == pages.PROJECT_PATH for fault in outline.faults):
+        yield Finding("MEM311", pages.PROJECT_PATH, 1, "there is no project.md", "`memctl project set` makes it")
+    for page in outline.pages:
+        if page.kind is not pages.DETAIL:
+            lines = headings.outside_fences(page.body)
+            number = next((n for n, (_, outside) in enumerate(lines) if not outside), None)
+            if number is not None:
+                line = subject.body_line(page.path, page.body) + number
+                yield Finding("MEM312", page.path, line, f"a block of code stands on level {page.kind.level}")
+
+
+def lengths(subject: Subject) -> Iterator[Finding]:
+    """Pages keep within the tokens of their level, as a model reads them: without the targets of links."""
+    for page in subject.snapshot.outline.pages:
+        least, most = levels.LIMITS[page.kind.level]
+        try:
+            text = subject.making.page(document_of(page))
+        except BrokenTemplate:
+            return  # `rendered` says so
+        tokens = subject.counter.tokens(markdown.visible(text))
+        if tokens > most:
+            message = f"level {page.kind.level} has up to {most:,} tokens; {page.id} has {tokens:,}"
+            yield Finding("MEM306", page.path, 1, message)
+        elif tokens < least:
+            message = f"level {page.kind.level} has at least {least:,} tokens; {page.id} has {tokens:,}"
+            yield Finding("MEM307", page.path, 1, message)
+
+
+def rendered(subject: Subject) -> Iterator[Finding]:
+    """The documents are what the memory says, and nothing else."""
+    if not subject.snapshot.config.docs or not subject.snapshot.names(""):
+        return
+    try:
+        found = documents.compare(subject.making)
+    except BrokenTemplate as error:
+        yield Finding("MEM308", error.path, error.line, f"no documents can be rendered: {error.why}", error.hint or "")
+        return
+    for path, text in found.stale.items():
+        old = documents.found(subject.snapshot, path)
+        message = "it is not rendered" if old is None else "it is not what the memory says now"
+        yield Finding("MEM308", path, _differs_at(old, text), message, "`memctl render` renders it")
+    if found.sources_stale:
+        message = "it lists other files than the memory asks for"
+        yield Finding("MEM308", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
+    for path in found.by_hand:
+        yield Finding("MEM309", path, 1, "it was edited by hand")
+    for path in found.orphans:
+        yield Finding("MEM310", path, 1, "it belongs to no page any more", "`memctl render` deletes it")
+
+
+def _differs_at(old: str | None, new: str) -> int:
+    """The first line after the head in which a document differs."""
+    if old is None:
+        return 1
+    pairs: Sequence[tuple[str, str]] = list(zip(old.split("\n"), new.split("\n"), strict=False))
+    number = next((n for n, (one, other) in enumerate(pairs, 1) if one != other and n > 1), 1)
+    return max(min(number, old.count("\n")), 1)

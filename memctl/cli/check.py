@@ -1,0 +1,176 @@
+"""`check`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from memctl import __version__
+from memctl.check import formats, run
+from memctl.check.findings import Subject
+from memctl.check.rules import RULES
+from memctl.check.run import Report
+from memctl.cli import opening, output, report
+from memctl.cli.command import command
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.journal import commits, git, history
+from memctl.lifecycle import documents, door, mend
+from memctl.lifecycle.door import How
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+
+_FORMATS = ("text", "json", "github", "sarif")
+
+
+@command(
+    "check",
+    ("memctl check", "Everything, as it is on the disk."),
+    ("memctl check --staged", "As Git will commit it (for a pre-commit hook)."),
+    ("memctl check --select MEM2 --format github", "Only references, shown beside the lines on GitHub."),
+    ("memctl check --explain MEM305", "What a rule is for, and what to do about it."),
+    ("memctl check --fix", "Mend what has one right answer, in one commit."),
+)
+@click.option("--staged", is_flag=True, help="Read what is staged.")
+@click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
+@click.option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning. Repeatable.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules. Repeatable.")
+@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@click.option("--format", "style", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--explain", metavar="CODE|all", help="Explain a rule, or list all.")
+@click.option("--fix", is_flag=True, help="Mend what has one right answer, and say what was done.")
+@click.option("--dry-run", "-n", is_flag=True, help="With --fix: show what would be written, and write nothing.")
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    /,
+    staged: bool,
+    at: str | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    strict: bool,
+    style: str,
+    as_json: bool,
+    explain: str | None,
+    fix: bool,
+    dry_run: bool,
+) -> None:
+    """Check that the memory is consistent; it never writes.
+
+    Looked at are records and their links, references, the hierarchy, the rendered documents and foreign files.
+
+    Exit code 0: no errors (there may be warnings), 1: errors, 2: wrong usage. A finding is ignored for good by a line
+    `check_ignore: ["CODE PATTERN: reason"]` in config.yaml, or in the front matter of the file itself.
+    """
+    style = "json" if as_json else style
+    if explain:
+        _explain(explain, style)
+        return
+    if fix and (staged or at):
+        raise MemctlError("--fix mends what is on the disk; --staged and --at only read", exit_code=USAGE)
+    memory = opening.memory(ctx)
+    found = _check(memory, staged, at, select, ignore)
+    if fix:
+        _mend(memory, found, dry_run, style)
+        found = found if dry_run else _check(memory, False, None, select, ignore)
+    _print(memory, found, style)
+    is_bad = found.has_errors or (strict and found.count("warning") > 0)
+    ctx.exit(REFUSED if is_bad else OK)
+
+
+def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...], ignore: tuple[str, ...]) -> Report:
+    if staged and at:
+        raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
+    snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
+    return run.check(_subject(memory, snapshot, staged, at), select, ignore)
+
+
+def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -> Subject:
+    after = memory.repository.resolve(at) if at else None
+    before = f"{after}^" if after else "HEAD"
+    changed: set[str] = set()
+    # In a hook of our own commit the write door has judged already what may be changed.
+    if not commits.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
+        # What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
+        # commit is merged by a variable's name.
+        told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
+        others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
+        for parent in (before, *(other for other in others if _exists(memory, other))):
+            paths = history.changed(memory.repository, memory.tracked("decisions"), parent, after, staged=staged)
+            found = {path[len(memory.prefix) + 1 :] for path in paths}
+            changed = found if parent == before else changed & found
+
+    def earlier(path: str) -> str | None:
+        try:
+            return git.read(["show", f"{before}:{memory.tracked(path)}"], memory.repository.top).decode(
+                errors="replace"
+            )
+        except git.GitFailed:
+            return None
+
+    making = documents.renderer
+    return Subject(
+        snapshot, memory.now, lambda: making(memory, snapshot), documents.counter(memory), sorted(changed), earlier
+    )
+
+
+def _is_ours(memory: Memory, commit: str) -> bool:
+    """Whether memctl made a commit: then what it changes in accepted decisions was asked for."""
+    found = history.commits(memory.repository, [memory.prefix], commit, 1)
+    return bool(found and found[0].commit == commit and found[0].trailers.ops)
+
+
+def _exists(memory: Memory, revision: str) -> bool:
+    try:
+        return bool(memory.repository.resolve(revision))
+    except MemctlError:
+        return False
+
+
+def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
+    """Mend records in one commit (with their documents), then whatever documents are still stale."""
+    say = output.text if style == "text" else output.note
+    mended = [finding for finding in found.findings if finding.rule.is_mended]
+    in_records = [finding for finding in mended if finding.code not in mend.DOCUMENTS]
+    if in_records:
+        result = door.carry_out(memory, lambda _: mend.mend(load.disk(memory), in_records), How(dry_run=dry_run))
+        if style == "text":
+            report.outcome(memory, result, as_json=False, dry_run=dry_run)
+        else:
+            say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
+            report.pending(result)
+    if any(finding.code in mend.DOCUMENTS for finding in mended):
+        if dry_run:
+            say("would render the documents")
+            return
+        outcome, _ = documents.render(memory)
+        for path in outcome.documents:
+            say(f"rendered {memory.tracked(path)}")
+        report.pending(outcome)
+    if not mended:
+        output.note("nothing here has one right answer")
+
+
+def _print(memory: Memory, found: Report, style: str) -> None:
+    if style == "json":
+        output.json("check", formats.as_data(found, memory.tracked))
+    elif style == "sarif":
+        output.text(formats.as_sarif(found, memory.tracked, __version__))
+    else:
+        printer = formats.as_github if style == "github" else formats.as_text
+        for line in printer(found, memory.tracked):
+            output.text(output.plain(line))
+        output.note(formats.summary(found))
+
+
+def _explain(wanted: str, style: str) -> None:
+    rules = [RULES[code] for code in sorted(run.codes([wanted]) if wanted.lower() != "all" else RULES)]
+    if style == "json":
+        output.json("rules", [formats.rule_data(rule) for rule in rules])
+    elif len(rules) == 1:
+        output.text(formats.explanation(rules[0]))
+    else:
+        rows = [(rule.code, rule.severity, rule.name, rule.summary) for rule in rules]
+        output.columns(rows)

@@ -1,0 +1,119 @@
+"""`render` and `review`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import command, how, json_option, writing
+from memctl.errors import REFUSED
+from memctl.hierarchy.documents import Comparison
+from memctl.lifecycle import documents, door, pages
+from memctl.lifecycle.pages import Author
+from memctl.store import load
+from memctl.store.memory import Memory
+
+
+@command(
+    "render",
+    ("memctl render", "Render all documents, and commit those that changed."),
+    ("memctl render --check", "Fail if a document is stale or was edited by hand (for CI)."),
+    ("memctl render --force", "Give up what was edited by hand in the documents."),
+)
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option("--staged", is_flag=True, help="Render what is staged, and stage the documents (for hooks).")
+@click.option("--merged", is_flag=True, help="Put the staged documents into the merge just made (for hooks).")
+@click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--no-commit", is_flag=True, help="Write the files, and neither commit nor stage them.")
+@json_option
+@click.pass_context
+def render_command(
+    ctx: click.Context,
+    /,
+    only_check: bool,
+    staged: bool,
+    merged: bool,
+    force: bool,
+    dry_run: bool,
+    no_commit: bool,
+    as_json: bool,
+) -> None:
+    """Render the documents from the memory: an index, a page for each section and its details, the source files.
+
+    Every write of memctl renders the documents that it touches; this renders all of them, and reads the size, tokens
+    and last change of the source files afresh.
+    """
+    memory = opening.memory(ctx)
+    if only_check or dry_run:
+        found = documents.compare(memory, opening.snapshot(memory, None), force=force)
+        _tell(memory, found, as_json)
+        ctx.exit(REFUSED if only_check and (found.by_hand or _differing(found)) else 0)
+    if merged:
+        commit = documents.complete_merge(memory)
+        output.json("render", {"commit": commit or None}) if as_json else None
+        return
+    if staged:
+        paths = documents.render_index(memory, stage=not no_commit)
+        output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
+        return
+    result, found = documents.render(memory, force=force, no_commit=no_commit)
+    lines = [memory.tracked(path) for path in result.documents]
+    if as_json:
+        data = report.change_data(memory, result, False)
+        data["edited_by_hand"] = [memory.tracked(path) for path in found.by_hand]
+        output.json("render", data)
+    else:
+        for line in lines:
+            output.text(line)
+        output.note("all documents are up to date") if not lines and not found.by_hand else None
+        report.pending(result)
+    _complain(memory, found)
+    ctx.exit(REFUSED if found.by_hand else 0)
+
+
+@command(
+    "review",
+    ("memctl review §3.1", "The page agrees with the code it refers to as that is now."),
+    ('memctl review §2.1 §3.1 --reason "Read again after the move to queues"', "Several at once."),
+)
+@click.argument("markers", nargs=-1, required=True, metavar="§N.N…")
+@writing
+@click.pass_context
+def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any) -> None:
+    """Stamp pages as agreeing with the code they refer to.
+
+    A page keeps the content's id of each file it refers to. When such a file changes, `check` and `impact` call the
+    page suspect until somebody has read it again and says so with this command.
+    """
+    memory = opening.memory(ctx)
+    author = Author(memory.actor, memory.now)
+    result = door.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), how(flags))
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
+
+
+def _differing(found: Comparison) -> list[str]:
+    extra = ["docs/4-sources.md"] if found.sources_stale else []
+    return [*found.stale, *found.orphans, *extra]
+
+
+def _tell(memory: Memory, found: Comparison, as_json: bool) -> None:
+    if as_json:
+        stale = [memory.tracked(path) for path in _differing(found)]
+        by_hand = [memory.tracked(path) for path in found.by_hand]
+        output.json("render", {"stale": stale, "edited_by_hand": by_hand})
+        return
+    for path in _differing(found):
+        output.text(f"stale: {memory.tracked(path)}")
+    _complain(memory, found)
+    if not found.by_hand and not _differing(found):
+        output.note("all documents are up to date")
+
+
+def _complain(memory: Memory, found: Comparison) -> None:
+    for path in found.by_hand:
+        output.note(f"warning: {memory.tracked(path)} was edited by hand, and is left as it is")
+    if found.by_hand:
+        output.note("hint: move your edits to the page or record they belong to, then `memctl render --force`")

@@ -1,0 +1,208 @@
+"""`impact`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option
+from memctl.errors import REFUSED, USAGE, MemctlError
+from memctl.hierarchy import impact, why
+from memctl.hierarchy.impact import MATRIX, NOT, Reach, Stale
+from memctl.journal import history
+from memctl.journal.history import RENAMED, FileChange
+from memctl.model.pages import Page
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked about: a snapshot, the commit it is of ("" for disk and index), and changes, some with their rows.
+
+    `source` is disk, index or the range of commits.
+    """
+
+    source: str
+    snapshot: Snapshot
+    at: str
+    changes: list[FileChange]
+    rows: dict[str, str] = {}
+
+
+@command(
+    "impact",
+    ("memctl impact", "What differs from HEAD in the worktree."),
+    ("memctl impact --staged --strict", "What is about to be committed; fail if a page is stale (for hooks)."),
+    ("memctl impact main..HEAD --json", "A branch, for a program."),
+    ("memctl impact src/payment --as fix", "If these files changed for a bug fix."),
+    ("memctl impact --all", "Every stale page, whatever has changed."),
+)
+@click.argument("paths", nargs=-1, metavar="[PATHS | REV..REV]")
+@click.option("--staged", is_flag=True, help="What is staged, as compared with HEAD.")
+@click.option("--as", "row", type=click.Choice(list(MATRIX)), help="Take the change of all files for one of this kind.")
+@click.option("--all", "everything", is_flag=True, help="Name every stale page, not only those that the files reach.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if a page named is stale, or a page can't be read.")
+@json_option
+@click.pass_context
+def impact_command(
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    staged: bool,
+    row: str | None,
+    everything: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Say what a change of files touches, and which pages have grown stale.
+
+    A page is suspect if a file that it refers to has changed since its last review, and broken if one is gone. What
+    kind of change it is follows from the subjects of the commits (fix, feat), or else from the files themselves.
+    """
+    memory = opening.memory(ctx)
+    asked = _question(ctx, memory, paths, staged)
+    snapshot = asked.snapshot
+    reaches = impact.reach(snapshot, asked.changes, asked.rows, row or "")
+    among = snapshot.outline.pages if everything else impact.touched(reaches)
+    stale = impact.stale(memory, snapshot, among, asked.at)
+    if as_json:
+        output.json("impact", _data(memory, asked, reaches, stale), snapshot.outline.faults, memory)
+    else:
+        _print(memory, reaches, stale)
+        if not asked.changes:
+            output.note("no file has changed" + ("" if everything else "; --all names every stale page"))
+    for fault in snapshot.outline.faults:  # whether such a page is stale nobody can say
+        output.note(f"warning: {memory.prefix}/{fault}")
+    ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
+
+
+def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> Question:
+    repository = memory.repository
+    if staged and paths:
+        raise MemctlError("--staged goes without paths and revisions", exit_code=USAGE)
+    if staged:
+        return Question("index", load.index(memory), "", history.changed_in_index(repository))
+    disk = opening.snapshot(memory, None)
+    if not paths:
+        return Question("disk", disk, "", impact.in_worktree(memory, disk))
+    if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
+        return Question("disk", disk, "", impact.given(memory, disk, ctx.obj.folder, paths))
+    # As in `git diff`: with three dots from where the two went apart.
+    first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
+    before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
+    changes = history.changed_between(repository, before, after, from_base=dots == "...")
+    rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
+    return Question(paths[0], load.revision(memory, after), after, changes, rows)
+
+
+def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
+    """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
+    if ".." not in text or ".." in text.split("/"):
+        return False
+    return not disk.files.names().intersection(why.readings(memory.repository.top, folder, text))
+
+
+def _print(memory: Memory, reaches: list[Reach], stale: list[Stale]) -> None:
+    rows = [*((name, row.title) for name, row in MATRIX.items()), ("", "Other files of the memory")]
+    blocks = [(title, changed) for name, title in rows if (changed := [item for item in reaches if item.row == name])]
+    for number, (title, changed) in enumerate(blocks):
+        output.text(("\n" if number else "") + click.style(title, bold=True))
+        output.columns([_change_row(item) for item in changed])
+        output.columns(_document_rows(changed), ({"fg": "cyan"},))
+    if stale:
+        output.text(("\n" if blocks else "") + click.style("Stale pages", bold=True))
+    for item in stale:
+        _print_stale(memory, item)
+
+
+def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
+    """What is to be brought up to date for files with one row of the matrix, or for those without one."""
+    if changed[0].row:
+        levels = impact.levels(changed[0].row, changed)
+        return [
+            (
+                f"  L{item.level}",
+                item.condition,
+                ", ".join(item.documents) or ("" if item.condition == NOT else "no page"),
+            )
+            for item in levels
+        ]
+    documents = dict.fromkeys(name for item in changed for name in item.documents)
+    return [("  Documents", ", ".join(documents))]
+
+
+def _change_row(item: Reach) -> tuple[str, ...]:
+    before = f" from {item.change.before}" if item.change.status == RENAMED else ""
+    return f"  {item.change.path}", item.change.status + before, ", ".join(page.id for page in item.pages) or "no page"
+
+
+def _print_stale(memory: Memory, item: Stale) -> None:
+    state = " and ".join([*(["suspect"] if item.suspect else []), *(["broken"] if item.broken else [])])
+    output.text(f"  {click.style(item.page.id, fg='yellow')} {output.plain(item.page.title)}: {state}")
+    for drift in item.suspect:
+        output.text(f"    {output.plain(drift.path)} was {drift.reviewed} when reviewed, is {drift.now}")
+    for broken in item.broken:
+        where = f" (line {broken.line})" if broken.line else ""
+        likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates)
+        output.text(
+            output.plain(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
+        )
+    first = f"mend {memory.tracked(item.page.path)}, then " if item.broken else "once it is right again: "
+    output.text(f"    {first}`memctl review {item.page.id}`")
+
+
+def _data(memory: Memory, asked: Question, reaches: list[Reach], stale: list[Stale]) -> dict[str, Any]:
+    return {
+        "source": asked.source,
+        "files": [
+            {
+                "path": item.change.path,
+                "status": item.change.status,
+                "before": item.change.before or None,
+                "row": item.row or None,
+                "pages": [page.id for page in item.pages],
+                "documents": [memory.tracked(name) for name in item.documents],
+            }
+            for item in reaches
+        ],
+        "rows": [
+            {
+                "row": name,
+                "title": row.title,
+                "levels": [
+                    {
+                        "level": level.level,
+                        "condition": level.condition,
+                        "documents": [memory.tracked(document) for document in level.documents],
+                    }
+                    for level in impact.levels(name, reaches)
+                ],
+            }
+            for name, row in MATRIX.items()
+            if any(item.row == name for item in reaches)
+        ],
+        "stale": [_stale_data(memory, item) for item in stale],
+    }
+
+
+def _stale_data(memory: Memory, item: Stale) -> dict[str, Any]:
+    page: Page = item.page
+    return {
+        "id": page.id,
+        "title": page.title,
+        "path": memory.tracked(page.path),
+        "suspect": [msgspec.structs.asdict(drift) for drift in item.suspect],
+        "broken": [
+            {
+                "reference": broken.reference,
+                "line": broken.line or None,
+                "candidates": [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
+            }
+            for broken in item.broken
+        ],
+    }

@@ -1,0 +1,96 @@
+"""`install`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option
+from memctl.errors import OK, REFUSED
+from memctl.journal.repository import Repository, open_repository
+from memctl.lifecycle import install
+from memctl.lifecycle.install import Step
+
+
+@command(
+    "install",
+    ("memctl install git", "Check the memory at every commit, and merge records field by field."),
+    ("memctl install git -n", "See what would be written."),
+    ("memctl install git --uninstall", "Take it away again, and put back what was there."),
+)
+@click.argument("what", type=click.Choice(["git"]))
+@click.option("--uninstall", is_flag=True, help="Take away what was installed.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
+@json_option
+@click.pass_context
+def install_command(ctx: click.Context, /, what: str, uninstall: bool, dry_run: bool, as_json: bool) -> None:
+    """Set up Git's hooks and merge drivers for this clone.
+
+    The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
+    before it. Hooks that you have are kept and run first. Nothing is committed, and nothing leaves this clone.
+    """
+    repository, steps = _plan(ctx, uninstall)
+    if not dry_run:
+        install.carry_out(repository, steps)
+    if as_json:
+        data = {"what": what, "uninstall": uninstall, "dry_run": dry_run, "parts": [_data(step) for step in steps]}
+        output.json("install", data)
+    else:
+        for step in steps:
+            _print(step, dry_run)
+    ctx.exit(REFUSED if any(step.fault for step in steps) else OK)
+
+
+def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Step]]:
+    if uninstall:  # which must work when the memory is gone, too
+        repository = open_repository(ctx.obj.folder)
+        return repository, install.plan_removal(repository)
+    memory = opening.memory(ctx)
+    return memory.repository, install.plan(memory, install.own_program(sys.argv[0], sys.executable))
+
+
+def _data(step: Step) -> dict[str, Any]:
+    files = step.files
+    return {
+        "part": step.part,
+        "state": step.state,
+        "note": output.name(step.note) or None,
+        "file": output.name(str(files.file)) if files else None,
+        "text": output.name(files.text) if files and files.text is not None else None,
+        "settings": {key: value and output.name(value) for key, value in step.settings},
+        "removed_section": step.section or None,
+        "add_to": output.name(step.add_to) or None,
+        "lines": output.name(step.lines) or None,
+    }
+
+
+def _print(step: Step, dry_run: bool) -> None:
+    done = bool(step.files or step.settings or step.section)
+    state = f"would be {step.state}" if dry_run and done else step.state
+    output.text(output.plain(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}")))
+    if step.lines:
+        verb = "make an executable file" if step.lines.startswith("#!") else "add to"
+        output.text(output.plain(output.name(f"{verb} {step.add_to}:\n{step.lines}")))
+    if dry_run:
+        _print_writes(step)
+
+
+def _print_writes(step: Step) -> None:
+    """A dry run: a diff of our own script, what else happens to files, and settings."""
+    from difflib import unified_diff
+
+    files = step.files
+    if files and files.text is not None:
+        old = files.old.splitlines()
+        before = str(files.file) if old else "/dev/null"
+        for line in unified_diff(old, files.text.splitlines(), before, str(files.file), lineterm=""):
+            output.text(output.painted(output.plain(output.name(line))))
+    for file in files.deletes if files else ():
+        output.text(output.plain(output.name(f"  delete {file}")))
+    for key, value in step.settings:
+        output.text(output.plain(output.name(f"  git config {key}: {'unset' if value is None else value}")))
+    if step.section:
+        output.text(f"  git config: without {step.section}")

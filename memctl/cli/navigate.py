@@ -1,0 +1,151 @@
+"""`show` and `index`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, complete_id, reading
+from memctl.model import headings, markdown
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.store import access
+from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.hierarchy.navigate import Place
+    from memctl.hierarchy.render import Renderer
+    from memctl.tokens.count import Counter
+
+
+@command(
+    "show",
+    ("memctl show DEC-2025-11-04-003", "The record as its file has it."),
+    ("memctl show §2.1 §3.1.2 --tokens", "A section and one heading of its details, and what they cost."),
+    ("memctl show §4.services.auth.jwt_handler", "A source file, by its path or the dotted form of its end."),
+    ("memctl show iss-2025-11-04 --at HEAD~5", "By the beginning of an id, as it was five commits ago."),
+    ("memctl show 3.1 --json", "Fields and content, parent and children, for a program."),
+)
+@click.argument("ids", metavar="ID|§…", nargs=-1, required=True, shell_complete=complete_id)
+@click.option("--tokens", "with_tokens", is_flag=True, help="Say on stderr how many tokens each has.")
+@reading
+@click.pass_context
+def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool, as_json: bool, at: str | None) -> None:
+    """Show records, and places of the hierarchy by their § markers.
+
+    A record by id, by a beginning of it that fits one record only, or by memory_id. A place by its marker: §1.0, §2.1,
+    §3.1.2 (just that heading), §4.PATH. Pages are shown as a model needs them: rendered, without the targets of links.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    found = [_resolve(memory, snapshot, reference) for reference in ids]
+    counter = _counter(memory) if with_tokens else None
+    if as_json:
+        _print_json(memory, snapshot, found, counter)
+    else:
+        texts = [snapshot.read(item.path) if isinstance(item, Record) else item.text for item in found]
+        output.text(output.plain("\n".join(texts)), newline=False)
+        for item, text in zip(found, texts, strict=True):
+            if counter is not None:
+                name = item.id if isinstance(item, Record) else item.marker
+                output.note(f"{name}: {counter.tokens(text, _kind(item, text)):,} tokens ({counter.family.name})")
+    records = [item for item in found if isinstance(item, Record)]
+    if at is None and records:
+        access.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
+    if records:
+        output.warn(memory, snapshot)
+
+
+@command(
+    "index",
+    ("memctl index", "Every section, page of details and heading, and the shortcuts to them."),
+    ("memctl index --tokens", "What it costs to load each."),
+    ("memctl index --json --at v1.0", "The tree as it was in a release, for a program."),
+)
+@click.option("--tokens", "with_tokens", is_flag=True, help="List every marker with its tokens instead.")
+@reading
+@click.pass_context
+def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
+    """Show the navigation index: which § markers there are, what stands there, and where to find what."""
+    from memctl.hierarchy import places
+
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    if not (with_tokens or as_json):
+        output.text(output.plain(markdown.visible(_renderer(memory, snapshot).page(places.INDEX))), newline=False)
+        return
+    counter = _counter(memory) if with_tokens else None
+    tree = [_place_data(_resolve_marker(memory, snapshot, marker), counter) for marker in snapshot.outline.markers()]
+    for item in tree:
+        del item["text"]
+    if as_json:
+        output.json("index", tree, snapshot.outline.faults, memory)
+        return
+    rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
+    output.columns([("marker", "tokens", "title"), *rows])
+
+
+def _resolve(memory: Memory, snapshot: Snapshot, reference: str) -> Record | Place:
+    from memctl.hierarchy import navigate
+
+    return (
+        _resolve_marker(memory, snapshot, reference) if navigate.is_marker(reference) else snapshot.resolve(reference)
+    )
+
+
+def _resolve_marker(memory: Memory, snapshot: Snapshot, marker: str) -> Place:
+    from memctl.hierarchy import navigate
+
+    return navigate.find(snapshot, lambda: _renderer(memory, snapshot), marker)
+
+
+@cache
+def _renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
+    from memctl.lifecycle import documents
+
+    return documents.renderer(memory, snapshot)
+
+
+def _counter(memory: Memory) -> Counter:
+    from memctl.lifecycle import documents
+
+    return documents.counter(memory)
+
+
+def _kind(item: Record | Place, text: str) -> str:
+    from memctl.tokens.families import kind_of_text
+
+    return kind_of_text(item.path, text) if not isinstance(item, Record) and item.level == 4 else "markdown"
+
+
+def _print_json(memory: Memory, snapshot: Snapshot, found: list[Record | Place], counter: Counter | None) -> None:
+    records, shown = [], []
+    for item in found:
+        if isinstance(item, Record):
+            body = snapshot.body(item)
+            data = {**output.record_data(memory, item), "content": headings.content(item.kind, body), "body": body}
+            if counter is not None:
+                data["tokens"] = counter.tokens(snapshot.read(item.path))
+            records.append(data)
+        else:
+            shown.append(_place_data(item, counter))
+    data = {"total": len(found), "records": records} | ({"places": shown} if shown else {})
+    output.json("records", data, memory=memory)
+
+
+def _place_data(place: Place, counter: Counter | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "marker": place.marker,
+        "level": place.level,
+        "title": place.title,
+        "path": place.path,
+        "parent": place.parent,
+        "children": list(place.children),
+        "text": place.text,
+    }
+    if counter is not None:
+        data["tokens"] = counter.tokens(place.text, _kind(place, place.text))
+    return data

@@ -1,0 +1,231 @@
+"""What an architecture decision record says of its status, and how a file says what has become of its decision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memctl.exchange import adr_forms
+from memctl.exchange.adr_forms import Form
+from memctl.exchange.adr_text import Head, Origin, Span, head_of, number_of
+from memctl.model import canonical, headings, moments
+from memctl.model.record import Record
+
+SUPERSEDED = "superseded"
+UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word
+_UNKNOWN = "proposed"  # what nobody may rely on
+_WORDS = {
+    **dict.fromkeys(("proposed", "proposal", "draft", "pending", "open"), "proposed"),
+    **dict.fromkeys(("accepted", "approved", "adopted", "agreed", "decided", "implemented"), "accepted"),
+    **dict.fromkeys(("rejected", "declined"), "rejected"),
+    **dict.fromkeys(("deprecated", "obsolete", "retired"), "deprecated"),
+    # adr-tools spells it with a c, and MADR 1 with another e
+    **dict.fromkeys((SUPERSEDED, "superceded", "superseeded", "replaced"), SUPERSEDED),
+}
+_WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_ASIDE = re.compile(r"~~.*?~~|\[[^\[\]\n]*\]\([^()\n]*\)")  # what is struck out, and the titles of other records
+_RELATION = re.compile(r"\b(?:supersee?d|superced|replac)(?:(?P<by>ed[ \t]+by)|es)\b", re.IGNORECASE)
+_LINK = re.compile(r"\]\([ \t]*(?:<([^<>\n]{1,255})>|([^()\s]{1,255}))[^()\n]*\)")  # no file has a longer name
+_BY_NAME = re.compile(r"\bADR[-_ #]*(\d{1,14})\b", re.IGNORECASE)
+_BY_NUMBER = re.compile(r"\W*(\d{1,14})\W*")  # with nothing behind it: `by 3 smaller ones` names no record
+_LINKS = "links"  # the section of MADR 2 that lists them
+
+Target = str | int  # a file's name, or the number of a record
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """What a file says: its status, by which records it is superseded, and which it supersedes.
+
+    `unclear` is the text that named no status that is known.
+    """
+
+    status: str
+    by: tuple[Target, ...] = ()
+    of: tuple[Target, ...] = ()
+    unclear: str = ""
+
+
+class Other(msgspec.Struct, frozen=True):
+    """Another record, to be linked to: its file and its title."""
+
+    file: str
+    title: str
+
+    @property
+    def number(self) -> str:
+        return number_of(self.file) or "0"
+
+    def link(self, form: Form) -> str:
+        """A Markdown link to it, as adr-tools and MADR write them."""
+        title = re.sub(r"([\\\[\]])", r"\\\1", self.title)
+        text = f"{int(self.number)}. {title}" if form == "nygard" else f"ADR-{self.number}"
+        return f"[{text}]({f'<{self.file}>' if re.search(r'[ ()]', self.file) else self.file})"
+
+
+def statement_of(origin: Origin, body: str) -> Statement:
+    """What a file says in its head or its section `Status`, and in a list of links."""
+    head = head_of(origin)
+    text = head.at(head.status) or origin.status.partition("\n")[2]
+    lists = [part.text for part in headings.split(body) if adr_forms.name_of(part) == _LINKS]
+    relations = [found for line in "\n".join([text, *lists]).split("\n") for found in _relations(line)]
+    by = tuple(target for is_by, target in relations if is_by)
+    status = SUPERSEDED if by else _status(text)
+    return Statement(
+        status=status or (_UNKNOWN if text.strip() else UNSAID),
+        by=by,
+        of=tuple(target for is_by, target in relations if not is_by),
+        unclear="" if status else text.strip(),
+    )
+
+
+def refreshed(origin: Origin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> Origin:
+    """The origin of a record with what has become of the record since: its title, date, status and successors.
+
+    `by` are the records that supersede it, `of` those that it supersedes.
+    """
+    said = statement_of(origin, body)
+    new_by = [other for other in by if not _names(said.by, other) and other.file not in origin.superseded_by]
+    new_of = [other for other in of if not _names(said.of, other) and other.file not in origin.supersedes]
+    meant = SUPERSEDED if origin.superseded_by else said.status
+    head = head_of(origin)
+    changes = _plain_changes(head, record)
+    is_stale = record.status != meant
+    status, place = origin.status, origin.place
+    if head.status and (is_stale or new_by):
+        changes.append((head.status, _value(head, _in_words(record.status, by, origin.form))))
+    lines = [f"Superseded by {other.link(origin.form)}" for other in new_by]
+    lines += [f"Supersedes {other.link(origin.form)}" for other in new_of]
+    if status and (is_stale or lines):
+        status = _rewritten(status, record.status if is_stale else "", lines)
+    elif not status and not head.status and (is_stale or new_by or (new_of and origin.form == "nygard")):
+        if origin.form == "nygard":
+            status = _rewritten("## Status\n\n", record.status, lines)
+            place = sum(not adr_forms.is_section(part) for part in headings.split(body))
+        else:
+            changes.append(_new_in_front(head, _in_words(record.status, by, origin.form)))
+    return msgspec.structs.replace(origin, head=head.with_changes(changes), status=status, place=place)
+
+
+def fresh(
+    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: Origin | None = None
+) -> str:
+    """What stands above a record's body in a form that it did not come in; what else its `old` head says is kept."""
+    front, above, below = _rest(old) if old else ("", "", "")
+    day = record.timestamp[:10]
+    if form == "madr":
+        status = canonical.emit("status", _in_words(record.status, by, form))
+        return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
+    lines = [f"Superseded by {other.link(form)}" for other in by]
+    lines += [f"Supersedes {other.link(form)}" for other in of]
+    front = f"---\n{front}---\n\n" if front else ""
+    title = f"# {int(number_of(file) or 0)}. {record.title}"
+    section = _rewritten("## Status\n\n", record.status, lines)
+    return f"{front}{above}{title}\n\nDate: {day}\n\n{below}{section}"
+
+
+def _status(text: str) -> str:
+    """The status that a text names, "" if none that is known. What a decision has become last outweighs the rest."""
+    lines = [_ASIDE.sub("", line) for line in text.split("\n")]
+    words = [match for line in lines if (match := _WORD.search(line))]
+    for match in words:
+        if _WORDS[match[0].lower()] == SUPERSEDED and not re.search(r"\w", match.string[: match.start()]):
+            return SUPERSEDED
+    return _WORDS[words[0][0].lower()] if words else ""
+
+
+def _relations(line: str) -> Iterable[tuple[bool, Target]]:
+    """The records that a line says supersede this one (True) or are superseded by it (False)."""
+    found = list(_RELATION.finditer(line))
+    for match, following in zip(found, [*found[1:], None], strict=False):
+        text = line[match.end() : following.start() if following else len(line)]
+        is_by = match["by"] is not None
+        links = [(link[1] or link[2]).partition("#")[0].removeprefix("./") for link in _LINK.finditer(text)]
+        if links:
+            from urllib.parse import unquote
+
+            yield from ((is_by, unquote(link)) for link in links if number_of(unquote(link)))
+            continue
+        number = _BY_NUMBER.fullmatch(text)
+        numbers = _BY_NAME.findall(text) or ([number[1]] if number else [])
+        yield from ((is_by, int(digits)) for digits in numbers)
+
+
+def _names(targets: Iterable[Target], other: Other) -> bool:
+    return any(target in (other.file, int(other.number)) for target in targets)
+
+
+def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
+    """Title and date, where the record has others than its file."""
+    changes: list[tuple[Span, str]] = []
+    if " ".join(head.at(head.title).split()) != record.title:
+        changes.append((head.title, record.title))
+    if head.date and moments.parse(head.at(head.date))[:10] != record.timestamp[:10]:
+        changes.append((head.date, record.timestamp[:10]))
+    return changes
+
+
+def _in_words(status: str, by: Sequence[Other], form: Form) -> str:
+    links = ", ".join(other.link(form) for other in by)
+    return f"{status} by {links}" if links and status == SUPERSEDED else status
+
+
+def _value(head: Head, words: str) -> str:
+    """The words of a status in place of those that stand in a head: with a capital as there, quoted where need be."""
+    assert head.status is not None
+    start, end = head.status
+    words = words[0].upper() + words[1:] if head.text[start].isupper() else words
+    if not head.front[0] <= start < head.front[1]:
+        return words
+    quote = head.text[start - 1]
+    if quote in "\"'" and head.text[end : end + 1] == quote:
+        return words.replace("\\", "\\\\").replace('"', '\\"') if quote == '"' else words.replace("'", "''")
+    return _yaml(words)
+
+
+def _yaml(words: str) -> str:
+    return canonical.emit("status", words).removeprefix("status: ").removesuffix("\n")
+
+
+def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
+    """The change that puts a status into the front matter of a head that has none, and the front matter too."""
+    start = head.front[0]
+    line = f"status: {_yaml(words)}\n"
+    return ((start, start), line if start else f"---\n{line}---\n\n")
+
+
+def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
+    """A section `Status` with another status ("" for the same) and more lines, each a paragraph as adr-tools has it."""
+    heading, _, rest = section.partition("\n")
+    kept = rest.strip("\n")
+    if status:
+        is_told = status == SUPERSEDED and any(line.startswith("Superseded by") for line in lines)
+        word = "" if is_told else status.capitalize()
+        old = [line for line in kept.split("\n") if _status(line)]
+        kept = "\n".join(word if line == old[0] else line for line in kept.split("\n")) if old else f"{word}\n\n{kept}"
+    text = re.sub(r"\n{3,}", "\n\n", "\n\n".join([kept.strip("\n"), *lines]).strip("\n"))
+    ending = section[len(section.rstrip("\n")) :] if rest.strip("\n") else "\n\n"
+    return f"{heading}\n\n{text}{ending}"
+
+
+def _rest(origin: Origin) -> tuple[str, str, str]:
+    """What a head says beside title, status and date: in its front matter, above its title and below it.
+
+    Lines of the section with the status that say something else stand behind what is below.
+    """
+    head = head_of(origin)
+    told = {head.text.count("\n", 0, span[0]) for span in (head.status, head.date) if span}
+    lines = [None if number in told else line for number, line in enumerate(head.text.split("\n"))]
+    first, last = (head.text.count("\n", 0, position) for position in head.front)
+    title = head.text.count("\n", 0, head.above)
+    amendments = [line for line in origin.status.split("\n")[1:] if not _status(line) and not _RELATION.search(line)]
+    above = _joined(lines[last + 1 if head.front[1] else 0 : title])
+    below = [text for text in (_joined(lines[title + 1 :]), _joined(amendments)) if text]
+    front = _joined(lines[first:last])
+    return front + "\n" if front else "", above + "\n\n" if above else "", "".join(f"{text}\n\n" for text in below)
+
+
+def _joined(lines: Iterable[str | None]) -> str:
+    """The lines that are left, without the gaps that others leave."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).strip("\n")

@@ -1,0 +1,262 @@
+"""The text of an architecture decision record, taken apart into what a decision holds and put together again.
+
+The parts in between are the decision's body, in their order. What stands above them (front matter, title, lines such
+as `Date: …`) and the section with the status say what memctl keeps as fields; they are kept to the letter beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from memctl.exchange import adr_forms
+from memctl.exchange.adr_forms import Form
+from memctl.model import headings, moments
+from memctl.model.malformed import Malformed
+
+KEY = "adr"  # of the front matter
+Span = tuple[int, int]
+_ENDS = ("\n", "\ufeff")
+
+# `0012-title.md` as adr-tools and MADR name files, `adr-012-title.md`, and both with nothing but the number.
+_FILE = re.compile(r"((?:adr[-_]?)?)(\d{1,14})(?:[-_ .].*)?\.md", re.IGNORECASE)
+_FRONT = re.compile(r"---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
+_FRONT_LINE = re.compile(r"^(status|date)[ \t]*:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
+_COMMENT = re.compile(r"(?<![^ \t])#.*")
+_TITLE = re.compile(r"#[ \t]+(\S.*)")
+_CLOSING = re.compile(r"(?<=[ \t])#+$")
+_LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
+_LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
+_LABELS |= {"technical story"}  # MADR 2
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a decision keeps of the file it came from, under the key `adr` of its front matter.
+
+    `digest` is that of the file, `head` the text above its body, `status` its section of that name, behind `place`
+    others. `headings` are opening lines by content field where they are not the form's, `end` the end of the body.
+    `superseded_by` and `supersedes` are files that said so while this one did not.
+    """
+
+    file: str
+    form: Form
+    digest: str
+    head: str
+    status: str = ""
+    place: int = 0
+    headings: dict[str, str] = {}
+    end: str = "\n"
+    is_crlf: bool = False
+    has_mark: bool = False  # a byte order mark
+    superseded_by: list[str] = []
+    supersedes: list[str] = []
+
+
+class Head(msgspec.Struct, frozen=True):
+    """What a head says, and where: spans of the title without its number, the status, and a date that can be read.
+
+    `front` is the span between the fences of the front matter (empty if there is none), `above` the start of the
+    title's line, `below` its end.
+    """
+
+    text: str
+    title: Span
+    above: int
+    below: int
+    front: Span = (0, 0)
+    status: Span | None = None
+    date: Span | None = None
+    odd_date: str = ""  # a date that can't be read
+
+    def at(self, span: Span | None) -> str:
+        """The text of a span, "" for none."""
+        return "" if span is None else self.text[span[0] : span[1]]
+
+    def line(self, span: Span) -> int:
+        """The line of the file on which a span begins."""
+        return self.text.count("\n", 0, span[0]) + 1
+
+    def with_changes(self, changes: Iterable[tuple[Span, str]]) -> str:
+        """The head with the text of some spans replaced."""
+        text = self.text
+        for (start, end), new in sorted(changes, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+
+def number_of(file: str) -> str | None:
+    """The number in a record's file name, with its zeros; None if no record is named so."""
+    match = _FILE.fullmatch(file)
+    return match[2] if match and "/" not in file and "\\" not in file and file.isprintable() else None
+
+
+def prefix_of(file: str) -> str:
+    """What stands before the number in a record's file name."""
+    match = _FILE.fullmatch(file)
+    return match[1] if match else ""
+
+
+def take_apart(file: str, text: str) -> tuple[Origin, str]:
+    """What is kept of a file beside the body of its record, and that body; raises Malformed with the line."""
+    digest = digest_of(text)
+    has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
+    text = _with_line_feeds(text.removeprefix("\ufeff"))
+    _, end = _scan(text, file)
+    parts = headings.split(text[end:])
+    form = adr_forms.detect(parts)
+    named = [number for number, part in enumerate(parts) if adr_forms.name_of(part) == adr_forms.STATUS]
+    place = named[0] if named else 0
+    status = parts.pop(place).text if named else ""
+    body, wording = adr_forms.for_record(parts, form)
+    kept = body.rstrip("\n")
+    origin = Origin(
+        file=file,
+        form=form,
+        digest=digest,
+        head=text[:end],
+        status=status,
+        place=place,
+        headings=wording,
+        end=body[len(kept) :] if kept else "\n",
+        is_crlf=is_crlf,
+        has_mark=has_mark,
+    )
+    return origin, kept + "\n" if kept else ""
+
+
+def put_together(origin: Origin, body: str) -> str:
+    """The text of the file that `take_apart` takes apart."""
+    kept = body.strip("\n")
+    parts = adr_forms.for_file(kept + origin.end, origin.form, origin.headings) if kept else []
+    if origin.status:
+        parts.insert(min(origin.place, len(parts)), origin.status)
+    text = origin.head
+    for part in parts:  # an edit may have put one behind what was the last line
+        text += part if text.endswith(_ENDS) else "\n" + part
+    if origin.is_crlf:
+        text = text.replace("\n", "\r\n")
+    return "\ufeff" + text if origin.has_mark else text
+
+
+def digest_of(text: str) -> str:
+    """What tells whether a file is still the one that was read: 64 bits are plenty for a folder."""
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def head_of(origin: Origin) -> Head:
+    """What the head of a file says; raises Malformed if there is no title in it."""
+    return _scan(origin.head, origin.file)[0]
+
+
+def kept_in(values: Mapping[str, Any]) -> Origin | None:
+    """What the front matter of a decision keeps of its file; None if it came from none, or is not to be read."""
+    try:
+        origin = msgspec.convert(values.get(KEY), Origin)
+        head_of(origin)
+    except (msgspec.ValidationError, Malformed):
+        return None
+    return origin if number_of(origin.file) else None  # what a record says is no path to be trusted
+
+
+def _with_line_feeds(text: str) -> str:
+    """The text with LF line ends; raises Malformed if its lines end in different ways, which could not be kept."""
+    if "\r" not in text:
+        return text
+    lines = text.split("\n")
+    ends = [line.endswith("\r") for line in lines[:-1]]
+    for number, line in enumerate(lines, start=1):
+        differs = number <= len(ends) and ends[number - 1] != ends[0]
+        if differs or "\r" in line.removesuffix("\r" if number <= len(ends) else ""):
+            raise Malformed(number, "", "this line does not end as the first one does (CRLF or LF); make them alike")
+    return text.replace("\r\n", "\n")
+
+
+def _scan(text: str, file: str) -> tuple[Head, int]:
+    """The head of a file, and where its body begins."""
+    front = _FRONT.match(text)
+    if front is None and text.startswith("---\n"):
+        raise Malformed(1, "", "the front matter is not closed (no second line `---`)")
+    start = front.end() if front else 0
+    position = start
+    title: Span | None = None
+    for line, outside in headings.outside_fences(text[start:]):
+        if outside and line.startswith("## "):
+            break
+        if outside and (match := _TITLE.fullmatch(line)):
+            words = _CLOSING.sub("", match[1].rstrip(" \t")).rstrip(" \t")
+            start = position + match.start(1)
+            title = (start + _numbering(words, file), start + len(words))
+            break
+        position += len(line) + 1
+    if title is None:
+        line_number = text.count("\n", 0, position) + (position < len(text))
+        raise Malformed(max(line_number, 1), "", "there is no title (a line `# Title`) above the first section")
+    below = text.find("\n", position) + 1 or len(text)
+    end, spans = _labels(text, below)
+    head = Head(text=text[:end], title=title, above=position, below=below, front=front.span(1) if front else (0, 0))
+    if front:
+        spans = {**spans, **_front_spans(text, front.span(1))}
+    return _dated(msgspec.structs.replace(head, status=spans.get("status")), spans.get("date")), end
+
+
+def _dated(head: Head, span: Span | None) -> Head:
+    if span is None:
+        return head
+    found = _DATE.match(head.at(span))
+    try:
+        moments.parse(found[0] if found else "")
+    except ValueError:
+        return msgspec.structs.replace(head, odd_date=head.at(span))
+    return msgspec.structs.replace(head, date=(span[0], span[0] + len(found[0] if found else "")))
+
+
+def _numbering(title: str, file: str) -> int:
+    """How many characters of a title are the number of the file: `12. `, `ADR-0012: `, `0012 `."""
+    number = str(int(number_of(file) or 0))
+    pattern = rf"ADR[-_ #]*0*{number}\b[ \t]*[.:)–—-]*[ \t]*|0*{number}[ \t]*[.:)–—-]+[ \t]+|0+{number}[ \t]+"  # noqa: RUF001
+    match = re.match(rf"(?:{pattern})(?=\S)", title, re.IGNORECASE)
+    return match.end() if match else 0
+
+
+def _front_spans(text: str, front: Span) -> dict[str, Span]:
+    """Where the values of status and date stand in the front matter, without the quotes around them."""
+    spans: dict[str, Span] = {}
+    for match in _FRONT_LINE.finditer(text, *front):
+        value = _COMMENT.sub("", match[2]).rstrip(" \t")
+        start, end = match.start(2), match.start(2) + len(value)
+        if end - start > 1 and text[start] in "\"'" and text[start] == text[end - 1]:
+            start, end = start + 1, end - 1
+        if end > start:
+            spans.setdefault(match[1].lower(), (start, end))
+    return spans
+
+
+def _labels(text: str, start: int) -> tuple[int, dict[str, Span]]:
+    """Where the lines such as `* Status: …` below a title end, and where in them the values of status and date stand.
+
+    Lines in between that are labelled too belong to them, and so do indented ones; empty lines behind them as well.
+    """
+    spans: dict[str, Span] = {}
+    position = end = start
+    is_known = False
+    for line in text[start:].split("\n"):
+        match = _LABEL.fullmatch(line)
+        if match and (match[1] or match[2].casefold() in _LABELS):
+            is_known = match[2].casefold() in _LABELS
+            if value := match[3].rstrip(" \t"):
+                begin = position + match.start(3)
+                spans.setdefault(match[2].casefold(), (begin, begin + len(value)))
+        elif not line.strip():
+            is_known = False
+        elif line[0] not in " \t" or not is_known:
+            break
+        position += len(line) + 1
+        end = min(position, len(text)) if is_known else end
+    while text.startswith(_ENDS, end):  # a body has neither at its beginning
+        end += 1
+    return end, {name: span for name, span in spans.items() if span[1] <= end}

@@ -1,0 +1,1 @@
+"""The four-level hierarchy: pages rendered from the memory, § markers, what a change touches."""

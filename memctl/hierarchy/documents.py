@@ -1,0 +1,84 @@
+"""How the documents of a memory differ from what they would be if they were rendered now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from memctl.hierarchy import seal, sources
+from memctl.hierarchy.places import FOLDER, SOURCES
+from memctl.hierarchy.render import Renderer
+from memctl.model.record import InvalidRecord
+from memctl.model.snapshot import Snapshot
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
+    hand, documents that no page asks for, and whether that of the sources lists other files than the memory asks for.
+    """
+
+    stale: dict[str, str]
+    by_hand: tuple[str, ...]
+    orphans: tuple[str, ...]
+    sources_stale: bool
+
+
+def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
+    """Compare some documents (None: all). With `force` those edited by hand count as stale."""
+    stale: dict[str, str] = {}
+    by_hand: list[str] = []
+    for name in dict.fromkeys(making.names() if names is None else names):
+        path = f"{FOLDER}/{name}"
+        old = found(making.snapshot, path)
+        if old is not None and not force and not is_intact(old) and not _is_torn(old):
+            by_hand.append(path)
+        elif (text := making.document(name)) != old:
+            stale[path] = text
+    if names is not None:
+        return Comparison(stale, tuple(by_hand), (), False)
+    is_ours, is_stale = _sources(making.snapshot)
+    by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
+    return Comparison(stale, tuple(by_hand), _orphans(making), is_stale or (force and not is_ours))
+
+
+def found(snapshot: Snapshot, path: str) -> str | None:
+    """The text of a document as it is; None if there is none, "" if it is no text."""
+    try:
+        return snapshot.read(path)
+    except FileNotFoundError:
+        return None
+    except InvalidRecord:
+        return ""
+
+
+def is_intact(text: str) -> bool:
+    """Whether a document is as memctl left it."""
+    document = seal.opened(text)
+    return document is not None and document.is_intact
+
+
+def _is_torn(text: str) -> bool:
+    """Whether a merge left its markers in a document."""
+    return "\n<<<<<<< " in text or text.startswith("<<<<<<< ")
+
+
+def _sources(snapshot: Snapshot) -> tuple[bool, bool]:
+    """Of the document of the sources: whether it is as memctl left it, and whether it lists the wrong files."""
+    text = found(snapshot, f"{FOLDER}/{SOURCES}")
+    if text is None:
+        return True, True
+    document = seal.opened(text)
+    if _is_torn(text):
+        return True, True
+    if document is None or not document.is_intact:
+        return False, False
+    return True, document.made_from != sources.made_from(snapshot)
+
+
+def _orphans(making: Renderer) -> tuple[str, ...]:
+    # The document of a page that can't be read just now is none that nobody wants.
+    broken = [fault.path.rpartition("/")[2] for fault in making.snapshot.outline.faults]
+    wanted = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES, *broken)}
+    listed = [path for path in making.snapshot.names(FOLDER) if path.endswith(".md") and path not in wanted]
+    return tuple(path for path in listed if is_intact(found(making.snapshot, path) or ""))

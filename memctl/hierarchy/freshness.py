@@ -1,0 +1,94 @@
+"""Whether pages still agree with the code they refer to.
+
+A page keeps, of each file it refers to, the beginning of the content's id at which somebody last found the page right.
+A file changed since makes the reference *suspect*; one that is gone, *broken*.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.hierarchy import repository_paths
+from memctl.model import mentions, pages
+from memctl.model.pages import Page
+from memctl.model.snapshot import Snapshot
+
+FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
+_LENGTH = 12  # of an id in a stamp: one in 280 million million
+_FRONT_MATTER = 0
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A reference of a page to code: as written, where (a line of the body, 0 for `code_refs`), and what it means.
+
+    `paths` are the file it means; a folder, with a slash; none if it is MISSING; several if it is AMBIGUOUS.
+    """
+
+    reference: str
+    line: int
+    state: str
+    paths: tuple[str, ...]
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """A file that has changed since a page was found to agree with it."""
+
+    path: str
+    reviewed: str
+    now: str
+
+
+def references(snapshot: Snapshot, page: Page) -> list[Reference]:
+    """What a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
+    wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
+    for item in mentions.in_text(page.body):
+        if item.text.startswith("§4.") and "*" not in item.text:
+            wanted.append((item.text, item.line, item.text[3:]))
+    if not wanted:
+        return []
+    names = snapshot.files.names()
+    found = []
+    for reference, line, name in wanted:
+        paths = tuple(repository_paths.resolve(names, name)) if line else code_paths(names, reference)
+        state = FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING
+        found.append(Reference(reference, line, state, paths))
+    return found
+
+
+def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
+    """The stamps of all files that a page refers to, as they are now; with `keep` those it has stay what they are."""
+    paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
+    if not paths:
+        return []
+    known = page.stamps if keep else {}
+    blobs = snapshot.files.blobs(paths)
+    return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
+
+
+def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
+    """The files that have changed since the page was reviewed; those that are gone are not among them."""
+    reviewed = page.stamps
+    if not reviewed:
+        return []
+    now = snapshot.files.blobs(reviewed)
+    return [
+        Drift(path, stamp, now[path][:_LENGTH])
+        for path, stamp in reviewed.items()
+        if path in now and not now[path].startswith(stamp)
+    ]
+
+
+def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
+    """The file or folder that a code reference names, with or without a line; () if it is not there."""
+    return _exact(names, reference) or _exact(names, pages.code_path(reference))
+
+
+def _exact(names: frozenset[str], path: str) -> tuple[str, ...]:
+    if path in names:
+        return (path,)
+    folder = path.rstrip("/") + "/"
+    return (folder,) if any(name.startswith(folder) for name in names) else ()
+
+
+def _is_file(reference: Reference) -> bool:
+    return not reference.paths[0].endswith("/")

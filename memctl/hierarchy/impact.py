@@ -1,0 +1,342 @@
+"""What a change of files means for the four levels of the hierarchy, and which pages have grown stale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from memctl.hierarchy import freshness, repository_paths
+from memctl.hierarchy.freshness import MISSING, Drift, Reference
+from memctl.hierarchy.places import EXECUTIVE, SOURCES, document_of
+from memctl.hierarchy.places import FOLDER as DOCUMENTS
+from memctl.hierarchy.why import beginning, covering, inside, readings, referring, unknown
+from memctl.journal import history
+from memctl.journal.history import ADDED, CHANGED, DELETED, RENAMED, Commit, FileChange
+from memctl.model import pages
+from memctl.model.kinds import BY_FOLDER
+from memctl.model.pages import Page
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.store.place import FOLDER
+
+CODE, FIX, CONFIG, FEATURE, PROGRESS, DECISION = "code", "fix", "config", "feature", "progress", "decision"
+NOT = "-"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A kind of change, and the condition on which each level is to be brought up to date; NOT is never."""
+
+    title: str
+    conditions: Mapping[int, str]
+
+
+def _row(title: str, *conditions: str) -> Row:
+    return Row(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
+
+
+# S0, "Hierarchical Information Organization", "Maintenance During Updates": the matrix of the propagation rules, in
+# its own words.
+MATRIX = {
+    CODE: _row("Code change", "Always", "If significant", "If impacts status", "If changes status %"),
+    FIX: _row("Bug fix", "Always", "If notable", "If critical bug", "If was blocker"),
+    CONFIG: _row("Config change", "Always", "If architecture", "If impacts design", "Rarely"),
+    FEATURE: _row("New feature", "Always", "Always", "Always", "If major feature"),
+    PROGRESS: _row("Progress update", NOT, "Status only", "Status + %", "Status + %"),
+    DECISION: _row("Decision made", "Reference", "Full details", "Summary", "Link only"),
+}
+_SUBJECT = re.compile(r"(\w+)(?:\([^)]*\))?!?: ")  # Conventional Commits 1.0.0
+_BY_TYPE = {"fix": FIX, "feat": FEATURE}
+_CONFIG_FILE = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env)|\.env(?:\..*)?|Dockerfile(?:\..*)?", re.IGNORECASE)
+_CONFIG_FOLDER = ".github/"
+_ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
+
+BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
+_CANDIDATES = 5  # for a reference that is broken
+# The ids of an empty file, which says nothing about where another went: SHA-1 and SHA-256.
+_EMPTY = (
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """A changed file: its row of the matrix ("" if that has none for it), and the pages that it has to do with.
+
+    `is_listed` says whether it stands, or code it is about, among the source files of level 4; `documents` are those
+    made from a file of the memory.
+    """
+
+    change: FileChange
+    row: str
+    pages: tuple[Page, ...] = ()
+    is_listed: bool = False
+    documents: tuple[str, ...] = ()
+
+
+class Level(msgspec.Struct, frozen=True):
+    """A level that a kind of change reaches: on which condition, and which documents, below `.memory/`."""
+
+    level: int
+    condition: str
+    documents: tuple[str, ...]
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A file that may be what one that is gone has become, and what speaks for it."""
+
+    path: str
+    by: str
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now."""
+
+    reference: str
+    line: int
+    candidates: tuple[Candidate, ...]
+
+
+class Stale(msgspec.Struct, frozen=True):
+    """A page that code has run away from: files that have changed since its review, and references to none."""
+
+    page: Page
+    suspect: tuple[Drift, ...]
+    broken: tuple[Broken, ...]
+
+
+def given(memory: Memory, snapshot: Snapshot, folder: Path, texts: Iterable[str]) -> list[FileChange]:
+    """Files and folders that a person names, as if they had changed; raises MemctlError if Git knows no such file."""
+    names = snapshot.files.names() | {memory.tracked(name) for name in snapshot.names("")}
+    start = beginning(memory, "")
+    found: dict[str, FileChange] = {}
+    for text in texts:
+        known = readings(memory.repository.top, folder, text)
+        paths = next(([path] for path in known if path in names), [])
+        paths = paths or next((below for path in known if (below := inside(names, path))), [])
+        gone = [path for path in known if not paths and start and history.last_known(memory.repository, path, start)]
+        if not paths and not gone:
+            raise unknown(names, text)
+        found |= {path: FileChange(path, CHANGED) for path in paths}
+        found |= {path: FileChange(path, DELETED) for path in gone[:1]}
+    return list(found.values())
+
+
+def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
+    """What differs between HEAD and the worktree. A file deleted and one added are told as one renamed if Git says so
+    of what is staged, or if their contents are the same.
+    """
+    changes = history.changed_in_worktree(memory.repository)
+    gone = {change.path: change.blob for change in changes if change.blob}
+    added = {change.path for change in changes if change.status == ADDED}
+    if not gone or not added:
+        return changes
+    staged = history.changed_in_index(memory.repository)
+    moved = {change.path: change.before for change in staged if change.path in added and change.before in gone}
+    by_blob = {blob: path for path, blob in gone.items() if blob not in _EMPTY and path not in moved.values()}
+    for path, blob in snapshot.files.blobs(sorted(added - moved.keys())).items():
+        if blob in by_blob:
+            moved[path] = by_blob.pop(blob)
+    renamed = {path: FileChange(path, RENAMED, before) for path, before in moved.items()}
+    return [renamed.get(change.path, change) for change in changes if change.path not in moved.values()]
+
+
+def by_subject(commits: Iterable[Commit]) -> dict[str, str]:
+    """The rows that the subjects of commits give to the files they touched: fixes and, before those, features."""
+    found: dict[str, str] = {}
+    for commit in commits:
+        match = _SUBJECT.match(commit.subject)
+        row = _BY_TYPE.get(match[1].lower()) if match else None
+        if row:
+            found |= {path: row for path in commit.paths if found.get(path) != FEATURE}
+    return found
+
+
+def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, str], row: str = "") -> list[Reach]:
+    """What each changed file has to do with; files of the memory that no page shows are left out.
+
+    `rows` are those known of some paths; `row` is that of all files outside the memory, "" to judge for each.
+    """
+    prefix = snapshot.prefix + "/"
+    own = [change for change in changes if change.path.startswith(prefix)]
+    others = [change for change in changes if FOLDER not in change.path.split("/")]
+    records = {prefix + record.path: record for record in snapshot.records} if own else {}
+    code = {path for change in others for path in _names(change)}
+    code |= {path for change in own if change.path in records for path in _code_of(records[change.path])}
+    covered, referred = covering(snapshot, code), referring(snapshot, code)
+    found = []
+    for change in others:
+        sections = [page for path in _names(change) for page in covered[path]]
+        about = [referral.page for path in _names(change) for referral in referred[path]]
+        details = [page for section in sections for page in snapshot.outline.details_of(section.id)]
+        kind = row or next((rows[path] for path in _names(change) if path in rows), "")
+        kind = kind or _judged(change, bool(sections))
+        found.append(Reach(change, kind, _sorted([*sections, *about, *details]), bool(sections or about)))
+    for change in own:
+        record = records.get(change.path)
+        listed = record is not None and any(covered[path] or referred[path] for path in _code_of(record))
+        found += _reach_of_memory(snapshot, change, record, listed)
+    return found
+
+
+def levels(row: str, reaches: Iterable[Reach]) -> list[Level]:
+    """The levels that files with one row of the matrix reach, from 4 to 1."""
+    reaches = [item for item in reaches if item.row == row]
+    shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
+    for page in _sorted(page for item in reaches for page in item.pages):
+        if page.kind.level > 1:
+            shown.setdefault(page.kind.level, []).append(document_of(page))
+    return [
+        Level(
+            level,
+            condition,
+            () if condition == NOT else tuple(f"{DOCUMENTS}/{name}" for name in shown.get(level, ())),
+        )
+        for level, condition in MATRIX[row].conditions.items()
+    ]
+
+
+def touched(reaches: Iterable[Reach]) -> list[Page]:
+    """The pages that changed files have to do with."""
+    return list(_sorted(page for item in reaches for page in item.pages))
+
+
+def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[Stale]:
+    """Those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of disk or index."""
+    found = []
+    for page in among:
+        missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
+        broken = [
+            Broken(
+                ref.reference,
+                ref.line and ref.line + _lines_above(snapshot, page),
+                tuple(candidates(memory, snapshot, page, ref, at)),
+            )
+            for ref in missing.values()
+        ]
+        if (suspect := freshness.drifted(snapshot, page)) or broken:
+            found.append(Stale(page, tuple(suspect), tuple(broken)))
+    return found
+
+
+def _lines_above(snapshot: Snapshot, page: Page) -> int:
+    """How many lines of a page's file stand above its body."""
+    text = snapshot.read(page.path)
+    return text.count("\n", 0, len(text) - len(page.body))
+
+
+def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: Reference, at: str) -> list[Candidate]:
+    """What the file of a broken reference may have become, the likeliest first.
+
+    That is what Git says it was renamed to; files with the content that it last had; files of the same name.
+    """
+    names = snapshot.files.names()
+    name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
+    stamped = repository_paths.resolve([path for path in page.stamps if path not in names], name)
+    path = stamped[0] if len(stamped) == 1 else name
+    start = beginning(memory, at)
+    last = history.last_known(memory.repository, path, start) if start else None
+    became = _became(memory, names, path, at)
+    content = last.blob if last else page.stamps.get(path, _EMPTY[0])
+    blobs = snapshot.files.blobs(names) if content not in _EMPTY else {}
+    alike = [other for other, blob in blobs.items() if blob.startswith(content)]
+    namesakes = [other for other in names if _is_namesake(other, path)]
+    found: dict[str, str] = {}
+    for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
+        for other in sorted(likely, key=lambda other: _distance(path, other)):
+            found.setdefault(other, by)
+    return [Candidate(other, by) for other, by in found.items()][:_CANDIDATES]
+
+
+def _became(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
+    """The file that a path was renamed to, be it in several steps and the last one not committed; "" if to none."""
+    seen: set[str] = set()
+    start = beginning(memory, at)
+    while path and path not in seen:
+        seen.add(path)
+        last = history.last_known(memory.repository, path, start) if start else None
+        if last and last.removed_by:
+            changes = history.changed_by(memory.repository, last.removed_by)
+        else:
+            changes = [] if at else history.changed_in_index(memory.repository)
+        path = next((change.path for change in changes if change.before == path), "")
+        if path in names:
+            return path
+    return ""
+
+
+def _is_namesake(path: str, gone: str) -> bool:
+    """Whether a file has the name of one that is gone, which may be known only in its dotted form, without suffix."""
+    name = path.rpartition("/")[2]
+    return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
+
+
+def _distance(path: str, other: str) -> tuple[int, str]:
+    """What to order candidates by: those that share most folders first."""
+    return -len(set(path.split("/")) & set(other.split("/"))), other
+
+
+def _judged(change: FileChange, is_covered: bool) -> str:
+    """The row of a file of which nobody says what its change is."""
+    if change.status == ADDED and is_covered:
+        return FEATURE
+    name = change.path.rpartition("/")[2]
+    is_configuration = change.path.startswith(_CONFIG_FOLDER) or _CONFIG_FILE.fullmatch(name)
+    return CONFIG if is_configuration else CODE
+
+
+def _reach_of_memory(snapshot: Snapshot, change: FileChange, record: Record | None, is_listed: bool) -> list[Reach]:
+    """The reach of a file of the memory; empty if no page shows it."""
+    path = change.path[len(snapshot.prefix) + 1 :]
+    record_kind, kind = BY_FOLDER.get(path.partition("/")[0]), pages.kind_at(path)
+    if record_kind is not None and path.endswith(".md"):
+        marker = ".".join(record.section.split(".")[:2]) if record and record.section else ""
+        row = _ROW_OF_RECORD.get(record_kind.name, "")
+        return [Reach(change, row, _at(snapshot, marker), is_listed, () if row else _documents(snapshot, marker))]
+    if kind is None:
+        return []
+    page = snapshot.outline.project if kind is pages.PROJECT else _page_at(snapshot, path)
+    shown = (page,) if page else ()
+    if kind is pages.PROJECT:
+        return [Reach(change, PROGRESS, shown)]
+    own = f"{DOCUMENTS}/{path.rpartition('/')[2]}"  # it may be gone, and its document with it
+    documents = (*_documents(snapshot, page.id if page else ""), own, f"{DOCUMENTS}/{SOURCES}")
+    return [Reach(change, "", shown, True, tuple(dict.fromkeys(documents)))]
+
+
+def _page_at(snapshot: Snapshot, path: str) -> Page | None:
+    return next((page for page in snapshot.outline.pages if page.path == path), None)
+
+
+def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
+    """The documents that show a page, or the records that belong to it."""
+    from memctl.hierarchy import render  # jinja2, which a change of code does not need
+
+    return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
+
+
+def _at(snapshot: Snapshot, marker: str) -> tuple[Page, ...]:
+    """The pages of levels 2 and 3 that have to do with what belongs to a place."""
+    page = snapshot.outline.find(marker)
+    if page is None:
+        return ()
+    if page.kind is pages.SECTION:
+        return (page, *snapshot.outline.details_of(page.id))
+    parent = snapshot.outline.find(page.section or "")
+    return (page, *([parent] if parent else []))
+
+
+def _names(change: FileChange) -> list[str]:
+    return [change.path, *([change.before] if change.before else [])]
+
+
+def _code_of(record: Record) -> list[str]:
+    return [ref.partition(":")[0] for ref in record.code_refs]
+
+
+def _sorted(found: Iterable[Page]) -> tuple[Page, ...]:
+    unique = {page.path: page for page in found}
+    return tuple(sorted(unique.values(), key=lambda page: (pages.sort_key(page.id), page.path)))

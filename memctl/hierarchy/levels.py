@@ -1,0 +1,368 @@
+"""What stands on each page, level by level: pages and records as values that the templates lay out.
+
+Contents and limits are those of S0, "Hierarchical Information Organization" and "Information Scoping Rules": of a
+decision level 1 has the title, level 2 a sentence of why, level 3 the whole reasoning, and the record itself is one
+link further. All texts are safe to be put into Markdown as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.hierarchy.places import EXECUTIVE, SOURCES, Links, document_of
+from memctl.model import headings, markdown, pages
+from memctl.model.pages import Page
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+
+LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; S0, "Summary Guidelines"
+_KEY_DECISIONS = 5  # on level 1; S0's own example has three
+_LISTED = 100  # entries of a kind that level 2 and 3 choose from
+_BRIEF = 20  # decisions that level 2 chooses from
+_ENOUGH = 20_000  # characters of a kind of record; the 3,000 tokens of level 3 are fewer
+_BLOCK = re.compile(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
+_SHORTCUTS = 40  # of tags and decisions, in the index
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A record or page in a list: id or marker, title, where it leads, and what is said of it."""
+
+    id: str
+    title: str
+    link: str
+    note: str = ""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A headed text."""
+
+    title: str
+    text: str
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A section in a list: its page, how far it is, what is open, its details."""
+
+    entry: Entry
+    state: str
+    details: tuple[Entry, ...]
+    paths: tuple[Entry, ...]
+
+
+class Level1(msgspec.Struct, frozen=True):
+    title: str
+    goal: str
+    status: str
+    percentage: int | None
+    priorities: tuple[str, ...]
+    blockers: tuple[Entry, ...]
+    decisions: tuple[Entry, ...]
+    sections: tuple[Summary, ...]
+    more: str
+    updated: str
+    agent: str
+
+
+class Level2(msgspec.Struct, frozen=True):
+    number: str
+    title: str
+    overview: str
+    status: str
+    status_is_block: bool  # whether it must begin a line of its own
+    percentage: int | None
+    next_actions: tuple[str, ...]
+    decisions: tuple[Entry, ...]
+    issues: tuple[Entry, ...]
+    tasks: tuple[Entry, ...]
+    left_out: int
+    details: tuple[Entry, ...]
+    files: Entry | None
+    more: str
+
+
+class Level3(msgspec.Struct, frozen=True):
+    number: str
+    title: str
+    section: Entry | None
+    beginning: str
+    parts: tuple[Part, ...]
+    decisions: tuple[Entry, ...]
+    issues: tuple[Entry, ...]
+    learnings: tuple[Entry, ...]
+    left_out: int
+    files: tuple[Entry, ...]
+
+
+class Index(msgspec.Struct, frozen=True):
+    title: str
+    goal: str
+    percentage: int | None
+    executive: str
+    sections: tuple[Summary, ...]
+    loose: tuple[Entry, ...]
+    outside: int
+    shortcuts: tuple[Entry, ...]
+
+
+def title_of(snapshot: Snapshot) -> str:
+    project = snapshot.outline.project
+    return markdown.inline(project.title if project else snapshot.config.project)
+
+
+def percentage(snapshot: Snapshot) -> int | None:
+    """How far the project is: as declared, else as its sections make it."""
+    project = snapshot.outline.project
+    if project and project.completion_percentage is not None:
+        return project.completion_percentage
+    made = aggregate(snapshot.outline.sections)
+    return None if made is None else round(made)
+
+
+def aggregate(sections: Sequence[Page]) -> float | None:
+    """The weighted mean of what sections declare; None if none does. S0's check allows 5 points of difference."""
+    declared = [page for page in sections if page.completion_percentage is not None]
+    total = sum(page.weight for page in declared)
+    return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None
+
+
+def executive(snapshot: Snapshot, links: Links) -> Level1:
+    """Level 1: goal, status, priorities, blockers, key decisions."""
+    project, catalogue = snapshot.outline.project, snapshot.catalogue
+    content = headings.content(pages.PROJECT, project.body) if project else {}
+    latest = catalogue.latest()
+    dated = [(page.timestamp, page.agent_id or "") for page in snapshot.outline.pages if page.timestamp]
+    dated += [(latest.timestamp, latest.agent_id)] if latest else []
+    updated, agent = max(dated, default=("", ""))
+    return Level1(
+        title=title_of(snapshot),
+        goal=_goal(snapshot, links),
+        status=links.prose(markdown.one_line(_text(content, "status"))),
+        percentage=percentage(snapshot),
+        priorities=_items(links, content, "priorities"),
+        blockers=tuple(_brief(links, record) for record in catalogue.critical(_KEY_DECISIONS)),
+        decisions=tuple(_placed(links, record) for record in catalogue.top("decision", None, _KEY_DECISIONS)),
+        sections=_summaries(snapshot, links),
+        more=_other_parts(links, project) if project else "",
+        updated=updated,
+        agent=markdown.inline(agent),
+    )
+
+
+def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
+    """Level 2: overview, key decisions with a sentence of why, what is open, next actions, the way to level 3."""
+    content = headings.content(pages.SECTION, page.body)
+    details = snapshot.outline.details_of(page.id)
+    places = [page.id, *(detail.id for detail in details)]
+    decisions = _top(snapshot, "decision", places)
+    return Level2(
+        number=page.number,
+        title=markdown.inline(page.title),
+        overview=links.prose(headings.close_fence(_text(content, "overview") or _beginning(page))),
+        status=links.prose(headings.close_fence(_text(content, "status"))),
+        status_is_block=_BLOCK.match(_text(content, "status")) is not None,
+        percentage=page.completion_percentage,
+        next_actions=_items(links, content, "next_actions"),
+        decisions=tuple(_brief(links, record, _reason(snapshot, record)) for record in decisions[:_BRIEF]),
+        issues=tuple(_brief(links, record, record.severity or "") for record in _top(snapshot, "issue", places)),
+        tasks=tuple(
+            _brief(links, record, f"{record.completion_percentage or 0} %")
+            for record in _top(snapshot, "state", places)
+        ),
+        left_out=_held(snapshot, places, "decision", "issue", "state"),
+        details=tuple(_page_entry(detail) for detail in details),
+        files=_files_entry(page) if page.paths else None,
+        more=_other_parts(links, page),
+    )
+
+
+def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
+    """Level 3: the page's own text, decisions with reasons and alternatives, known issues, learnings, files."""
+    parent = snapshot.outline.find(page.section or "")
+    siblings = snapshot.outline.details_of(page.section or "")
+    # What is recorded of a section as a whole stands in full on the first page of its details.
+    places = [page.id, *([parent.id] if parent and siblings[0].id == page.id else [])]
+    return Level3(
+        number=page.number,
+        title=markdown.inline(page.title),
+        section=_page_entry(parent) if parent else None,
+        beginning=links.prose(headings.close_fence(_beginning(page))),
+        parts=tuple(
+            Part(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
+            for part in pages.parts_of(page)
+        ),
+        decisions=_wholes(snapshot, links, "decision", places),
+        issues=_wholes(snapshot, links, "issue", places),
+        learnings=tuple(
+            _brief(links, record, _sentence(snapshot, record, "lesson"))
+            for record in _top(snapshot, "learning", places)
+        ),
+        left_out=_held(snapshot, places, "decision", "issue", "learning"),
+        files=tuple(Entry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs),
+    )
+
+
+def index(snapshot: Snapshot, links: Links) -> Index:
+    """The navigation index: every page and heading, and shortcuts to what people look for."""
+    outline, catalogue = snapshot.outline, snapshot.catalogue
+    known = {page.id for page in outline.sections}
+    return Index(
+        title=title_of(snapshot),
+        goal=_goal(snapshot, links),
+        percentage=percentage(snapshot),
+        executive=EXECUTIVE,
+        sections=_summaries(snapshot, links),
+        loose=tuple(_page_entry(page) for page in outline.details if page.section not in known),
+        outside=sum(number for place, number in catalogue.places().items() if outline.find(place) is None),
+        shortcuts=tuple(_shortcuts(snapshot, links)),
+    )
+
+
+def _goal(snapshot: Snapshot, links: Links) -> str:
+    project = snapshot.outline.project
+    content = headings.content(pages.PROJECT, project.body) if project else {}
+    goal = markdown.one_line(_text(content, "goal"))
+    goal = markdown.inline(goal) if _BLOCK.match(goal) else links.prose(goal)
+    return goal or markdown.inline(snapshot.config.description)
+
+
+def _summaries(snapshot: Snapshot, links: Links) -> tuple[Summary, ...]:
+    found = []
+    for page in snapshot.outline.sections:
+        details = snapshot.outline.details_of(page.id)
+        issues = sum(snapshot.catalogue.count("issue", place) for place in (page.id, *(d.id for d in details)))
+        words = [f"{page.completion_percentage} %"] if page.completion_percentage is not None else []
+        words += [f"{issues:,} open issue{'s' if issues > 1 else ''}"] if issues else []
+        overview = _text(headings.content(pages.SECTION, page.body), "overview") or _beginning(page)
+        entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
+        parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(detail)))
+        found.append(Summary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
+    return tuple(found)
+
+
+def _shortcuts(snapshot: Snapshot, links: Links) -> list[Entry]:
+    """From what people need to where it stands: headings, the reasons of key decisions, tags."""
+    outline = snapshot.outline
+    found = [Entry("§1.0", "Current blockers", EXECUTIVE), Entry("§1.0", "Priorities", EXECUTIVE)]
+    found += [Entry(page.id, f"{markdown.inline(page.title)} status", document_of(page)) for page in outline.sections]
+    found += [Entry(part.id, part.title, part.link) for page in outline.details for part in _part_entries(page)]
+    for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
+        place = _place(snapshot, record)
+        entry = Entry(place.id, "", document_of(place)) if place else Entry(record.id, "", links.record(record))
+        found.append(Entry(entry.id, f"Reasons for “{markdown.inline(record.title)}”", entry.link))
+    places: dict[str, list[tuple[int, Page]]] = {}
+    for tag, marker, count in snapshot.catalogue.tags():
+        if (page := outline.find(marker)) is not None:
+            places.setdefault(tag, []).append((count, page))
+    common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_SHORTCUTS]
+    for tag in sorted(common):
+        page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
+        found.append(Entry(page.id, markdown.inline(tag), document_of(page)))
+    return found
+
+
+def _place(snapshot: Snapshot, record: Record) -> Page | None:
+    """The page that a record belongs to."""
+    return snapshot.outline.find(".".join(record.section.split(".")[:2])) if record.section else None
+
+
+def _top(snapshot: Snapshot, memory_type: str, places: Sequence[str]) -> list[Record]:
+    found = [record for place in places for record in snapshot.catalogue.top(memory_type, place, _LISTED)]
+    found.sort(key=lambda record: record.timestamp, reverse=True)
+    return sorted(found, key=lambda record: -record.importance)[:_LISTED]
+
+
+def _held(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
+    """How many open records of some types there are at some places."""
+    return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
+
+
+def _page_entry(page: Page, note: str = "") -> Entry:
+    return Entry(page.id, markdown.inline(page.title), markdown.target(document_of(page)), note)
+
+
+def _part_entries(page: Page) -> list[Entry]:
+    found = []
+    for part in pages.parts_of(page):
+        anchor = markdown.slug(f"{part.id[1:]} {part.title}")
+        found.append(Entry(part.id, markdown.inline(part.title), f"{markdown.target(document_of(page))}#{anchor}"))
+    return found
+
+
+def _brief(links: Links, record: Record, note: str = "") -> Entry:
+    return Entry(record.id, _title(record), links.record(record), note)
+
+
+def _title(record: Record) -> str:
+    """A record's title, with what keeps it from being taken at its word."""
+    words = ["proposed"] if record.status == "proposed" else []
+    words += [f"until {record.expires_at[:10]}"] if record.expires_at else []
+    return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
+
+
+def _placed(links: Links, record: Record) -> Entry:
+    """A decision on level 1: its title, and the section to go on reading at."""
+    marker = ".".join(record.section.split(".")[:2]) if record.section else ""
+    where = links.marker(marker) if marker else ""
+    return _brief(links, record, f"[{marker}]({where})" if where else "")
+
+
+def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> tuple[Entry, ...]:
+    """Records with their whole texts, as many as a page might hold."""
+    found: list[Entry] = []
+    size = 0
+    for record in _top(snapshot, memory_type, places):
+        text = links.prose(markdown.contained(snapshot.body(record).strip("\n")))
+        found.append(_brief(links, record, text))
+        size += len(text)
+        if size > _ENOUGH:
+            break
+    return tuple(found)
+
+
+def _reason(snapshot: Snapshot, record: Record) -> str:
+    return _sentence(snapshot, record, "rationale") or _sentence(snapshot, record, "decision")
+
+
+def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
+    text = _text(headings.content(record.kind, snapshot.body(record)), field)
+    return markdown.inline(markdown.first_sentence(text))
+
+
+def _glob(links: Links, glob: str) -> Entry:
+    """A glob of a section, and the folder or file that it begins at."""
+    fixed = glob.removeprefix("!").partition("*")[0]
+    where = fixed if fixed == glob else fixed.rpartition("/")[0]
+    title = f"without `{glob[1:]}`" if glob.startswith("!") else f"`{glob}`"
+    return Entry(f"§4.{glob}", title, links.file(where) if where else "")
+
+
+def _files_entry(page: Page) -> Entry:
+    """The files of a section on the page of level 4."""
+    anchor = markdown.slug(f"{page.number} {page.title}")
+    return Entry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
+
+
+def _text(content: dict[str, str | list[str]], name: str) -> str:
+    value = content.get(name, "")
+    assert isinstance(value, str)
+    return value.strip()
+
+
+def _items(links: Links, content: dict[str, str | list[str]], name: str) -> tuple[str, ...]:
+    return tuple(links.prose(markdown.one_line(item)) for item in content.get(name, ()))
+
+
+def _beginning(page: Page) -> str:
+    """What stands above the first heading of a page."""
+    parts = headings.split(page.body)
+    return parts[0].text.strip("\n") if parts and not parts[0].heading else ""
+
+
+def _other_parts(links: Links, page: Page) -> str:
+    """The headed sections of a page that memctl gives no meaning, as they were written."""
+    known = {field.heading.casefold() for field in page.kind.fields}
+    parts = [part.text for part in headings.split(page.body) if part.heading and part.heading.casefold() not in known]
+    return links.prose(headings.close_fence("".join(parts).rstrip("\n")))

@@ -1,0 +1,147 @@
+"""Going to a § marker: the page, the part of a page, the file or the folder that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.hierarchy import repository_paths
+from memctl.hierarchy.places import document_of
+from memctl.hierarchy.render import Renderer
+from memctl.model import headings, markdown, pages
+from memctl.model.pages import Page
+from memctl.model.snapshot import Snapshot
+
+_SHOWN = 12  # candidates of an ambiguous reference
+_IS_MARKER = re.compile(r"§.+|[1-4](?:\.[0-9]+)+")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a marker leads to. `path` is relative to the worktree's top; `text` is the page as a model needs it."""
+
+    marker: str
+    level: int
+    title: str
+    path: str
+    text: str
+    parent: str | None
+    children: tuple[str, ...]
+
+
+def is_marker(text: str) -> bool:
+    """Whether somebody means a § marker, written with or without the sign."""
+    return _IS_MARKER.fullmatch(text.strip()) is not None
+
+
+def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
+    """The place that a marker names; raises MemctlError with near ones, or with all that it may mean."""
+    marker = "§" + marker.strip().removeprefix("§")
+    if marker.startswith("§4."):
+        return _source(snapshot, marker)
+    page = snapshot.outline.find(marker)
+    if page is not None or marker == pages.PROJECT_ID:
+        return _page(snapshot, making(), marker, page)
+    for detail in snapshot.outline.details:
+        for part in pages.parts_of(detail):
+            if part.id == marker:
+                return _part(snapshot, making(), detail, part)
+    raise MemctlError(f"{marker} leads nowhere", _near(snapshot, marker))
+
+
+def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
+    outline = snapshot.outline
+    parent: str | None = None
+    if page is None or page.kind is pages.PROJECT:
+        children = [section.id for section in outline.sections]
+    elif page.kind is pages.SECTION:
+        parent, children = pages.PROJECT_ID, [detail.id for detail in outline.details_of(page.id)]
+    else:
+        parent, children = page.section, [part.id for part in pages.parts_of(page)]
+        children += [f"§4.{path}" for path in page.code_refs]
+    name = "1.0-executive-summary.md" if page is None else document_of(page)
+    return Place(
+        marker=marker,
+        level=int(marker[1]),
+        title=page.title if page else snapshot.config.project,
+        path=f"{snapshot.prefix}/{page.path}" if page else f"{snapshot.prefix}/docs/{name}",
+        text=markdown.visible(making.page(name)),
+        parent=parent,
+        children=tuple(children),
+    )
+
+
+def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Heading) -> Place:
+    heading = f"{part.id[1:]} {part.title}"
+    text = next((p.text for p in headings.split(making.page(document_of(page))) if p.heading == heading), part.text)
+    return Place(
+        marker=part.id,
+        level=3,
+        title=part.title,
+        path=f"{snapshot.prefix}/{page.path}",
+        text=markdown.visible(text.rstrip("\n") + "\n"),
+        parent=page.id,
+        children=(),
+    )
+
+
+def _source(snapshot: Snapshot, marker: str) -> Place:
+    names = snapshot.files.names()
+    reference = marker[3:]
+    found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
+    found = found or repository_paths.resolve(names, reference)
+    if not found:
+        raise MemctlError(f"{marker} leads to no file of the repository", _near_files(names, reference))
+    if "*" in reference and not found[0].endswith("/"):
+        return _listing(snapshot, marker, marker[3:], found)
+    if len(found) > 1:
+        more = [f"  and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        shown = [f"  §4.{path}" for path in found[:_SHOWN]]
+        raise MemctlError("\n".join([f"{marker} may be any of these:", *shown, *more]), "give more of the path")
+    path = found[0]
+    if path.endswith("/"):
+        return _listing(snapshot, f"§4.{path.rstrip('/')}", path, sorted(n for n in names if n.startswith(path)))
+    content = snapshot.files.read([path]).get(path)
+    if content is None or b"\0" in content[:8_000]:
+        raise MemctlError(f"{path} is {'too large to be shown' if content is None else 'no text'}")
+    text = content.decode(errors="replace")
+    return Place(f"§4.{path}", 4, path.rpartition("/")[2], path, text, _section_of(snapshot, path), ())
+
+
+def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:
+    text = "".join(f"{name}\n" for name in files)
+    children = tuple(f"§4.{name}" for name in files)
+    return Place(marker, 4, path, path, text, _section_of(snapshot, files[0]), children)
+
+
+def _section_of(snapshot: Snapshot, path: str) -> str | None:
+    """The section that covers a file: of several, the first."""
+    for page in snapshot.outline.sections:
+        if repository_paths.matching([path], page.paths):
+            return page.id
+    return None
+
+
+def _near(snapshot: Snapshot, marker: str) -> str:
+    from difflib import get_close_matches
+
+    known = snapshot.outline.markers()
+    near = get_close_matches(marker, known, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else "`memctl index` shows every marker"
+
+
+def _near_files(names: frozenset[str], reference: str) -> str:
+    from difflib import get_close_matches
+
+    tail = reference.rpartition("/")[2].rpartition(".")[2] if "/" not in reference else reference.rpartition("/")[2]
+    stems: dict[str, str] = {}
+    for name in sorted(names):
+        base = name.rpartition("/")[2]
+        stems.setdefault(base, name)
+        stems.setdefault(base.partition(".")[0], name)
+    near = dict.fromkeys(stems[stem] for stem in get_close_matches(tail, stems, n=3, cutoff=0.7))
+    return (
+        f"did you mean {' or '.join(f'§4.{name}' for name in near)}?" if near else "`memctl show §4.src` lists a folder"
+    )

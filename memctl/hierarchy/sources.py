@@ -1,0 +1,121 @@
+"""Level 4: the repository's own files that sections cover and pages refer to, with what S0 wants said of each.
+
+That is its path, last change, size, purpose, and for a file of more than 5,000 tokens markers of what it contains (S0,
+"Level 4 (Raw) Summary Rules"). The files change with every commit of code and the page does not: what it says of a
+file is as of the last rendering, and `made_from` tells whether it lists the files that the memory asks for.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.hierarchy import freshness, levels, repository_paths
+from memctl.hierarchy.levels import Entry
+from memctl.hierarchy.places import Links
+from memctl.hierarchy.seal import digest
+from memctl.journal import history
+from memctl.journal.repository import Repository
+from memctl.model import markdown, mentions
+from memctl.model.pages import Page
+from memctl.model.snapshot import Snapshot
+from memctl.tokens.count import Counter
+from memctl.tokens.families import kind_of_text
+
+LARGE = 5_000  # tokens; S0, "Level 4 (Raw) Summary Rules"
+_ROWS = 200  # files of a section that are listed one by one
+_MARKERS = 60  # in one file
+
+
+class SourceFile(msgspec.Struct, frozen=True):
+    """A file: where it is, its size in bytes and tokens, when it last changed, what it is for, what is in it."""
+
+    id: str
+    title: str
+    link: str
+    size: int
+    tokens: int | None
+    changed: str
+    purpose: str
+    markers: tuple[Entry, ...]
+
+
+class SourceGroup(msgspec.Struct, frozen=True):
+    """The files of one section (or those that only pages refer to), and how many are not listed."""
+
+    section: Entry | None
+    files: tuple[SourceFile, ...]
+    left_out: int
+
+
+class Level4(msgspec.Struct, frozen=True):
+    title: str
+    groups: tuple[SourceGroup, ...]
+
+
+def made_from(snapshot: Snapshot) -> str:
+    """A digest of what in the memory says which files are listed."""
+    asked = [(page.id, page.title, page.paths, page.code_refs, sorted(_mentioned(page))) for page in _pages(snapshot)]
+    return digest(msgspec.json.encode([levels.title_of(snapshot), asked]).decode())
+
+
+def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Counter) -> Level4:
+    """The files, section by section."""
+    names = snapshot.files.names()
+    chosen: list[tuple[Page | None, list[str]]] = []
+    for page in snapshot.outline.sections:
+        chosen.append((page, repository_paths.matching(names, page.paths)))
+    covered = {path for _, paths in chosen for path in paths}
+    chosen.append((None, sorted({path for page in _pages(snapshot) for path in referred(page, names)} - covered)))
+    listed = {path for _, paths in chosen for path in paths[:_ROWS]}
+    contents = snapshot.files.read(listed)
+    changed = history.last_changes(repository, listed)
+    rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), counter) for path in listed}
+    groups = [
+        SourceGroup(
+            Entry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
+            tuple(rows[path] for path in paths[:_ROWS]),
+            max(len(paths) - _ROWS, 0),
+        )
+        for page, paths in chosen
+        if paths
+    ]
+    return Level4(levels.title_of(snapshot), tuple(groups))
+
+
+def referred(page: Page, names: frozenset[str]) -> dict[str, str]:
+    """The files that a page refers to, each with the reference as written; ambiguous and broken ones are left out."""
+    found = {path: ref for ref in page.code_refs for path in freshness.code_paths(names, ref) if path in names}
+    for reference in sorted(_mentioned(page)):
+        if "*" not in reference:
+            paths = repository_paths.resolve(names, reference[3:])
+            if len(paths) == 1 and not paths[0].endswith("/"):
+                found.setdefault(paths[0], reference)
+    return found
+
+
+def _pages(snapshot: Snapshot) -> tuple[Page, ...]:
+    return (*snapshot.outline.sections, *snapshot.outline.details)
+
+
+def _mentioned(page: Page) -> set[str]:
+    return {item.text for item in mentions.in_text(page.body) if item.text.startswith("§4.")}
+
+
+def _row(links: Links, path: str, content: bytes | None, changed: str, counter: Counter) -> SourceFile:
+    from memctl.hierarchy import outline  # only this page looks into files
+
+    link, title = links.file(path), markdown.in_cell(markdown.code(path))
+    text = _text(content)
+    if text is None:  # too large, or no text
+        return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
+    tokens = counter.tokens(text, kind_of_text(path, text))
+    marked = outline.markers(path, text) if tokens > LARGE else []
+    entries = [Entry(f"§4.{path}:{m.line}", markdown.inline(m.title), f"{link}#L{m.line}") for m in marked[:_MARKERS]]
+    purpose = markdown.cell(outline.purpose(path, text))
+    return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, tuple(entries))
+
+
+def _text(content: bytes | None) -> str | None:
+    if content is None or b"\0" in content[:8_000]:
+        return None
+    return content.decode(errors="replace")

@@ -1,0 +1,46 @@
+"""Where a line of a file comes from: `git blame` of that line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The commit that brought a line ("" if none has it yet), and which line of which file it was there."""
+
+    commit: str
+    path: str
+    line: int
+
+
+def origin(repository: Repository, path: str, line: int, revision: str = "") -> Origin:
+    """Where a line (1-based) of a file in the worktree, or at a revision, comes from.
+
+    It is followed through renames of the file, and to where it was moved or copied from. Raises MemctlError if the
+    file has no such line.
+    """
+    args = ["blame", "--porcelain", "-M", "-C", f"-L{line},{line}", *([revision] if revision else []), "--", path]
+    try:
+        head, *rest = git.read(args, repository.top).split(b"\n")
+    except git.GitFailed as error:
+        if "has only" in error.stderr:
+            raise MemctlError(f"{path} has no line {line}", exit_code=USAGE) from None
+        if "no such path" in error.stderr or "no such ref" in error.stderr:  # untracked, or there is no commit at all
+            return Origin("", path, line)
+        raise
+    commit, there, *_ = head.decode().split()
+    if not commit.strip("0"):
+        return Origin("", path, line)
+    name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
+    return Origin(commit, _unquoted(name), int(there))
+
+
+def _unquoted(name: bytes) -> str:
+    """A path as `git blame` prints it: in quotes, with escapes as in C, if anything in it is unusual."""
+    if name.startswith(b'"'):
+        name = name[1:-1].decode("unicode_escape").encode("latin-1")
+    return git.name(name)

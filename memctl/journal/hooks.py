@@ -1,0 +1,253 @@
+"""The hooks of a clone: where they are, whose they are, and the script of ours that runs memctl.
+
+What the user had is kept as a file of its own beside ours, moved and not rewritten: it may be a binary, a link or a
+Python program, and it may `exec` or `exit`. Our script calls it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
+KEPT = ".before-memctl"  # what the name of a user's hook has at its end while ours is in its place
+
+_SCRIPT = """\
+#!/bin/sh
+# memctl hook STAMP
+# Written by `memctl install git`; `memctl install git --uninstall` takes it away. Changes do not belong here:
+# the hook that was here before is NAME.before-memctl and runs first.
+case $0 in */*) here=$(CDPATH= cd -- "${0%/*}" && pwd) ;; *) here=$PWD ;; esac
+case ":$MEMCTL_HOOKS:" in *":$here/NAME:"*) exit 0 ;; esac # the hook that runs first has come back here
+if [ -x "$here/NAME.before-memctl" ]; then
+    MEMCTL_HOOKS="$MEMCTL_HOOKS:$here/NAME" "$here/NAME.before-memctl" "$@" || exit
+fi
+case $MEMCTL_HOOKS in *":$here/"*) exit 0 ;; esac # the hook that has called this one runs memctl
+
+run() {
+    for program in PROGRAMS; do
+        command -v "$program" >/dev/null || continue
+        "$program" -C "$folder" "$@"
+        code=$?
+        [ $code -ne 126 ] && [ $code -ne 127 ] || continue # it is there and does not start
+        [ $code -eq 0 ] || exit $code
+        return
+    done
+    echo "memctl was not found: this commit goes through without a check of the memory" >&2
+    exit 0
+}
+
+for folder in FOLDERS; do
+    [ -f "$folder/.memory/config.yaml" ] || continue # this branch has no memory there
+BODY
+done
+exit 0
+"""
+_BODIES = {
+    "pre-commit": """\
+    [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || run render --staged # a merge is being concluded
+    run check --staged""",
+    "pre-merge-commit": """\
+    run render --staged
+    run check --staged""",
+    # Git has made the tree of a merge before it runs pre-merge-commit: what that hook stages is not in the commit.
+    "post-merge": """\
+    [ "$1" != 0 ] || run render --merged""",
+}
+_BY_HAND = {
+    "pre-commit": """\
+if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    [ ! -e "$(git rev-parse --git-path MERGE_HEAD)" ] || MEMCTL render --staged || exit
+    MEMCTL check --staged || exit
+fi
+""",
+    "pre-merge-commit": """\
+if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    MEMCTL render --staged && MEMCTL check --staged || exit
+fi
+""",
+    "post-merge": """\
+if [ -f CONFIG ] && command -v memctl >/dev/null; then
+    [ "$1" != 0 ] || MEMCTL render --merged
+fi
+""",
+}
+_CALL = re.compile(rb"^[^#\n]*\bmemctl\b[^\n]* (?:check --staged|render --merged)\b", re.MULTILINE)
+_MADE = "# The folder of this hook was made for it, and goes with it if nothing else is in there.\n"
+_STAMP = re.compile(rb"^# memctl hook ([0-9a-f]{16})\n", re.MULTILINE)
+_FOLDERS = re.compile(rb"^for folder in (.*?); do$", re.MULTILINE | re.DOTALL)
+_FRAMEWORK = b"138fd403232d2ddd5efb44317e38bf03"  # by which pre-commit knows its own hook, in all its versions
+# Hooks that ask for their own name to know what they are; husky 4 and overcommit do it in another file.
+_OWN_NAME = re.compile(
+    rb"basename\W+(?:\$0|\$PROGRAM_NAME|sys\.argv\[0\]|__file__)|\$\{0##|husky\.sh|overcommit", re.IGNORECASE
+)
+
+
+class Hook(msgspec.Struct, frozen=True):
+    """A place for a hook and what is there: nothing, ours, ours with changes by somebody, or the user's.
+
+    `data` is the content of the file, or of what a link leads to; a link is always the user's.
+    """
+
+    file: Path
+    whose: Literal["nobody's", "ours", "ours, changed", "the user's"]
+    data: bytes = b""
+
+    @property
+    def is_framework(self) -> bool:
+        """Whether it is the hook of the pre-commit framework."""
+        return self.whose == "the user's" and _FRAMEWORK in self.data
+
+    @property
+    def asks_for_its_name(self) -> bool:
+        """Whether it finds out what to do by the name it is called by, and so would not be the same under another."""
+        return b"\0" not in self.data and _OWN_NAME.search(self.data) is not None
+
+    @property
+    def memories(self) -> list[str]:
+        """The folders whose memories a hook of ours checks."""
+        found = _FOLDERS.search(self.data) if self.whose == "ours" else None
+        return shlex.split(os.fsdecode(found[1])) if found else []
+
+    @property
+    def made_its_folder(self) -> bool:
+        return self.whose == "ours" and self.data.endswith(_MADE.encode())
+
+
+class HookChange(msgspec.Struct, frozen=True):
+    """What happens to the files of one hook, in the order of the fields.
+
+    The user's hook in `file` is kept as `keep`; `text` becomes the file's content, which was `old`; the user's hook in
+    `back` comes back to `file`; `deletes` go, and with `prune` the folder, if it is empty then.
+    """
+
+    file: Path
+    keep: Path | None = None
+    text: str | None = None
+    old: str = ""
+    back: Path | None = None
+    deletes: tuple[Path, ...] = ()
+    prune: bool = False
+
+
+def folder(repository: Repository) -> Path:
+    """Where Git looks for the hooks of this clone; `core.hooksPath` and links have a say."""
+    found = os.fsdecode(git.read(["rev-parse", "--git-path", "hooks"], repository.top)).removesuffix("\n")
+    return repository.top / found
+
+
+def is_private(repository: Repository, place: Path) -> bool:
+    """Whether a folder belongs to this clone alone: it lies in the Git directory, and no link leads out of that."""
+    return Path(os.path.realpath(place)).is_relative_to(repository.common_dir)
+
+
+def written_by_hand(place: Path) -> Path:
+    """The folder in which people write their hooks: from version 9 on, husky generates `.husky/_` and runs `.husky`."""
+    return place.parent if place.name == "_" and place.parent.name == ".husky" else place
+
+
+def calls_memctl(file: Path) -> bool:
+    """Whether a hook has the lines that `by_hand` gives."""
+    try:
+        return _CALL.search(file.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def look(file: Path) -> Hook:
+    """What there is in a place for a hook; raises MemctlError if it is a folder."""
+    try:
+        mode = os.lstat(file).st_mode
+    except FileNotFoundError:
+        return Hook(file, "nobody's")
+    if stat.S_ISDIR(mode):
+        raise MemctlError(f"{file} is a folder, and Git expects a hook there", "move it away first")
+    data = file.read_bytes() if file.is_file() else b""
+    stamp = _STAMP.search(data)
+    if stamp is None or not stat.S_ISREG(mode):
+        return Hook(file, "the user's", data)
+    pristine = _digest(data[: stamp.start()] + data[stamp.end() :]).encode() == stamp[1]
+    return Hook(file, "ours" if pristine else "ours, changed", data)
+
+
+def equal(one: Path, other: Path) -> bool:
+    """Whether two hooks are the same, so that one of them can go and nothing is lost."""
+    first, second = os.lstat(one), os.lstat(other)
+    if os.path.samestat(first, second):
+        return True
+    plain = stat.S_ISREG(first.st_mode) and first.st_mode == second.st_mode
+    return plain and one.read_bytes() == other.read_bytes()
+
+
+def script(name: str, memories: Sequence[str], program: str, made: bool) -> str:
+    """The hook `name` for the memories in these folders, relative to the worktree's top.
+
+    `program` is a memctl for where there is none on the PATH; it may be "". `made` says that the hooks' folder was
+    made for the hook. The second line has a digest of all the others, by which changes are seen.
+    """
+    programs = ["memctl", *([program] if program else [])]
+    values = {"NAME": name, "BODY": _BODIES[name], "FOLDERS": shlex.join(memories), "PROGRAMS": shlex.join(programs)}
+    text = re.sub("|".join(values), lambda found: values[found[0]], _SCRIPT) + (_MADE if made else "")
+    head, _, rest = text.partition("# memctl hook STAMP\n")
+    return f"{head}# memctl hook {_digest(os.fsencode(head + rest))}\n{rest}"
+
+
+def by_hand(name: str, memory: str) -> str:
+    """The lines that do in a hook of the user's what our script does."""
+    at_top = memory == "."
+    values = {
+        "CONFIG": ".memory/config.yaml" if at_top else shlex.quote(f"{memory}/.memory/config.yaml"),
+        "MEMCTL": "memctl" if at_top else f"memctl -C {shlex.quote(memory)}",
+    }
+    return re.sub("|".join(values), lambda found: values[found[0]], _BY_HAND[name])
+
+
+def carry_out(change: HookChange) -> None:
+    """Change the files of a hook. At every moment Git finds the old hook or the new one."""
+    if change.keep:
+        _keep(change.file, change.keep)
+    if change.text is not None:
+        _write(change.file, change.text)
+    if change.back:
+        os.replace(change.back, change.file)
+    for file in change.deletes:
+        file.unlink(missing_ok=True)
+    if change.prune:
+        with suppress(OSError):  # something else is in it
+            change.file.parent.rmdir()
+
+
+def _digest(rest: bytes) -> str:
+    return hashlib.blake2b(rest, digest_size=8).hexdigest()
+
+
+def _keep(file: Path, kept: Path) -> None:
+    try:
+        os.link(file, kept, follow_symlinks=False)  # a second name first, so that Git finds a hook all the while
+    except FileExistsError:
+        raise MemctlError(f"{kept} has just come up", "another program works on the hooks; run this again") from None
+    except (OSError, NotImplementedError):  # a file system without such links
+        os.rename(file, kept)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.parent / f".memctl-{file.name}"
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777)
+    with open(descriptor, "wb") as stream:
+        stream.write(os.fsencode(text))
+    os.replace(temporary, file)

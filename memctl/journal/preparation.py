@@ -1,0 +1,87 @@
+"""What a commit must know of the repository, asked of Git ahead of time: it looks while Python goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+_BRANCH = ("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+_VARIABLES = ("var", "-l")
+_ROLES = ("AUTHOR", "COMMITTER")
+_MANY = 100  # paths; more are no arguments of a command but its input
+
+
+class NoIdentity(Exception):
+    """Git does not know who makes the commit."""
+
+
+class Preparation:
+    """Git commands under way: which branch HEAD is on, the settings and identities, whether paths are ignored."""
+
+    def __init__(self, repository: Repository, paths: Sequence[str], moment: int | None = None) -> None:
+        """Begin. `paths` are to be committed; `moment` (Unix seconds) fixes the dates."""
+        self.dates: dict[str, str] = {}
+        if moment is not None:
+            self.dates = {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
+        self._repository = repository
+        self._paths = tuple(paths)
+        self._branch = git.start(_BRANCH, repository.top)
+        self._variables = git.start(_VARIABLES, repository.top, self.dates)
+        self._ignored_args = ["check-ignore", "-v", "--", *paths[:_MANY]]
+        # This one knows only one way to take paths, and complains of being told of another.
+        self._ignored = git.start(self._ignored_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
+
+    def branch(self) -> tuple[str, str]:
+        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one)."""
+        try:
+            out = os.fsdecode(git.finish(self._branch, _BRANCH))
+        except git.GitFailed:
+            return self._repository.unborn(), ""
+        commit, name = out.rstrip("\n").split("\n")
+        return ("" if name == "HEAD" else name), commit
+
+    def identities(self) -> list[str]:
+        """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
+        try:
+            lines = os.fsdecode(git.finish(self._variables, _VARIABLES)).split("\n")
+        except git.GitFailed:
+            lines = []
+        found = dict(line.split("=", 1) for line in lines if "=" in line)
+        if found:
+            self._repository.learn(found)
+        identities = []
+        for role in _ROLES:
+            name = f"GIT_{role}_IDENT"
+            # `git var -l` makes up what it does not know, and asked for one thing it refuses to.
+            identities.append(found[name] if name in found and self._is_told(role) else self._strictly(name))
+        return identities
+
+    def ignored(self) -> str:
+        """The first of the paths that Git was told to ignore, with the rule; "" if there is none."""
+        if self._ignored is None:
+            return ""
+        rest = b"\0".join(os.fsencode(path) for path in self._paths[_MANY:])
+        try:
+            out = git.finish(self._ignored, self._ignored_args)
+            if not out and rest:
+                out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, rest, literal=False)
+        except git.GitFailed as error:
+            if error.code == 1:  # nothing is ignored
+                return ""
+            raise
+        return out.decode(errors="replace").replace("\0", ":").partition("\n")[0]
+
+    def _is_told(self, role: str) -> bool:
+        settings = self._repository.settings()
+        return all(
+            os.environ.get(f"GIT_{role}_{part.upper()}") or settings.get(f"user.{part}") for part in ("name", "email")
+        )
+
+    def _strictly(self, name: str) -> str:
+        try:
+            return os.fsdecode(git.read(["var", name], self._repository.top, extra=self.dates)).strip()
+        except git.GitFailed:
+            raise NoIdentity from None

@@ -1,0 +1,191 @@
+"""Keeping `.memory/docs/` in step: which documents a change touches, and writing those that differ.
+
+Documents are derived: they are rendered when a change is committed, from what is then on the disk, and stand in its
+commit. One that was edited by hand is left alone; `check` names it, and `render --force` gives it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memctl.hierarchy import documents
+from memctl.hierarchy.documents import Comparison
+from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
+from memctl.hierarchy.render import Renderer, touched
+from memctl.journal import commits, git, history, message
+from memctl.lifecycle import commit
+from memctl.lifecycle.commit import Outcome
+from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, take_rule_out
+from memctl.model.change import Change
+from memctl.model.kinds import BY_FOLDER
+from memctl.model.record import InvalidRecord, parse
+from memctl.model.snapshot import Snapshot
+from memctl.store import files, load, lock, place
+from memctl.store.cache import place_of
+from memctl.store.memory import Memory
+from memctl.tokens.count import Counter
+from memctl.tokens.families import family_of
+
+ATTRIBUTES = ".gitattributes"
+
+
+def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
+    """The documents that some changes on the disk touch, rendered; nothing is written."""
+    written = [path for change in changes for path in change.paths]
+    snapshot = load.disk(memory, written=written)
+    making = renderer(memory, snapshot)
+    places = _places(changes)
+    if places is not None and (memory.folder / FOLDER / INDEX).exists():
+        names = touched(snapshot, places)
+        found = documents.compare(making, names)
+    else:
+        names = (*making.names(), SOURCES)
+        found = documents.compare(making)
+    return Rendering(_wanting(memory, making, found), _settled(names, found))
+
+
+def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
+    """How all documents of a Snapshot differ from what they should be."""
+    return documents.compare(renderer(memory, snapshot), force=force)
+
+
+def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
+    """Render all documents, that of the sources with fresh figures, and commit what changed.
+
+    With `force` what was edited by hand is given up. With `docs: false` in the settings nothing is committed, and
+    documents that Git has are taken out of it.
+    """
+    with lock.hold(memory.repository.shared / "lock"):
+        commit.recover(memory)
+        snapshot = load.disk(memory)
+        making = renderer(memory, snapshot)
+        found = documents.compare(making, force=force)
+        change = commit.signed(memory, Change(op="render", title="the documents"))
+        if not memory.config.docs:
+            outcome = _take_out_of_git(memory, change)
+            put(memory, _wanting(memory, making, documents.compare(making, force=True), facts=True))
+            files.replace(files.locate(memory.folder, UNTRACKED), IGNORE_ALL)
+            return outcome, found
+        texts = _wanting(memory, making, found, facts=True)
+        put(memory, texts)
+        take_rule_out(memory)
+        changed = tuple(texts)
+        if not (memory.folder / ATTRIBUTES).exists():
+            files.replace(files.locate(memory.folder, ATTRIBUTES), attributes())
+            changed = (*changed, ATTRIBUTES)
+        dirty = commit.uncommitted(memory)
+        waiting = [path for path in _settled((*making.names(), SOURCES), found) if path in dirty]
+        paths = tuple(dict.fromkeys((*changed, *waiting)))
+        if no_commit:
+            why = "no commit was asked for"
+            return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
+        ours = [path for path, code in dirty.items() if commit.is_ours(path, code) and path != ATTRIBUTES]
+        if any(not path.startswith(f"{FOLDER}/") for path in ours):
+            why = "they show changes of the memory that are in no commit"
+            return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found
+        return _committed(memory, change, paths), found
+
+
+def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
+    """Render the documents of what is staged, and stage them unless told otherwise: for hooks.
+
+    A document on the disk that differs from the staged one is left as it is.
+    """
+    snapshot = load.index(memory)
+    if not snapshot.config.docs:
+        return ()
+    making = renderer(memory, snapshot)
+    found = documents.compare(making)
+    texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
+    if found.sources_stale:
+        texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory))
+    untouched = [path for path in texts if documents.found(snapshot, path) == _on_disk(memory, path)]
+    if stage:
+        history.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
+    put(memory, {path: texts[path] for path in untouched})
+    if stage:
+        history.refresh_index(memory.repository)
+    return tuple(texts)
+
+
+def complete_merge(memory: Memory) -> str:
+    """Put the documents that `render_index` has staged into the merge commit that Git has just made.
+
+    Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is made again with the same
+    parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing was to be done.
+    """
+    staged = history.changed(memory.repository, ".", "HEAD", staged=True)
+    if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
+        return ""
+    return history.remake_merge(memory.repository)
+
+
+def attributes() -> str:
+    """The `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which files."""
+    return (files.templates() / "gitattributes").read_text(encoding="utf-8")
+
+
+def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
+    return Renderer(snapshot, memory.private / "templates")
+
+
+def counter(memory: Memory) -> Counter:
+    return Counter(family_of(memory.config.model), load.open_cache(memory))
+
+
+def _wanting(memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False) -> dict[str, str | None]:
+    """What a comparison found wanting, rendered; with `facts`, the document of the sources in any case."""
+    texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
+    path = f"{FOLDER}/{SOURCES}"
+    if found.sources_stale or (facts and path not in found.by_hand):
+        text = making.sources(memory.repository, counter(memory))
+        texts |= {path: text} if text != documents.found(making.snapshot, path) else {}
+    return texts
+
+
+def _on_disk(memory: Memory, path: str) -> str | None:
+    try:
+        return files.read(memory.folder, path)
+    except (FileNotFoundError, InvalidRecord):
+        return None
+
+
+def _settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
+    """The documents that are as they should be once what a comparison found wanting is written."""
+    paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
+    return tuple(path for path in paths if path not in found.by_hand)
+
+
+def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
+    try:
+        name = commit.commit_paths(memory, dict.fromkeys(paths), message.compose([change]))
+        return Outcome(change, commit=name, documents=tuple(paths))
+    except commits.CommitPending as error:
+        return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
+    except git.GitFailed as error:
+        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", documents=tuple(paths))
+
+
+def _take_out_of_git(memory: Memory, change: Change) -> Outcome:
+    """Delete the documents that Git has, in a commit."""
+    known = [entry.path for entry in history.index(memory.repository, memory.tracked(FOLDER))]
+    paths = [path[len(memory.prefix) + 1 :] for path in known]
+    if not paths:
+        return Outcome(change)
+    put(memory, dict.fromkeys(paths))
+    return _committed(memory, change, paths)
+
+
+def _places(changes: Sequence[Change]) -> set[str] | None:
+    """The places of all records that some changes write or delete; None if they change pages or settings."""
+    places = set()
+    for change in changes:
+        texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
+        for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
+            if not files.is_record_path(path, BY_FOLDER):
+                return None
+            try:
+                places.add(place_of(parse(text, path)[0]))
+            except InvalidRecord:
+                return None
+    return places

@@ -1,0 +1,248 @@
+"""Setting up a clone: Git's hooks and merge drivers, which no repository can bring along.
+
+The pre-commit framework's hook stays where it is, and ours takes the place (`.legacy`) of the hook that the framework
+runs before its own. There `pre-commit install` and `pre-commit uninstall` leave both working; if theirs were moved
+instead, a second `pre-commit install` would make it refuse every commit and lose a hook kept as `.legacy`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import git, hooks
+from memctl.journal.hooks import Hook, HookChange
+from memctl.journal.repository import Repository
+from memctl.store.memory import Memory
+
+_LEGACY = ".legacy"  # what the pre-commit framework puts at the end of the name of the hook that it found
+DRIVERS = {"record": "memctl: records, field by field", "docs": "memctl: rendered documents"}
+# Git runs this through sh and quotes %P itself. A driver that can't run would leave our side without any marks of the
+# conflict, so that all but a merge (0) and a conflict (1) hands the file on, at last to Git's own merge of text.
+_DRIVER = (
+    'for memctl in {programs}; do command -v "$memctl" >/dev/null || continue; "$memctl" merge-file {what} %O %A %B %P;'
+    " code=$?; [ $code -gt 1 ] || exit $code; done; git merge-file -L ours -L base -L theirs %A %O %B"
+)
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One part of an installation: what becomes of it, and what has to be done for that.
+
+    `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. A `fault` keeps
+    the part from becoming what was asked for. `settings` of Git are set, or with None taken away, and so is a whole
+    `section`. `lines` are for the user to add to the hook `add_to`; they begin with `#!` if there is none yet.
+    """
+
+    part: str
+    state: str
+    note: str = ""
+    fault: bool = False
+    files: HookChange | None = None
+    settings: tuple[tuple[str, str | None], ...] = ()
+    section: str = ""
+    add_to: str = ""
+    lines: str = ""
+
+
+def own_program(called: str, python: str) -> str:
+    """The absolute path of the memctl that runs, from the name it was called by and its Python; "" if it has none."""
+    beside = [Path(python).with_name(name) for name in ("memctl", "memctl.exe")] if python else []
+    for file in (Path(called), *beside):
+        if file.stem in ("memctl", "git-memctl") and file.is_file() and os.access(file, os.X_OK):
+            return os.path.abspath(file)
+    return ""
+
+
+def plan(memory: Memory, program: str) -> list[Step]:
+    """What sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
+
+    Raises MemctlError if that is impossible; what only the user can do is in the steps.
+    """
+    repository, where = memory.repository, memory.folder.parent.relative_to(memory.repository.top).as_posix()
+    place = hooks.folder(repository)
+    if not hooks.is_private(repository, place):
+        steps = [_by_hand(repository, place, name, where, _whose(repository, place)) for name in hooks.HOOKS]
+        return [*steps, *_set_drivers(repository, program)]
+    if os.path.lexists(place) and not place.is_dir():
+        raise MemctlError(f"{place} is no folder, and Git looks for hooks in it", "move it away first")
+    found = [_ours_or_first(place, name) for name in hooks.HOOKS]
+    made = not place.exists() or any(hook.made_its_folder for hook in found)
+    steps = []
+    for name, hook in zip(hooks.HOOKS, found, strict=True):
+        text = hooks.script(name, sorted({where, *hook.memories}), program, made)
+        if hook.whose == "the user's" and hook.asks_for_its_name:
+            why = "the hook there asks for its own name and would not be the same under another"
+            steps.append(_by_hand(repository, place, name, where, why))
+        else:
+            steps.append(_place(hook, place / (name + hooks.KEPT), f"hook {name}", text))
+    _refuse_unwritable(repository, steps)
+    return [*steps, *_set_drivers(repository, program)]
+
+
+def plan_removal(repository: Repository) -> list[Step]:
+    """What takes away from this clone all that `plan` has put there, and brings back what was there before."""
+    usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
+    elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
+    places = [usual, configured] if elsewhere and hooks.is_private(repository, configured) else [usual]
+    steps = [_take_away(place, name) for place in places for name in hooks.HOOKS]
+    _refuse_unwritable(repository, steps)
+    for name in hooks.HOOKS if elsewhere else ():
+        file = hooks.written_by_hand(configured) / name
+        if hooks.calls_memctl(file):
+            note = f"{_shown(repository, file)} calls memctl: take the lines out by hand"
+            steps.append(Step(f"hook {name}", "left", note, fault=True))
+    return [*steps, *_unset_drivers(repository)]
+
+
+def carry_out(repository: Repository, steps: Sequence[Step]) -> None:
+    """Do what the steps say, in their order; raises MemctlError where one fails, with those before it done."""
+    for step in steps:
+        try:
+            if step.files:
+                hooks.carry_out(step.files)
+        except OSError as error:
+            raise MemctlError(
+                f"{error.filename2 or error.filename} can't be changed: {error.strerror}",
+                "mend that and run this again; it goes on where it stopped",
+            ) from None
+        for key, value in step.settings:
+            change = ["--unset-all", key] if value is None else ["--replace-all", key, value]
+            git.write(["config", "--local", *change], repository.top)
+        if step.section:
+            git.write(["config", "--local", "--remove-section", step.section], repository.top)
+
+
+def _ours_or_first(place: Path, name: str) -> Hook:
+    """The hook that is to be ours: the one that Git runs, or the one that the pre-commit framework runs before it."""
+    hook = hooks.look(place / name)
+    return hooks.look(place / (name + _LEGACY)) if hook.is_framework else hook
+
+
+def _place(hook: Hook, kept: Path, part: str, text: str) -> Step:
+    """Put our script in the place of a hook."""
+    note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
+    if hook.whose == "ours, changed":
+        return Step(part, "left", f"{hook.file} is not as memctl wrote it: delete it and run this again", fault=True)
+    if hook.whose == "ours":
+        old = os.fsdecode(hook.data)
+        if old == text and os.access(hook.file, os.X_OK):
+            return Step(part, "unchanged", note)
+        return Step(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
+    if hook.whose == "nobody's":
+        return Step(part, "installed", note, files=HookChange(hook.file, text=text))
+    if not os.path.lexists(kept):
+        note = note or f"the hook that is there is kept as {kept.name} and runs first"
+        return Step(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
+    if hooks.equal(kept, hook.file):
+        return Step(part, "installed", note, files=HookChange(hook.file, text=text))
+    why = f"another hook is in the place of memctl's, and {kept} holds the one of before: delete the one not needed"
+    return Step(part, "left", why, fault=True)
+
+
+def _take_away(place: Path, name: str) -> Step:
+    """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
+    part, hook, kept = f"hook {name}", hooks.look(place / name), place / (name + hooks.KEPT)
+    beside = [hooks.look(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
+    ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
+    changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
+    if changed:
+        return Step(part, "left", f"{changed[0]} is not as memctl wrote it: delete it by hand", fault=True)
+    prune = any(found.made_its_folder for found in ours.values())
+    legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(kept), ""
+    target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
+    if has_kept and target:
+        gone = tuple(file for file in ours if file != target)
+        note = f"the hook kept as {kept.name} comes back as {target.name}"
+        return Step(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
+    deletes = list(ours)
+    if hook.whose == "the user's":
+        note = f"{hook.file} is not memctl's and stays"
+        if has_kept and hooks.equal(kept, hook.file):
+            deletes.append(kept)
+        elif has_kept:
+            note += f", and so does {kept.name}, the hook of before memctl"
+    if deletes:
+        return Step(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
+    return Step(part, "left" if has_kept else "unchanged", note or "it is not installed")
+
+
+def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> Step:
+    file = hooks.written_by_hand(place) / name
+    shown = _shown(repository, file)
+    if hooks.calls_memctl(file):
+        return Step(f"hook {name}", "unchanged", f"{shown} calls memctl")
+    lines = hooks.by_hand(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.by_hand(name, memory)}"
+    return Step(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
+
+
+def _whose(repository: Repository, place: Path) -> str:
+    inside = Path(os.path.realpath(place)).is_relative_to(repository.top)
+    owner = "where the project keeps files of its own" if inside else "which is not this clone's alone"
+    return f"Git takes its hooks from {_shown(repository, place)}, {owner}"
+
+
+def _shown(repository: Repository, file: Path) -> str:
+    return str(file.relative_to(repository.top)) if file.is_relative_to(repository.top) else str(file)
+
+
+def _refuse_unwritable(repository: Repository, steps: Sequence[Step]) -> None:
+    for step in steps:
+        if step.files:
+            parent = step.files.file.parent
+            place = parent if parent.exists() else repository.common_dir
+            if not os.access(place, os.W_OK | os.X_OK):
+                raise MemctlError(f"{place} can't be written: permission denied", "nothing was changed")
+
+
+def _set_drivers(repository: Repository, program: str) -> list[Step]:
+    programs = shlex.join(["memctl", *([program] if program else [])]).replace("%", "%%")
+    steps = []
+    for what, title in DRIVERS.items():
+        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        wanted = {f"{section}.name": title, f"{section}.driver": _DRIVER.format(programs=programs, what=what)}
+        settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
+        if not _is_ours(present, what):
+            steps.append(Step(part, "left", f"{section}.driver in Git's settings is not memctl's", fault=True))
+        elif settings:
+            steps.append(Step(part, "refreshed" if present else "installed", settings=settings))
+        else:
+            steps.append(Step(part, "unchanged"))
+    return steps
+
+
+def _unset_drivers(repository: Repository) -> list[Step]:
+    steps = []
+    for what in DRIVERS:
+        part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
+        ours = {f"{section}.name", f"{section}.driver"}
+        if not present:
+            steps.append(Step(part, "unchanged", "it is not installed"))
+        elif not _is_ours(present, what):
+            steps.append(Step(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
+        elif set(present) <= ours:
+            steps.append(Step(part, "removed", section=section))
+        else:  # the user has set something more there
+            steps.append(Step(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present)))))
+    return steps
+
+
+def _present(repository: Repository, what: str) -> dict[str, str]:
+    """What this clone has set for a driver."""
+    try:
+        out = git.read(["config", "--local", "-z", "--get-regexp", rf"^merge\.memctl-{what}\."], repository.top)
+    except git.GitFailed as error:
+        if error.code == 1:  # nothing is set
+            return {}
+        raise
+    pairs = (item.partition("\n") for item in os.fsdecode(out).split("\0") if item)
+    return {key: value for key, _, value in pairs}
+
+
+def _is_ours(present: dict[str, str], what: str) -> bool:
+    driver = present.get(f"merge.memctl-{what}.driver", "")
+    return not driver or f"merge-file {what} " in driver

@@ -1,0 +1,69 @@
+"""Having the documents rendered that a change touches, for the write door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model.change import Change
+from memctl.store import files
+from memctl.store.memory import Memory
+
+UNTRACKED = "docs/.gitignore"  # the folder ignores itself
+IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
+
+
+class Rendering(msgspec.Struct, frozen=True):
+    """Documents as paths below `.memory/`: those to be written with their texts (None: to be deleted), and all that
+    are then as they should be; or why there are none."""
+
+    texts: dict[str, str | None] = {}
+    settled: tuple[str, ...] = ()
+    fault: str = ""
+
+
+def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
+    """Render what some changes touch, on the disk: the paths that are to be committed with them, and what went wrong.
+
+    A template that is at fault keeps nobody from recording: the documents can be rendered later.
+    """
+    if not memory.config.docs:
+        return (), ""
+    asked = memory.ask()
+    memory.asked = asked
+    found = _rendered(memory, changes)
+    if found.fault:
+        return (), f"the documents are not rendered: {found.fault}"
+    put(memory, found.texts)
+    take_rule_out(memory)
+    differing = set(asked.differing())
+    waiting = [path for path in found.settled if memory.tracked(path) in differing]
+    return tuple(dict.fromkeys((*found.texts, *waiting))), ""
+
+
+def take_rule_out(memory: Memory) -> None:
+    """Delete the rule by which `docs: false` keeps documents out of Git, once the settings no longer say so."""
+    rule = memory.folder / UNTRACKED
+    if rule.is_file() and rule.read_bytes() == IGNORE_ALL.encode():
+        rule.unlink()
+
+
+def put(memory: Memory, texts: Mapping[str, str | None]) -> None:
+    """Write documents, without waiting for the disk: they can be made again."""
+    for path, text in texts.items():
+        file = files.locate(memory.folder, path)
+        if text is None:
+            file.unlink(missing_ok=True)
+        else:
+            files.replace(file, text)
+
+
+def _rendered(memory: Memory, changes: list[Change]) -> Rendering:
+    from memctl.lifecycle import documents  # Jinja takes 30 ms
+
+    try:
+        return documents.touched_by(memory, changes)
+    except MemctlError as error:
+        return Rendering(fault=error.message)

@@ -1,0 +1,100 @@
+"""Text that looks like a credential.
+
+The detectors are those of detect-secrets for providers' tokens, private keys and JWTs; its entropy detectors flag
+ordinary prose. Importing it takes 180 ms, so a cheap pattern that covers the same shapes decides whether to.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+# Anthropic's keys, which detect-secrets does not know.
+_ANTHROPIC = re.compile(r"sk-ant-[A-Za-z0-9_-]{16,}")
+_DETECTORS = (
+    "artifactory.ArtifactoryDetector",
+    "aws.AWSKeyDetector",
+    "azure_storage_key.AzureStorageKeyDetector",
+    "basic_auth.BasicAuthDetector",
+    "cloudant.CloudantDetector",
+    "discord.DiscordBotTokenDetector",
+    "github_token.GitHubTokenDetector",
+    "gitlab_token.GitLabTokenDetector",
+    "ibm_cloud_iam.IbmCloudIamDetector",
+    "ibm_cos_hmac.IbmCosHmacDetector",
+    "jwt.JwtTokenDetector",
+    "mailchimp.MailchimpDetector",
+    "npm.NpmDetector",
+    "openai.OpenAIDetector",
+    "private_key.PrivateKeyDetector",
+    "pypi_token.PypiTokenDetector",
+    "sendgrid.SendGridDetector",
+    "slack.SlackDetector",
+    "softlayer.SoftlayerDetector",
+    "square_oauth.SquareOAuthDetector",
+    "stripe.StripeDetector",
+    "telegram_token.TelegramBotTokenDetector",
+    "twilio.TwilioKeyDetector",
+)
+# Every shape that these find, but for Artifactory's AP… without a digit (words look like that); a test compares them.
+_SHAPES = (
+    r"(?-i:\bAKC[a-zA-Z0-9]{10}|\bAP(?=\w*\d)[\dA-F][a-zA-Z0-9]{8}|(?:A3T|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16})"
+    r"|aws.{0,48}[\"'][0-9a-z/+]{40}|AccountKey=|://[^:/\s]+:[^/\s]+@|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"
+    r"|gh[pousr]_\w{36}|gl[a-z]{2,6}-[\w-]{20}|GR1348941|eyJ[\w-]{2,}|[0-9a-z]{32}-us\d|_authToken|sk-[\w-]{20}"
+    r"|PRIVATE KEY|PuTTY-User-Key|pypi-Ag|SG\.[\w-]{22}\.|xox[abposr]-|hooks\.slack\.com|api\.softlayer\.com|sq0csp-"
+    r"|[rs]k_live_|\d{8,10}:[\w-]{35}|(?:AC|SK)[a-z0-9]{32}"
+    r"|(?:key|pwd|pw|password|pass|token)[\"'\]]{0,2}[:=> ]{1,8}[\"']?[\w-]{24}"
+)
+
+_LONG_WORD = re.compile(r"(?<![\w+/=.:@-])[\w+/=.:@-]{20,}")
+_HARMLESS = re.compile(  # paths and names in small letters, ids, times, UUIDs
+    r"(?:[a-z]{0,19}[/._:-]+)*[a-z]{0,19}|(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}[.:]?|\d{4}-\d\d-\d\dT[\d:]+Z?"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
+_PHRASES = ("PRIVATE KEY", "PuTTY-User-Key", "AKC", "AP", "://")
+
+
+def kind_of_secret(line: str) -> str:
+    """What kind of credential a line contains, or ""."""
+    return _kind_of(line) if is_suspicious(line) else ""
+
+
+def is_suspicious(text: str) -> bool:
+    """Whether a text of many lines may contain a credential: much faster than looking at each line.
+
+    Every shape has a word of 20 characters or more that is not made of small letters alone, or one of some phrases.
+    """
+    for match in _LONG_WORD.finditer(text):
+        if _HARMLESS.fullmatch(match[0]) is None and _suspicious().search(_line_at(text, match.start())):
+            return True
+    for phrase in _PHRASES:
+        start = text.find(phrase)
+        while start >= 0:
+            if _suspicious().search(_line_at(text, start)):
+                return True
+            start = text.find(phrase, start + len(phrase))
+    return False
+
+
+@cache
+def _suspicious() -> re.Pattern[str]:
+    return re.compile(_SHAPES, re.IGNORECASE)  # 2 ms, and most text has nothing of the sort
+
+
+def _line_at(text: str, position: int) -> str:
+    end = text.find("\n", position)
+    return text[text.rfind("\n", 0, position) + 1 : len(text) if end < 0 else end]
+
+
+def _kind_of(line: str) -> str:
+    if _ANTHROPIC.search(line):
+        return "Anthropic key"
+    return next((str(d.secret_type) for d in _detectors() if any(True for _ in d.analyze_string(line))), "")
+
+
+@cache
+def _detectors() -> tuple[Any, ...]:
+    names = (name.split(".") for name in _DETECTORS)
+    return tuple(getattr(import_module(f"detect_secrets.plugins.{module}"), name)() for module, name in names)

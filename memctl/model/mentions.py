@@ -1,0 +1,37 @@
+"""What a text refers to: ids of records and § markers, outside of code."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from memctl.model import headings, ids
+
+# Levels 1 to 3 by numbers, level 4 by a path or its dotted form, as S0 writes them ("Navigation System").
+MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
+_REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
+_TRAILING = ".-"  # what ends a sentence and not a path
+
+
+IGNORE = "check_ignore"  # stands among the mentions of a record whose front matter has this key
+
+
+class Mention(msgspec.Struct, frozen=True, array_like=True):
+    """A reference in a text: its line (1-based) and the id or § marker as written."""
+
+    line: int
+    text: str
+
+
+def in_text(text: str, first_line: int = 1) -> list[Mention]:
+    """The references of a text in Markdown; `first_line` is the number of its first line."""
+    if "§" not in text and ids.PATTERN.search(text) is None:
+        return []
+    found = []
+    for number, (line, outside) in enumerate(headings.outside_code(text), first_line):
+        if outside and _REFERENCE.search(line):
+            bare = CODE_SPAN.sub("", line)
+            found += [Mention(number, match[0].rstrip(_TRAILING)) for match in _REFERENCE.finditer(bare)]
+    return found

@@ -1,0 +1,301 @@
+"""Pages: what people write of levels 1 to 3, in `project.md`, `sections/` and `details/`.
+
+They are read like records: front matter, and a body with headed sections. Levels and markers are those of S0,
+"Hierarchical Information Organization": §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a
+heading in them, §4.PATH a file of the repository.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import count
+from typing import Annotated, Any
+
+import msgspec
+
+from memctl.model import frontmatter, headings, moments
+from memctl.model.kinds import Field
+from memctl.model.malformed import Malformed
+from memctl.model.record import Fault, InvalidRecord, Percent, found_allowed, leads_out
+
+PROJECT_PATH = "project.md"
+PROJECT_ID = "§1.0"
+_REVIEWED = re.compile(r".*\S.* [0-9a-f]{7,64}")
+_LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
+_FILE = re.compile(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
+_NUMBERED = re.compile(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
+
+
+class PageKind(msgspec.Struct, frozen=True):
+    """One of the three levels that people write: its folder, its marker, the headed sections that mean something."""
+
+    name: str
+    level: int
+    folder: str
+    id_pattern: str
+    id_allowed: str
+    fields: tuple[Field, ...]
+
+
+PROJECT = PageKind(
+    "project",
+    1,
+    "",
+    "§1\\.0",
+    "§1.0",
+    (
+        Field("goal", "Goal", "goal", "What the project is to achieve, in one sentence."),
+        Field("status", "Status", "status", "Where it stands, in a sentence or two."),
+        Field("priorities", "Priorities", "priority", "What comes first, most important first.", True),
+    ),
+)
+SECTION = PageKind(
+    "section",
+    2,
+    "sections",
+    "§2\\.[1-9][0-9]*",
+    "a marker such as §2.1",
+    (
+        Field("overview", "Overview", "overview", "What this part is, in three to five sentences."),
+        Field("status", "Status", "status", "Where it stands."),
+        Field("next_actions", "Next actions", "next", "What is to be done next.", True),
+    ),
+)
+DETAIL = PageKind("detail", 3, "details", "§3\\.[1-9][0-9]*", "a marker such as §3.1", ())
+KINDS = {kind.name: kind for kind in (PROJECT, SECTION, DETAIL)}
+_BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """One page as it was written. `path` is relative to `.memory/`; `body` is Markdown.
+
+    `completion_percentage` is the declared status, `weight` what a section counts in the project's; `paths` are globs
+    of the code a section covers, `code_refs` paths of files; `reviewed` says of files which content (the beginning of
+    the blob's id) the page was last found to agree with: `src/auth.py 1f0c9a2b7d3e`.
+    """
+
+    id: str
+    title: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    section: str | None = None  # whose details these are
+    completion_percentage: Percent | None = None
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 1
+    paths: list[str] = []
+    code_refs: list[str] = []
+    reviewed: list[str] = []
+    timestamp: str | None = None
+    agent_id: str | None = None
+    path: str = ""
+    body: str = ""
+
+    @property
+    def kind(self) -> PageKind:
+        return (PROJECT, SECTION, DETAIL)[int(self.id[1]) - 1]
+
+    @property
+    def number(self) -> str:
+        return self.id[1:]
+
+    @property
+    def stamps(self) -> dict[str, str]:
+        """The reviewed content of each file: beginnings of blob ids by path."""
+        return dict(item.rsplit(" ", 1) for item in self.reviewed)
+
+
+ORDER = (
+    "id",
+    "title",
+    "section",
+    "completion_percentage",
+    "weight",
+    "paths",
+    "code_refs",
+    "reviewed",
+    "timestamp",
+    "agent_id",
+)
+LISTS = ("paths", "code_refs", "reviewed")
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """A headed part of a page of details: its marker (§3.1.2), its title without a number, its text, its line."""
+
+    id: str
+    title: str
+    text: str
+    line: int  # in the body, 1-based
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """All pages of a memory, by their numbers, and the faults of those that can't be read."""
+
+    project: Page | None
+    sections: tuple[Page, ...]
+    details: tuple[Page, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        return (*((self.project,) if self.project else ()), *self.sections, *self.details)
+
+    def details_of(self, section: str) -> tuple[Page, ...]:
+        """The pages of details that belong to a section."""
+        return tuple(page for page in self.details if page.section == section)
+
+    def find(self, marker: str) -> Page | None:
+        """The page with a marker; of several with the same, the first."""
+        return next((page for page in self.pages if page.id == marker), None)
+
+    def markers(self) -> tuple[str, ...]:
+        """Every marker of levels 1 to 3 that leads somewhere."""
+        parts = [heading.id for page in self.details for heading in parts_of(page)]
+        return (PROJECT_ID, *(page.id for page in (*self.sections, *self.details)), *parts)
+
+
+def kind_at(path: str) -> PageKind | None:
+    """The kind of page expected at a path below `.memory/`; None where no page belongs."""
+    if path == PROJECT_PATH:
+        return PROJECT
+    folder, _, name = path.partition("/")
+    kind = _BY_FOLDER.get(folder)
+    return kind if kind and "/" not in name and name.endswith(".md") and not name.startswith(".") else None
+
+
+def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) -> Outline:
+    """Put the pages together from pairs of path and text; `unreadable` are faults found in getting the texts."""
+    pages: list[Page] = []
+    faults = list(unreadable)
+    for path, text in texts:
+        try:
+            pages.append(parse(text, path))
+        except InvalidRecord as error:
+            faults += error.faults
+    pages.sort(key=lambda page: (sort_key(page.id), page.path))
+    by_kind = {name: [page for page in pages if page.kind.name == name] for name in KINDS}
+    project = next(iter(by_kind["project"]), None)
+    return Outline(project, tuple(by_kind["section"]), tuple(by_kind["detail"]), tuple(faults))
+
+
+def sort_key(marker: str) -> tuple[int, ...]:
+    """What to order markers of levels 1 to 3 by: §2.10 after §2.9."""
+    return tuple(int(part) for part in re.findall("[0-9]+", marker))
+
+
+def parse(text: str, path: str) -> Page:
+    """Read a page; raises InvalidRecord naming every fault with its line."""
+    kind = kind_at(path)
+    assert kind is not None, path
+    text = frontmatter.clean_newlines(text)
+    try:
+        values, body = frontmatter.read(text)
+    except Malformed as error:
+        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
+    values.setdefault("id", PROJECT_ID if kind is PROJECT else None)
+    if wrong := problems(kind, values, path):
+        lines = {block.key: block.line for block in frontmatter.blocks(text)}
+        raise InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
+    known = {name: values[name] for name in ORDER if values.get(name) is not None}
+    if "timestamp" in known:
+        known["timestamp"] = moments.parse(known["timestamp"])
+    return Page(path=path, body=body, **known)
+
+
+_ALLOWED = {
+    "title": "a text of 1 to 100 characters",
+    "completion_percentage": "a whole number from 0 to 100",
+    "weight": "a number above 0",
+    "paths": "a list of globs inside the repository, such as src/auth/**",
+    "code_refs": "a list of paths inside the repository, such as src/auth.py",
+    "reviewed": "a list of paths, each with the content's id, as `memctl review` writes it",
+    "timestamp": moments.ALLOWED,
+}
+
+
+def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
+    """What is wrong with the front matter of a page: pairs of field and message."""
+    types: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Page)}
+    wrong = [(name, "is missing") for name in ("id", "title") if values.get(name) is None]
+    for name in ORDER:
+        if values.get(name) is None:
+            continue
+        try:
+            msgspec.convert(values[name], types[name])
+        except msgspec.ValidationError:
+            wrong.append((name, found_allowed(values[name], _ALLOWED.get(name, "a text"))))
+    return wrong or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
+
+
+def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tuple[str, str]]:
+    marker = values["id"]
+    if re.fullmatch(kind.id_pattern, marker) is None:
+        return [("id", found_allowed(marker, kind.id_allowed))]
+    name = path.rpartition("/")[2]
+    if path and kind is not PROJECT and ((match := _FILE.fullmatch(name)) is None or match[1] != marker[1:]):
+        return [("id", f"found {marker}, but the file is named {name}; the name begins with the number")]
+    parent = values.get("section")
+    if kind is DETAIL and (parent is None or re.fullmatch(SECTION.id_pattern, parent) is None):
+        return [("section", "is missing" if parent is None else found_allowed(parent, SECTION.id_allowed))]
+    return []
+
+
+def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
+    wrong = [
+        (name, found_allowed(item, _ALLOWED[name]))
+        for name in ("paths", "code_refs")
+        for item in values.get(name) or ()
+        if leads_out(item)
+    ]
+    wrong += [
+        ("reviewed", found_allowed(item, _ALLOWED["reviewed"]))
+        for item in values.get("reviewed") or ()
+        if _REVIEWED.fullmatch(item) is None or leads_out(item.rsplit(" ", 1)[0])
+    ]
+    if values.get("timestamp") is not None:
+        try:
+            moments.parse(values["timestamp"])
+        except ValueError:
+            wrong.append(("timestamp", found_allowed(values["timestamp"], moments.ALLOWED)))
+    if not values["title"].strip() or not values["title"].isprintable():
+        wrong.append(("title", found_allowed(values["title"], "one line of text without control characters")))
+    return wrong
+
+
+def code_path(reference: str) -> str:
+    """The path in a code reference that may name a line, or lines: `src/auth.py:10-20`."""
+    match = _LINES.fullmatch(reference)
+    return match[1] if match else reference
+
+
+def last_line(reference: str) -> int:
+    """The last line that a code reference names, 0 if it names none."""
+    match = _LINES.fullmatch(reference)
+    return int(match[3] or match[2]) if match else 0
+
+
+def parts_of(page: Page) -> list[Heading]:
+    """The headed parts of a page of details, each with its marker.
+
+    A heading that begins with a number of the page (`## 3.1.2 Schema`) has that number; one without gets the next free
+    one after the highest so far, so that a number once written down stays.
+    """
+    found: list[Heading] = []
+    highest, line = 0, 1
+    parts = headings.split(page.body)
+    given = {_numbered(page, part.heading)[0] for part in parts}
+    for part in parts:
+        if part.heading:
+            number, title = _numbered(page, part.heading)
+            if not number:
+                number = next(free for free in count(highest + 1) if free not in given)
+            highest = max(highest, number)
+            found.append(Heading(f"{page.id}.{number}", title, part.text.partition("\n")[2], line))
+        line += part.text.count("\n")
+    return found
+
+
+def _numbered(page: Page, heading: str) -> tuple[int, str]:
+    """The number that a heading itself has below its page (0 if none), and its title without it."""
+    match = _NUMBERED.fullmatch(heading)
+    if match and match[1].startswith(page.number + ".") and match[1].count(".") == page.number.count(".") + 1:
+        return int(match[1].rpartition(".")[2]), match[2]
+    return 0, heading

@@ -1,0 +1,87 @@
+"""Questions about the records that SQLite answers without reading all of them: what the rendered pages are made of."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from memctl.model import ids
+from memctl.model.mentions import Mention
+from memctl.model.record import Record
+from memctl.store.cache import Cache
+
+_ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
+
+
+class StoredCatalogue:
+    """The catalogue of a cache that is up to date."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._database = cache.database
+
+    def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
+        if place is None:
+            return self._records(f"is_open AND type = ? {_ORDER}", memory_type, limit)
+        return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
+
+    def critical(self, limit: int) -> list[Record]:
+        return self._records(
+            "is_open AND type = 'issue' AND severity = 'critical' ORDER BY timestamp DESC, path LIMIT ?", limit
+        )
+
+    def count(self, memory_type: str, place: str) -> int:
+        found: int = self._database.execute(
+            "SELECT count(*) FROM records WHERE is_open AND place = ? AND type = ?", (place, memory_type)
+        ).fetchone()[0]
+        return found
+
+    def places(self) -> dict[str, int]:
+        return dict(self._database.execute("SELECT place, count(*) FROM records WHERE is_open GROUP BY place"))
+
+    def tags(self) -> list[tuple[str, str, int]]:
+        return self._database.execute("SELECT tag, place, count FROM tags ORDER BY tag, place").fetchall()
+
+    def find(self, identifier: str) -> Record | None:
+        kind = ids.kind_of(identifier)
+        if kind is None:
+            return None
+        start = f"{kind.folder}/{identifier[4:11]}/{identifier}"
+        found = self._records("path BETWEEN ? AND ? AND record NOT NULL ORDER BY path", start, start + "~")
+        return next((record for record in found if record.id == identifier), None)
+
+    def latest(self) -> Record | None:
+        found = self._records("record NOT NULL ORDER BY timestamp DESC, path DESC LIMIT 1")
+        return found[0] if found else None
+
+    def mentions(self) -> Mapping[str, Sequence[Mention]]:
+        rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
+        return {path: msgspec.msgpack.decode(stored, type=list[Mention]) for path, stored in rows}
+
+    def severe(self, place: str) -> list[Record]:
+        return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)
+
+    def longer_than(self, size: int) -> list[str]:
+        rows = self._database.execute(f"SELECT path FROM records WHERE size > {size:d} ORDER BY path")
+        return [row[0] for row in rows]
+
+    def suspicious(self, judge: Callable[[str], bool]) -> list[str]:
+        unjudged = self._database.execute(
+            "SELECT path FROM records WHERE record NOT NULL AND is_suspicious IS NULL"
+        ).fetchall()
+        judged = {path: judge(path) for (path,) in unjudged}
+        known = self._database.execute("SELECT path FROM records WHERE is_suspicious").fetchall()
+        if judged:
+            with suppress(sqlite3.OperationalError):  # another process is writing: they are judged again next time
+                self._database.execute("BEGIN IMMEDIATE")
+                rows = [(is_suspicious, path) for path, is_suspicious in judged.items()]
+                self._database.executemany("UPDATE records SET is_suspicious = ? WHERE path = ?", rows)
+                self._database.execute("COMMIT")
+        return sorted([*(row[0] for row in known), *(path for path, found in judged.items() if found)])
+
+    def _records(self, condition: str, *values: Any) -> list[Record]:
+        rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
+        return [msgspec.msgpack.decode(row[0], type=Record) for row in rows]

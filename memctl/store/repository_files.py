@@ -1,0 +1,100 @@
+"""The repository's own files, level 4 of the hierarchy: what they are called, which content they have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+
+from memctl.journal import git, history
+from memctl.journal.history import Entry
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.store.place import FOLDER
+
+_AT_ONCE = 500  # paths as arguments of one command
+_FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
+
+
+class FilesInGit:
+    """The files of a revision, or with the revision "" of the index."""
+
+    def __init__(self, memory: Memory, commit: str) -> None:
+        self._repository = memory.repository
+        self._commit = commit
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._entries)
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        return {path: self._entries[path].blob for path in paths if path in self._entries}
+
+    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+        wanted = self.blobs(paths)
+        contents = history.blobs(self._repository, wanted.values(), files.MAX_BYTES)
+        return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        commit, repository = self._commit, self._repository
+        return _own(history.tree(repository, commit) if commit else history.index(repository))
+
+
+class FilesOnDisk:
+    """The files of the worktree: those that Git has and that are there, and those that it would add."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._repository = memory.repository
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._known)
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        wanted = [path for path in dict.fromkeys(paths) if path in self._known]
+        unknown = [path for path in wanted if not self._known[path]]
+        for start in range(0, len(unknown), _AT_ONCE):
+            some = unknown[start : start + _AT_ONCE]
+            out = git.read(["hash-object", "--", *some], self._repository.top).decode().split()
+            self._known |= dict(zip(some, out, strict=True))
+        return {path: self._known[path] for path in wanted}
+
+    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+        found = {}
+        for path in paths:
+            file = self._repository.top / path
+            if path in self._known and not file.is_symlink() and file.is_file():
+                with open(file, "rb") as stream:
+                    content = stream.read(files.MAX_BYTES + 1)
+                if len(content) <= files.MAX_BYTES:
+                    found[path] = content
+        return found
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """The blob of each file by path, "" where it must be looked at."""
+        known = {path: entry.blob for path, entry in _own(history.index(self._repository)).items()}
+        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
+        for item in git.read(args, self._repository.top).decode("utf-8", "backslashreplace").split("\0"):
+            count = _FIELDS_BEFORE_PATH.get(item[:1])
+            if count is None:
+                continue
+            path = item.split(" ", count)[count]
+            if not _is_plain(self._repository.top / path, path):
+                known.pop(path, None)
+            elif path in known or item[0] in "?u":
+                known[path] = ""
+        return known
+
+
+def _is_plain(file: os.PathLike[str], path: str) -> bool:
+    is_file = os.path.isfile(file) and not os.path.islink(file)
+    return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
+
+
+def _own(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The regular files among some entries that belong to no memory."""
+    return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
+
+
+def _is_memory(path: str) -> bool:
+    return path.startswith(f"{FOLDER}/") or f"/{FOLDER}/" in path

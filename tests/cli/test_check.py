@@ -1,0 +1,788 @@
+"""`memctl check`: what it reads, what it leaves alone, what it mends, and what it says with its exit code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.check.rules import RULES
+from tests.check import (
+    AUTH,
+    CLOSED,
+    DECISION,
+    EXECUTIVE,
+    INDEX,
+    ISSUE,
+    LEARNING,
+    OLD,
+    PROJECT,
+    PROPOSED,
+    REFUNDS,
+    SENTENCE,
+    STATE,
+    TOKENS,
+    Found,
+    Hand,
+    build,
+    found,
+    identifier,
+    learning,
+)
+from tests.conftest import Memctl, changed_in, commits, git
+
+CONFIG = "config.yaml"
+DREADFUL = ("severity: high", "severity: dreadful")  # in ISSUE; no document shows it otherwise than as a stale one
+NO_DOCUMENTS = ("--ignore", "MEM308")
+
+
+@pytest.fixture(scope="module")
+def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
+
+
+@pytest.fixture
+def repo(healthy: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True))
+
+
+@pytest.fixture
+def hand(repo: Path) -> Hand:
+    return Hand(repo)
+
+
+def at(hand: Hand, code: str, path: str, text: str) -> Found:
+    return Found(code, path, hand.line(path, text))
+
+
+def codes(memctl: Memctl, *options: str) -> list[str]:
+    return [one.code for one in found(memctl, *options)]
+
+
+# A healthy memory
+
+
+@pytest.mark.parametrize("options", [(), ("--staged",), ("--at", "HEAD"), ("--strict",)], ids=" ".join)
+def test_a_healthy_memory_has_no_findings(memctl: Memctl, options: tuple[str, ...]) -> None:
+    assert found(memctl, *options, code=0) == []
+
+
+def test_a_memory_made_by_commands_is_healthy(built: Path, tmp_path: Path, memctl: Memctl) -> None:
+    repo = Path(shutil.copytree(built, tmp_path / "made"))
+
+    def run(*args: str, stdin: str = "") -> str:
+        return memctl(*args, stdin=stdin, where=repo).out.partition(" ")[0]
+
+    run("project", "set", "--goal", "Sell.", "--completion", "50", "--priority", "Payment", "--priority", "Mail")
+    for number, title in enumerate(("Auth", "Payment"), 1):
+        section = ("--path", "*.py", "--overview", SENTENCE * 9, "--completion", "50", "--next", f"See §3.{number}.1")
+        run("section", "add", title, *section)
+        text = f"# {title}\n\nSee §4.app.py.\n\n## Why\n\n{SENTENCE * 45}"
+        run("detail", "add", "--section", f"2.{number}", "--code", "app.py", "--file", "-", stdin=text)
+    old = run("decide", "Sessions in memory", "--section", "2.1", "--decision", "They stay.")
+    new = run("decide", "Tokens", "--section", "2.1", "--rationale", f"Instead of {old}.", "--supersedes", old)
+    issue = run("issue", "Slow", "--section", "3.2.1", "--severity", "high", "--code", "app.py:1", "--relates-to", new)
+    state = run("state", "Queue", "--section", "2.2", "--completion", "65", "--blocked-by", issue, "--expires", "90d")
+    lesson = run("learn", "Clocks drift", "--lesson", f"See §2.1 and {new}.", "--tag", "time", "--parent", new)
+    run("link", lesson, state)
+    run("resolve", run("issue", "Lost mail"))
+    run("archive", run("learn", "Nothing"))
+    assert memctl("check", "--strict", where=repo).err == "nothing found\n"
+    assert memctl("check", "--staged", "--strict", where=repo).err == "nothing found\n"
+
+
+def test_a_new_memory_is_healthy(built: Path, memctl: Memctl) -> None:
+    assert memctl("check", "--strict", where=built).err == "nothing found\n"
+
+
+def test_a_branch_without_commits_can_be_checked(hand: Hand, memctl: Memctl) -> None:
+    hand.git("checkout", "-q", "--orphan", "anew")
+    assert found(memctl, code=0) == found(memctl, "--staged", code=0) == []
+    hand.replace(ISSUE, *DREADFUL)
+    assert found(memctl, *NO_DOCUMENTS, code=1) == [at(hand, "MEM101", ISSUE, "severity")]
+
+
+def test_paths_are_those_from_the_top_of_the_worktree(tmp_path: Path, memctl: Memctl) -> None:
+    folder = tmp_path / "many" / "packages" / "shop"
+    folder.mkdir(parents=True)
+    git(tmp_path / "many", "init", "-q", "-b", "main")
+    memctl("init", "--here", where=folder)
+    (folder / ".memory" / "notes.txt").write_text("")
+    git(tmp_path / "many", "add", "-A")
+    for options in ((), ("--staged",), ("--format", "github"), ("--format", "sarif"), ("--json",)):
+        assert "packages/shop/.memory/notes.txt" in memctl("check", *options, where=folder).out
+
+
+# Any number of faults
+
+
+def test_sixty_faults_are_all_found(hand: Hand, memctl: Memctl) -> None:
+    """Each in a file of its own, every third in a different way; none hides another."""
+    expected = set()
+    ways = (
+        ("MEM101", "importance: 5", "importance: 50", "importance"),
+        ("MEM101", "status: active\n", "status: on\n", "status: on"),
+        ("MEM102", "title: ", "title: Twice\ntitle: ", "title: Record"),
+        ("MEM103", "A text.", "<<<<<<< a\nA text.\n=======\nNone.\n>>>>>>> b", "<<<<<<<"),
+        ("MEM106", "importance: 5", "importance: 5\nrelates_to:\n  - LRN-2025-10-07-999", "  - LRN-2025-10-07-999"),
+        ("MEM203", "importance: 5", "importance: 5\ncode_refs:\n  - none.py", "  - none.py"),
+        ("MEM205", "importance: 5", "importance: 5\nsection: §2.99", "section"),
+        ("MEM207", "A text.", "See DEC-2024-01-01-001.", "See DEC"),
+        ("MEM401", "importance: 5", "importance: 5\nexpires_at: 2025-10-10", "expires_at"),
+        ("MEM404", "timestamp: 2025-10-06", "timestamp: 2026-10-06", "\ntimestamp"),
+    )
+    for number in range(60):
+        code, old, new, text = ways[number % len(ways)]
+        path, healthy = learning(number + 1)
+        hand.write(path, healthy.replace(old, new))
+        expected.add(at(hand, code, path, text))
+    assert len(expected) == 60
+    assert set(found(memctl, *NO_DOCUMENTS, code=1)) == expected
+    hand.git("add", "-A")
+    assert set(found(memctl, "--staged", *NO_DOCUMENTS, code=1)) == expected
+    hand.git("commit", "-qm", "sixty faults")
+    assert set(found(memctl, "--at", "HEAD", *NO_DOCUMENTS, code=1)) == expected
+
+
+def test_a_file_with_several_faults_has_them_all_told(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, "status: open\nseverity: high\nimportance: 8", "status: on fire\nseverity: 7\nimportance: 80")
+    lines = [one.line for one in found(memctl, *NO_DOCUMENTS, code=1)]
+    assert lines == [hand.line(ISSUE, "severity: 7"), hand.line(ISSUE, "importance: 80")]
+    hand.replace(ISSUE, "severity: 7\nimportance: 80", "severity: low\nimportance: 8")
+    assert found(memctl, *NO_DOCUMENTS, code=1) == [at(hand, "MEM101", ISSUE, "status: on fire")]
+
+
+@pytest.mark.parametrize("text", ["{% if %}", "{{ page.nothing }}", "{{ 1 / 0 }}"])
+def test_a_broken_template_hides_no_fault(hand: Hand, memctl: Memctl, text: str) -> None:
+    hand.write("templates/section.md.j2", text)
+    hand.replace(ISSUE, *DREADFUL)
+    result = memctl("check", code=1)
+    assert f".memory/{ISSUE}:{hand.line(ISSUE, 'severity')}: error MEM101" in result.out
+    assert "templates/section.md.j2" in result.out + result.err
+
+
+# What is staged
+
+
+def test_what_is_not_staged_is_not_judged(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    hand.write(*learning(1, "section: §2.9\n"))
+    hand.write("notes.txt", "What else?\n")
+    hand.append(INDEX, "By hand.\n")
+    (hand.folder / STATE).unlink()
+    (hand.repo / "src/auth/jwt.py").unlink()
+    assert found(memctl, "--staged", code=0) == []
+    assert {"MEM101", "MEM205", "MEM501", "MEM309", "MEM201"} <= set(codes(memctl))
+
+
+def test_what_is_staged_is_judged_though_it_is_mended_on_the_disk(hand: Hand, memctl: Memctl) -> None:
+    text = hand.read(ISSUE)
+    hand.replace(ISSUE, *DREADFUL)
+    broken = at(hand, "MEM101", ISSUE, "severity")
+    hand.write("notes.txt", "What else?\n")
+    hand.git("add", "-A")
+    hand.write(ISSUE, "\n\n\n" + text)
+    (hand.folder / "notes.txt").unlink()
+    assert found(memctl, "--staged", *NO_DOCUMENTS, code=1) == [broken, Found("MEM501", "notes.txt", 1)]
+    hand.write(ISSUE, text)
+    assert found(memctl, code=0) == []
+
+
+def test_a_file_that_is_staged_as_deleted_is_gone(hand: Hand, memctl: Memctl) -> None:
+    hand.git("rm", "-q", "--cached", f".memory/{STATE}", "src/auth/jwt.py")
+    assert found(memctl, "--staged", *NO_DOCUMENTS, code=1) == [
+        at(hand, "MEM203", DECISION, "  - src/auth/jwt.py:5"),
+        at(hand, "MEM201", TOKENS, "  - src/auth/jwt.py:4"),
+        at(hand, "MEM201", TOKENS, "(§4.auth.jwt)"),
+        at(hand, "MEM106", ISSUE, "  - STA-2025-10-04-001"),
+    ]
+
+
+def test_code_is_there_once_it_is_staged(hand: Hand, memctl: Memctl) -> None:
+    hand.write("../src/auth/new.py", "")
+    hand.replace(TOKENS, "§4.src/payment/keys.py", "§4.src/auth/new.py")
+    hand.git("add", ".memory")
+    assert found(memctl, "--staged", *NO_DOCUMENTS, code=1) == [at(hand, "MEM201", TOKENS, "§4.src/auth/new.py")]
+    hand.git("add", "src")
+    assert found(memctl, "--staged", *NO_DOCUMENTS, code=0) == []
+
+
+def test_changed_code_makes_a_page_suspect_once_it_is_staged(hand: Hand, memctl: Memctl) -> None:
+    hand.write("../src/payment/refund.py", "pass\n")
+    assert found(memctl, "--staged", code=0) == []
+    hand.git("add", "src")
+    assert found(memctl, "--staged", code=0) == [at(hand, "MEM208", REFUNDS, "  - src/payment/refund.py ")]
+
+
+def test_the_settings_are_those_that_are_staged(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    hand.git("add", "-A")
+    hand.append(CONFIG, 'check_ignore:\n  - "MEM101 issues/*: under way"\n')
+    assert codes(memctl, "--staged", *NO_DOCUMENTS) == ["MEM101"]
+    hand.git("add", "-A")
+    assert codes(memctl, "--staged", "--select", "MEM1") == []
+
+
+def test_a_conflict_in_the_index_is_an_error(hand: Hand, memctl: Memctl) -> None:
+    for branch, text in (("other", "by an hour"), ("main", "by a day")):
+        hand.git("checkout", "-q", *(["-b"] if branch == "other" else []), branch)
+        hand.replace(LEARNING, "by a minute", text)
+        hand.git("commit", "-qam", branch)
+    hand.git("merge", "other", check=False)
+    assert LEARNING in [one.path for one in found(memctl, "--staged", code=1)]
+
+
+# In a hook
+
+
+@pytest.fixture
+def hooked(repo: Path) -> Path:
+    """The repository with a hook that lets no faults pass."""
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m memctl check --staged\n")
+    hook.chmod(0o755)
+    return repo
+
+
+def commit(repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", "commit", "-qm", "x", *args], cwd=repo, capture_output=True, text=True)
+
+
+def test_a_hook_sees_what_commit_a_takes_along(hooked: Path, hand: Hand) -> None:
+    before = commits(hooked)
+    hand.replace(ISSUE, *DREADFUL)
+    refused = commit(hooked, "-a")
+    assert refused.returncode == 1
+    assert f".memory/{ISSUE}:{hand.line(ISSUE, 'severity')}: error MEM101" in refused.stdout + refused.stderr
+    assert commits(hooked) == before
+    hand.git("add", "-A")
+    hand.replace(ISSUE, *reversed(DREADFUL))
+    hand.append("../app.py", "# more\n")
+    assert commit(hooked).returncode == 1, "it is staged"
+    assert commit(hooked, "-a").returncode == 0, "what is mended on the disk goes along"
+    assert commits(hooked) == before + 1
+
+
+def test_a_hook_sees_of_commit_only_what_it_takes_along(hooked: Path, hand: Hand) -> None:
+    before = commits(hooked)
+    hand.replace(ISSUE, *DREADFUL)
+    hand.git("add", "-A")
+    hand.append("../app.py", "# more\n")
+    assert commit(hooked, "--only", "app.py").returncode == 0, "the fault is not in this commit"
+    assert commits(hooked) == before + 1
+    hand.git("reset", "-q")
+    refused = commit(hooked, "--only", f".memory/{ISSUE}")
+    assert refused.returncode == 1
+    assert "MEM101" in refused.stdout + refused.stderr
+    assert commits(hooked) == before + 1
+
+
+@pytest.mark.parametrize("option", ["-a", "--only"])
+def test_a_hook_sees_that_an_accepted_decision_changes(hooked: Path, hand: Hand, option: str) -> None:
+    hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are signed with HS256.")
+    refused = commit(hooked, option, *([f".memory/{DECISION}"] if option == "--only" else []))
+    assert refused.returncode == 1
+    line = hand.line(DECISION, "HS256")
+    assert f".memory/{DECISION}:{line}: error MEM109" in refused.stdout + refused.stderr
+
+
+def test_a_hook_lets_the_commits_of_memctl_pass(hooked: Path, memctl: Memctl) -> None:
+    before = commits(hooked)
+    memctl("edit", identifier(DECISION), "--set", "decision=RS512.", "--allow-accepted")
+    memctl("learn", "Hooks run")
+    assert commits(hooked) == before + 2
+
+
+# At a revision
+
+
+def test_a_revision_is_judged_as_it_was(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    broken = at(hand, "MEM101", ISSUE, "severity")
+    hand.git("commit", "-qam", "broken")
+    hand.git("tag", "broken")
+    hand.replace(ISSUE, *reversed(DREADFUL))
+    hand.git("commit", "-qam", "mended")
+    hand.append(INDEX, "By hand.\n")
+    assert found(memctl, "--at", "broken", *NO_DOCUMENTS, code=1) == [broken]
+    for revision in ("HEAD", "main", "broken~1", hand.git("rev-parse", "HEAD").strip()):
+        assert found(memctl, "--at", revision, code=0) == []
+
+
+def test_at_a_revision_code_is_what_it_was(hand: Hand, memctl: Memctl) -> None:
+    hand.git("mv", "src/payment/refund.py", "src/payment/repay.py")
+    hand.git("commit", "-qm", "moved")
+    assert at(hand, "MEM201", REFUNDS, "  - src/payment/refund.py\n") in found(memctl, "--at", "HEAD", code=1)
+    assert found(memctl, "--at", "HEAD~1", code=0) == []
+
+
+def test_a_revision_is_compared_with_the_one_before_it(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(DECISION, "Tokens are signed with RS256.", "Tokens are signed with HS256.")
+    changed = at(hand, "MEM109", DECISION, "HS256")
+    hand.git("commit", "-qam", "reworded")
+    assert found(memctl, *NO_DOCUMENTS) == []
+    assert found(memctl, "--at", "HEAD", *NO_DOCUMENTS) == [changed]
+    hand.append("../app.py", "# more\n")
+    hand.git("commit", "-qam", "more")
+    assert found(memctl, "--at", "HEAD", *NO_DOCUMENTS) == []
+
+
+def test_what_was_changed_with_allow_accepted_is_no_fault_of_its_commit(memctl: Memctl) -> None:
+    memctl("edit", identifier(DECISION), "--set", "decision=RS512.", "--allow-accepted")
+    assert found(memctl, "--at", "HEAD") == []
+
+
+def test_a_revision_before_there_was_a_memory_has_no_findings(hand: Hand, memctl: Memctl) -> None:
+    first = hand.git("rev-list", "--max-parents=0", "HEAD").strip()
+    assert found(memctl, "--at", first, code=0) == []
+
+
+def test_a_revision_that_is_not_there_is_an_error(memctl: Memctl) -> None:
+    assert "nowhere" in memctl("check", "--at", "nowhere", code=1).err
+
+
+# It never writes
+
+
+def everything(repo: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Content, times and modes of all files, Git's own too, but for memctl's cache."""
+    files = [file for file in repo.rglob("*") if file.is_file() and repo / ".git" / "memctl" not in file.parents]
+    return {
+        str(file.relative_to(repo)): (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_mode) for file in files
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--staged",), ("--at", "HEAD"), ("--at", "HEAD~1"), ("--fix", "--dry-run")], ids=" ".join
+)
+def test_nothing_is_written(hand: Hand, memctl: Memctl, options: tuple[str, ...]) -> None:
+    hand.replace(ISSUE, "relates_to:\n  - DEC-2025-10-02-001\n", "")
+    hand.replace(OLD, "status: superseded", "status: accepted")
+    hand.git("add", "-A")
+    hand.replace(PROJECT, "Sell without a queue.", "Sell.")
+    hand.write("../src/payment/refund.py", "pass\n")
+    for path in (AUTH, INDEX):  # the index does not know that they are what it has
+        hand.write(path, hand.read(path))
+    before, status = everything(hand.repo), hand.git("--no-optional-locks", "status", "--porcelain")
+    memctl("check", *options, code=None)
+    memctl("check", *options, "--format", "sarif", code=None)
+    assert everything(hand.repo) == before
+    assert hand.git("--no-optional-locks", "status", "--porcelain") == status
+
+
+# Which rules
+
+
+def spoil(hand: Hand) -> None:
+    """MEM101, MEM305 and MEM501: an error and two warnings."""
+    hand.replace(ISSUE, *DREADFUL)
+    hand.replace(PROJECT, "completion_percentage: 45", "completion_percentage: 20")
+    hand.write("notes.txt", "What else?\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--select", "MEM305"], ["MEM305"]),
+        (["--select", "MEM3", "--ignore", "MEM308"], ["MEM305"]),
+        (["--select", "mem1"], ["MEM101"]),
+        (["--select", "status-mismatch"], ["MEM305"]),
+        (["--select", "MEM5", "--select", "invalid-record"], ["MEM101", "MEM501"]),
+        (["--ignore", "MEM3", "--ignore", "foreign-file"], ["MEM101"]),
+        (["--select", "MEM", "--ignore", "MEM1", "--ignore", "stale-document"], ["MEM305", "MEM501"]),
+        (["--select", "MEM2"], []),
+        (["--select", "MEM101", "--ignore", "MEM1"], []),
+    ],
+    ids=" ".join,
+)
+def test_rules_are_chosen_by_code_beginning_and_name(
+    hand: Hand, memctl: Memctl, options: list[str], expected: list[str]
+) -> None:
+    spoil(hand)
+    assert sorted(codes(memctl, *options)) == expected
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore", "--explain"])
+@pytest.mark.parametrize("name", ["MEM999", "nonsense", "101"])
+def test_a_rule_that_is_not_there_is_wrong_usage(memctl: Memctl, option: str, name: str) -> None:
+    failed = memctl("check", option, name, code=2)
+    assert failed.err.startswith(f"error: there is no rule '{name}'\nhint: ")
+    assert failed.out == ""
+
+
+def test_the_exit_code_is_that_of_the_errors_among_the_chosen_rules(hand: Hand, memctl: Memctl) -> None:
+    spoil(hand)
+    memctl("check", code=1)
+    memctl("check", "--select", "MEM101", code=1)
+    memctl("check", "--select", "MEM305", code=0)
+    memctl("check", "--ignore", "MEM101", "--ignore", "MEM308", code=0)
+
+
+def test_strict_counts_warnings_and_no_information(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(TOKENS, f"```\n\n{SENTENCE * 20}", "```\n")
+    memctl("render")
+    assert codes(memctl, "--strict") == ["MEM307"]
+    memctl("check", "--strict", code=0)
+    hand.write("notes.txt", "What else?\n")
+    memctl("check", code=0)
+    memctl("check", "--strict", code=1)
+    memctl("check", "--strict", "--ignore", "MEM501", code=0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--staged", "--at", "HEAD"), ("--fix", "--staged"), ("--fix", "--at", "HEAD"), ("--format", "xml"), ("here",)],
+    ids=" ".join,
+)
+def test_wrong_usage_has_exit_code_2(memctl: Memctl, options: tuple[str, ...]) -> None:
+    failed = memctl("check", *options, code=2)
+    assert failed.err.startswith("error: ")
+    assert failed.out == ""
+
+
+# What somebody chose to ignore
+
+
+def ignore(hand: Hand, *lines: str) -> None:
+    hand.append(CONFIG, "check_ignore:\n" + "".join(f'  - "{line}"\n' for line in lines))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"MEM101 {ISSUE}: under way",
+        "MEM101 issues/*: under way",
+        "MEM101: under way",
+        "MEM1 issues/*: under way",
+        "MEM101   issues/2025-10/ISS-*  :   see the wiki: there",
+    ],
+)
+def test_the_settings_ignore_by_code_and_pattern(hand: Hand, memctl: Memctl, line: str) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    ignore(hand, line)
+    data = memctl("check", "--json", *NO_DOCUMENTS).data
+    assert (data["findings"], data["ignored"]) == ([], 1)
+    assert "1 ignored" in memctl("check", *NO_DOCUMENTS).err
+
+
+def test_the_settings_ignore_only_what_they_name(hand: Hand, memctl: Memctl) -> None:
+    spoil(hand)
+    ignore(hand, "MEM501 *.txt: notes", "MEM501 issues/*: none", "MEM305 issues/*: none")
+    assert [one for one in found(memctl, *NO_DOCUMENTS) if one.path != CONFIG] == [
+        at(hand, "MEM101", ISSUE, "severity"),
+        at(hand, "MEM305", PROJECT, "completion"),
+    ]
+
+
+def test_a_line_without_a_reason_ignores_nothing(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    ignore(hand, "MEM101 issues/*")
+    assert found(memctl, *NO_DOCUMENTS, code=1) == [
+        at(hand, "MEM503", CONFIG, "MEM101"),
+        at(hand, "MEM101", ISSUE, "severity"),
+    ]
+
+
+def test_a_file_ignores_findings_in_itself_and_nowhere_else(hand: Hand, memctl: Memctl) -> None:
+    for path in (LEARNING, CLOSED):
+        hand.replace(path, "agent_id: ada", "agent_id: ada\ncode_refs:\n  - none.py")
+    hand.replace(CLOSED, "status: resolved", "status: open")
+    hand.replace(LEARNING, "agent_id", "check_ignore:\n  - 'MEM203: it comes next week'\nagent_id")
+    assert found(memctl, *NO_DOCUMENTS) == [at(hand, "MEM203", CLOSED, "none.py")]
+    hand.replace(LEARNING, "  - 'MEM203: it comes next week'\n", "  - MEM203\n")
+    assert found(memctl, *NO_DOCUMENTS) == [
+        at(hand, "MEM203", CLOSED, "none.py"),
+        at(hand, "MEM503", LEARNING, "  - MEM203"),
+        at(hand, "MEM203", LEARNING, "none.py"),
+    ]
+
+
+def test_a_line_that_is_used_is_told_from_one_that_is_not(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    ignore(hand, "MEM101 issues/*: under way", "MEM101 states/*: under way")
+    assert found(memctl, *NO_DOCUMENTS) == [at(hand, "MEM504", CONFIG, "MEM101 states")]
+    assert found(memctl, "--select", "MEM101") == []
+
+
+def test_a_rule_that_is_not_asked_for_makes_no_line_unused(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(ISSUE, *DREADFUL)
+    ignore(hand, "MEM101 issues/*: under way")
+    assert found(memctl, "--ignore", "MEM1", *NO_DOCUMENTS) == []
+
+
+def test_ignored_findings_are_counted(hand: Hand, memctl: Memctl) -> None:
+    for number in range(1, 4):
+        hand.write(*learning(number, "section: §2.9\n"))
+    ignore(hand, "MEM205 learnings/*: to come", "MEM305: it comes and goes", "MEM501: it comes and goes")
+    data = memctl("check", "--json", *NO_DOCUMENTS).data
+    assert (len(data["findings"]), data["ignored"]) == (2, 3)
+
+
+# Explanations
+
+
+@pytest.mark.parametrize("code", list(RULES))
+def test_every_rule_is_explained(memctl: Memctl, code: str) -> None:
+    rule = RULES[code]
+    text = memctl("check", "--explain", code).out
+    assert text.startswith(f"{code} {rule.name} ({rule.severity})\n\n")
+    assert " ".join(text.split()).count(rule.summary) == 1
+    assert rule.explanation in text
+    assert ("--fix" in text) == rule.is_mended or "--fix" in rule.explanation
+    assert memctl("check", "--explain", rule.name).out == text
+
+
+def test_all_rules_are_listed(memctl: Memctl, tmp_path: Path) -> None:
+    lines = memctl("check", "--explain", "all").out.splitlines()
+    assert [line.split()[:3] for line in lines] == [[code, RULES[code].severity, RULES[code].name] for code in RULES]
+    assert [line.split()[0] for line in memctl("check", "--explain", "mem3").out.splitlines()] == [
+        code for code in RULES if code.startswith("MEM3")
+    ]
+    (tmp_path / "elsewhere").mkdir()
+    assert memctl("check", "--explain", "all", where=tmp_path / "elsewhere").out.splitlines() == lines
+
+
+def test_rules_are_explained_as_json(memctl: Memctl) -> None:
+    envelope = memctl("check", "--explain", "all", "--json").json
+    assert envelope["kind"] == "rules"
+    assert [rule["code"] for rule in envelope["data"]] == list(RULES)
+    fields = {"code", "name", "severity", "summary", "explanation", "is_mended"}
+    assert all(set(rule) == fields for rule in envelope["data"])
+    assert [rule["code"] for rule in memctl("check", "--explain", "MEM107", "--json").data] == ["MEM107"]
+
+
+def test_the_names_of_rules_are_given_out_once() -> None:
+    assert len({rule.name for rule in RULES.values()}) == len(RULES)
+
+
+# Mending
+
+
+def unlink(hand: Hand) -> None:
+    """Take one end of a link away (MEM107) and a superseded record's status (MEM402), in a commit."""
+    hand.replace(ISSUE, "relates_to:\n  - DEC-2025-10-02-001\n", "")
+    hand.replace(OLD, "status: superseded", "status: accepted")
+    hand.git("commit", "-qam", "one end")
+
+
+def test_what_has_one_right_answer_is_mended_in_one_commit(hand: Hand, memctl: Memctl) -> None:
+    texts = {path: hand.read(path) for path in (ISSUE, OLD)}
+    unlink(hand)
+    memctl("render")
+    before = commits(hand.repo)
+    result = memctl("check", "--fix", code=0)
+    assert f"mend {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
+    assert result.err.endswith("nothing found\n")
+    assert commits(hand.repo) == before + 1
+    assert sorted(changed_in(hand.repo)) == [f".memory/{OLD}", f".memory/{ISSUE}"]
+    assert hand.read(OLD) == texts[OLD]
+    assert sorted(hand.read(ISSUE).split("\n")) == sorted(texts[ISSUE].split("\n"))
+    assert hand.git("status", "--porcelain") == ""
+
+
+def test_mending_twice_changes_nothing(hand: Hand, memctl: Memctl) -> None:
+    unlink(hand)
+    (hand.folder / EXECUTIVE).unlink()
+    memctl("check", "--fix", code=0)
+    head = hand.git("rev-parse", "HEAD")
+    result = memctl("check", "--fix", code=0)
+    assert (result.out, result.err) == ("", "nothing here has one right answer\nnothing found\n")
+    assert hand.git("rev-parse", "HEAD") == head
+
+
+@pytest.mark.parametrize("code", ["MEM308", "MEM310"])
+def test_documents_are_rendered_and_orphans_deleted(hand: Hand, memctl: Memctl, code: str) -> None:
+    text = hand.read(EXECUTIVE)
+    if code == "MEM308":
+        (hand.folder / EXECUTIVE).unlink()
+        path = EXECUTIVE
+    else:
+        path = "docs/2.9-gone.md"
+        hand.write(path, hand.read("docs/2.1-auth.md"))
+        hand.git("add", "-A")
+        hand.git("commit", "-qm", "left behind")
+    result = memctl("check", "--fix", code=0)
+    assert f".memory/{path}\n" in result.out
+    assert hand.read(EXECUTIVE) == text
+    assert not (hand.folder / "docs/2.9-gone.md").exists()
+    assert hand.git("status", "--porcelain") == ""
+
+
+def test_links_of_every_kind_get_their_other_ends(hand: Hand, memctl: Memctl) -> None:
+    heads = (
+        "relates_to:\n  - LRN-2025-10-06-004\nblocks:\n  - LRN-2025-10-06-004\n",
+        "relates_to:\n  - LRN-2025-10-06-004\nblocked_by:\n  - LRN-2025-10-06-004\n",
+        "supersedes:\n  - LRN-2025-10-06-004\n",
+        "tags:\n  - left alone\n",
+    )
+    for number, head in enumerate(heads, 1):
+        hand.write(*learning(number, head))
+    assert codes(memctl, *NO_DOCUMENTS).count("MEM107") == 5
+    memctl("check", "--fix", code=0)
+    made = memctl("show", "LRN-2025-10-06-004", "--json").data["records"][0]
+    assert made["relates_to"] == ["LRN-2025-10-06-001", "LRN-2025-10-06-002"]
+    assert made["blocked_by"] == ["LRN-2025-10-06-001"]
+    assert made["blocks"] == ["LRN-2025-10-06-002"]
+    assert made["superseded_by"] == ["LRN-2025-10-06-003"]
+    assert (made["status"], made["tags"]) == ("superseded", ["left alone"])
+
+
+def test_nothing_else_is_mended(hand: Hand, memctl: Memctl) -> None:
+    unlink(hand)
+    hand.replace(PROPOSED, "section: §3.1.2", "section: §3.9")
+    hand.replace(STATE, "completion_percentage: 65", "completion_percentage: 100")
+    hand.append(INDEX, "By hand.\n")
+    hand.write("notes.txt", "What else?\n")
+    kept = (PROPOSED, STATE, INDEX, "notes.txt", DECISION, LEARNING, PROJECT, AUTH, TOKENS, CONFIG)
+    texts = {path: hand.read(path) for path in kept}
+    result = memctl("check", "--fix", code=1)
+    assert [line.split()[2] for line in result.out.splitlines() if ": error " in line] == ["MEM205", "MEM309"]
+    assert {path: hand.read(path) for path in kept} == texts
+    assert codes(memctl) == ["MEM205", "MEM309", "MEM501", "MEM406"]
+
+
+def test_a_link_by_an_earlier_id_is_whole(hand: Hand, memctl: Memctl) -> None:
+    """LRN-…-002 knows LRN-…-001 under the id that it had; only the link to LRN-…-003 lacks its other end."""
+    hand.write(
+        *learning(1, "relates_to:\n  - LRN-2025-10-06-002\n  - LRN-2025-10-06-003\naliases:\n  - LRN-2025-10-06-009\n")
+    )
+    hand.write(*learning(2, "relates_to:\n  - LRN-2025-10-06-009\n"))
+    hand.write(*learning(3))
+    text = hand.read(learning(2)[0])
+    memctl("check", "--fix", code=0)
+    assert hand.read(learning(2)[0]) == text
+    assert "relates_to:\n  - LRN-2025-10-06-001\n" in hand.read(learning(3)[0])
+
+
+def test_a_link_across_types_does_not_stop_the_mending(hand: Hand, memctl: Memctl) -> None:
+    """An issue has no status `superseded`; the other end can be added all the same."""
+    unlink(hand)
+    hand.replace(PROPOSED, "agent_id: ada\n", f"agent_id: ada\nsupersedes:\n  - {identifier(CLOSED)}\n")
+    memctl("check", "--fix", code=None)
+    assert "status: resolved" in hand.read(CLOSED)
+    assert {"MEM107", "MEM402"} & {one.code for one in found(memctl) if one.path != PROPOSED} == set()
+
+
+def test_no_circle_is_closed(hand: Hand, memctl: Memctl) -> None:
+    """Of two records that supersede each other, and one that supersedes itself, nobody but a person can tell."""
+    hand.write(*learning(1, "supersedes:\n  - LRN-2025-10-06-002\n"))
+    hand.write(*learning(2, "supersedes:\n  - LRN-2025-10-06-001\n"))
+    hand.write(*learning(3, "supersedes:\n  - LRN-2025-10-06-003\n"))
+    memctl("check", "--fix", code=1)
+    for number in (1, 2, 3):
+        assert "status: active\n" in hand.read(learning(number)[0])
+
+
+def test_a_page_that_can_not_be_read_keeps_its_document(hand: Hand, memctl: Memctl) -> None:
+    hand.replace(AUTH, "completion_percentage: 60", "completion_percentage: 600")
+    memctl("check", "--fix", code=1)
+    assert (hand.folder / "docs/2.1-auth.md").exists()
+
+
+def test_a_document_edited_by_hand_stays(hand: Hand, memctl: Memctl) -> None:
+    hand.append(INDEX, "By hand.\n")
+    hand.replace(PROJECT, "Sell without a queue.", "Sell.")
+    memctl("check", "--fix", code=1)
+    assert hand.read(INDEX).endswith("By hand.\n")
+    assert "**Goal**: Sell.\n" in hand.read(EXECUTIVE)
+    assert codes(memctl) == ["MEM309"]
+
+
+def test_only_what_is_chosen_and_not_ignored_is_mended(hand: Hand, memctl: Memctl) -> None:
+    unlink(hand)
+    memctl("check", "--fix", "--select", "MEM402", code=0)
+    assert "status: superseded" in hand.read(OLD)
+    assert "relates_to" not in hand.read(ISSUE)
+    ignore(hand, "MEM107 decisions/*: on purpose")
+    text = hand.read(ISSUE)
+    memctl("check", "--fix", code=0)
+    assert hand.read(ISSUE) == text
+
+
+def test_a_dry_run_shows_what_would_be_mended(hand: Hand, memctl: Memctl) -> None:
+    unlink(hand)
+    head = hand.git("rev-parse", "HEAD")
+    before = everything(hand.repo)
+    result = memctl("check", "--fix", "--dry-run", code=1)
+    assert f"would mend {identifier(OLD)}, {identifier(ISSUE)}\n" in result.out
+    assert "\n-status: accepted\n+status: superseded\n" in result.out
+    assert "\n+  - DEC-2025-10-02-001\n" in result.out
+    assert "would render the documents\n" in result.out
+    assert ": error MEM107 " in result.out
+    assert hand.git("rev-parse", "HEAD") == head
+    assert everything(hand.repo) == before
+
+
+@pytest.mark.parametrize("option", ["--fix", "--dry-run"])
+def test_mending_leaves_json_whole(hand: Hand, memctl: Memctl, option: str) -> None:
+    unlink(hand)
+    (hand.folder / EXECUTIVE).unlink()
+    data = memctl("check", "--fix", option, "--json", code=None).data
+    assert [row["code"] for row in data["findings"] if row["code"] != "MEM308"] == (
+        [] if option == "--fix" else ["MEM402", "MEM107"]
+    )
+
+
+def test_a_commit_that_can_not_be_made_now_is_told(hand: Hand, memctl: Memctl) -> None:
+    unlink(hand)
+    head = hand.git("rev-parse", "HEAD")
+    (hand.repo / ".git" / "MERGE_HEAD").write_text(head)
+    result = memctl("check", "--fix", code=None)
+    assert "commit pending: a merge is under way" in result.err
+    assert hand.git("rev-parse", "HEAD") == head
+    assert "status: superseded" in hand.read(OLD)
+
+
+# Code may be called anything
+
+
+ODD_CODE = (
+    "with a space.py",
+    "größe.py",
+    "返金.py",
+    "100%.py",
+    "a,b.py",
+    "#1.py",
+    "- x.py",
+    "it's.py",
+    '"quoted" name.py',
+    "one:two.py",
+    "odd:12",
+    "[x](y).py",
+    "@{x}!.py",
+)
+
+
+@pytest.mark.parametrize("name", ODD_CODE)
+def test_code_may_be_called_anything(hand: Hand, memctl: Memctl, name: str) -> None:
+    path = f"src/{name}"
+    hand.write(f"../{path}", "pass\n")
+    quoted = "'" + path.replace("'", "''") + "'"
+    hand.replace(REFUNDS, "  - src/payment/refund.py\n", f"  - {quoted}\n")
+    hand.replace(STATE, "  - src/payment\n", f"  - {quoted}\n")
+    memctl("review", "§3.2")
+    memctl("commit")
+    assert found(memctl, code=0) == []
+    hand.write(f"../{path}", "...\n")
+    assert found(memctl, code=0) == [_reviewed(hand)]
+    (hand.repo / path).unlink()
+    assert {one.code for one in found(memctl, *NO_DOCUMENTS, code=1)} == {"MEM201", "MEM203"}
+
+
+def _reviewed(hand: Hand) -> Found:
+    """The one stamp of a page: the line below the key."""
+    return Found("MEM208", REFUNDS, hand.line(REFUNDS, "\nreviewed:\n") + 1)
+
+
+@pytest.mark.parametrize("name", ['"quoted".py', "-n.py", " space.py"])
+def test_code_at_the_top_may_be_called_anything(hand: Hand, memctl: Memctl, name: str) -> None:
+    hand.write(f"../{name}", "pass\n")
+    hand.replace(REFUNDS, "  - src/payment/refund.py\n", f"  - '{name}'\n")
+    memctl("review", "§3.2")
+    memctl("commit")
+    hand.write(f"../{name}", "...\n")
+    assert found(memctl, code=0) == [_reviewed(hand)]

@@ -1,0 +1,150 @@
+"""What pages refer to, and whether that is still what they were found to agree with; in real repositories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.hierarchy import freshness
+from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
+from memctl.model.pages import Page
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl, git
+
+TEXT = """See §4.auth.jwt, §4.db and §4.gone.py, all of §4.src/** and `§4.unseen`.
+
+## Part
+
+§4.src/auth again, §2.1 and DEC-2025-11-04-001 are no code.
+"""
+
+
+@pytest.fixture
+def code(repo: Path) -> Path:
+    """The repository with some more files, committed."""
+    for path in ("src/auth/jwt.py", "src/db.py", "lib/db.py", "src/with space.py"):
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(f"# {path}\n")
+    git(repo, "add", "src", "lib")
+    git(repo, "commit", "-qm", "code")
+    return repo
+
+
+def page(repo: Path, marker: str = "§3.1") -> tuple[Snapshot, Page]:
+    snapshot = load.disk(open_memory(repo, os.environ))
+    found = snapshot.outline.find(marker)
+    assert found is not None
+    return snapshot, found
+
+
+def drifted(repo: Path) -> list[str]:
+    return [drift.path for drift in freshness.drifted(*page(repo))]
+
+
+def blob(repo: Path, path: str) -> str:
+    return git(repo, "hash-object", path).strip()[:12]
+
+
+def test_references_are_found_missing_or_ambiguous(code: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Auth")
+    codes = ("--code", "app.py:1", "--code", "src/auth", "--code", "src/x.py")
+    memctl("detail", "add", "Tokens", "--section", "2.1", *codes, "--file", "-", stdin=TEXT)
+    found = [(ref.reference, ref.line, ref.state, ref.paths) for ref in freshness.references(*page(code))]
+    assert found == [
+        ("app.py:1", 0, FOUND, ("app.py",)),
+        ("src/auth", 0, FOUND, ("src/auth/",)),
+        ("src/x.py", 0, MISSING, ()),
+        ("§4.auth.jwt", 1, FOUND, ("src/auth/jwt.py",)),
+        ("§4.db", 1, AMBIGUOUS, ("lib/db.py", "src/db.py")),
+        ("§4.gone.py", 1, MISSING, ()),
+        ("§4.src/auth", 5, FOUND, ("src/auth/",)),
+    ]
+    # Only single files are stamped: a folder changes with everything in it.
+    assert page(code)[1].stamps == {path: blob(code, path) for path in ("app.py", "src/auth/jwt.py")}
+    assert drifted(code) == []
+
+
+def test_a_page_without_references_asks_git_nothing(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Auth", "--overview", "See §1.0 and `§4.code`.")
+    snapshot, found = page(repo, "§2.1")
+    snapshot.__dict__["files"] = None
+    assert (freshness.references(snapshot, found), freshness.stamps(snapshot, found)) == ([], [])
+    assert freshness.drifted(snapshot, found) == []
+
+
+@pytest.mark.parametrize("path", ["src/auth/jwt.py", "src/with space.py", "untracked größe.py"])
+def test_a_file_that_changes_in_any_way_has_drifted_until_it_is_back(code: Path, memctl: Memctl, path: str) -> None:
+    file = code / path
+    if not file.exists():
+        file.write_text("new\n")
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", "--code", path)
+    before = file.read_text()
+    assert page(code)[1].stamps == {path: blob(code, path)}
+    os.utime(file)
+    assert drifted(code) == []
+    file.write_text("changed\n")
+    assert drifted(code) == [path]
+    git(code, "add", path)
+    assert drifted(code) == [path]
+    git(code, "commit", "-qm", "changed", "--", path)
+    assert drifted(code) == [path]
+    file.write_text(before)
+    assert drifted(code) == []
+    file.unlink()
+    assert drifted(code) == []  # what is gone is a broken reference and no drift
+    assert [ref.state for ref in freshness.references(*page(code))] == [MISSING]
+
+
+def test_what_takes_a_files_place_is_no_file_and_stops_nothing(code: Path, memctl: Memctl) -> None:
+    paths = ("app.py", "src/db.py", "lib/db.py")
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", *(part for path in paths for part in ("--code", path)))
+    for path in paths:
+        (code / path).unlink()
+    (code / "app.py").mkdir()
+    (code / "app.py" / "inside.py").write_text("x\n")
+    (code / "src" / "db.py").symlink_to("nowhere")
+    (code / "lib" / "db.py").symlink_to("../src/auth/jwt.py")
+    snapshot, found = page(code)
+    assert freshness.drifted(snapshot, found) == []
+    assert [ref.state for ref in freshness.references(snapshot, found) if ref.reference == "src/db.py"] == [MISSING]
+    memctl("detail", "edit", "3.1", "--title", "Still works")
+    memctl("render")
+
+
+def test_a_stamp_is_kept_new_ones_are_added_and_lost_ones_go(code: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", "--code", "app.py", "--code", "src/db.py")
+    old = blob(code, "app.py")
+    (code / "app.py").write_text("changed\n")
+    memctl("detail", "edit", "3.1", "--file", "-", stdin="§4.auth.jwt\n")
+    snapshot, found = page(code)
+    assert found.stamps == {
+        "app.py": old,
+        "src/db.py": blob(code, "src/db.py"),
+        "src/auth/jwt.py": blob(code, "src/auth/jwt.py"),
+    }
+    assert freshness.stamps(snapshot, found, keep=True) == found.reviewed
+    assert f"app.py {blob(code, 'app.py')}" in freshness.stamps(snapshot, found)
+    memctl("detail", "edit", "3.1", "--code", "app.py")
+    assert list(page(code)[1].stamps) == ["app.py", "src/auth/jwt.py"]
+
+
+def test_the_index_and_a_revision_are_judged_by_their_own_files(code: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", "--code", "app.py")
+    (code / "app.py").write_text("staged\n")
+    git(code, "add", "app.py")
+    (code / "app.py").write_text("print('shop')\n")
+    memory = open_memory(code, os.environ)
+    judged = []
+    for snapshot in (load.disk(memory), load.index(memory), load.revision(memory, "HEAD")):
+        found = snapshot.outline.find("§3.1")
+        assert found is not None
+        judged.append([drift.path for drift in freshness.drifted(snapshot, found)])
+    assert judged == [[], ["app.py"], []]

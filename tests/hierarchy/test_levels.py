@@ -1,0 +1,311 @@
+"""What stands on each level, from memories that are nowhere but in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from memctl.hierarchy import levels
+from memctl.hierarchy.places import Links
+from memctl.hierarchy.render import Renderer
+from memctl.model import frontmatter
+from memctl.model.config import Config
+from memctl.model.kinds import BY_FOLDER, KINDS
+from memctl.model.pages import Page
+from memctl.model.record import ORDER, InvalidRecord
+from memctl.model.snapshot import Files, Snapshot
+from memctl.store import files, objects
+from memctl.store.cache import Cache, Parsed
+from memctl.store.catalogue import StoredCatalogue
+from tests.snapshots import SHOP, Given, no_match
+
+Texts = dict[str, str]
+
+
+class FilesInHand:
+    """The repository's files, with what they hold; their blobs are named after it."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self._contents = contents
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._contents)
+
+    def blobs(self, paths: Iterable[str]) -> dict[str, str]:
+        return {path: self._contents[path].hex().ljust(40, "0") for path in paths if path in self._contents}
+
+    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+        return {path: self._contents[path] for path in paths if path in self._contents}
+
+
+class InHand(Given):
+    """A source of some texts; the catalogue is the real one, over a cache in memory."""
+
+    def __init__(self, texts: Texts, contents: Mapping[str, bytes], config: Config) -> None:
+        self._parsed: list[Parsed] = []
+        self._contents = contents
+        for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
+            try:
+                self._parsed.append(objects.parsed(texts[path], path))
+            except InvalidRecord as error:
+                self._parsed.append(objects.broken(path, error.faults))
+        records = [item.record for item in self._parsed if item.record is not None]
+        super().__init__(records, texts, no_match, config, "disk", [f for item in self._parsed for f in item.faults])
+
+    def catalogue(self) -> StoredCatalogue:
+        cache = Cache.open(None)
+        cache.update(self._parsed, [], ("", ""), ("", ""))
+        return StoredCatalogue(cache)
+
+    def files(self) -> Files:
+        return FilesInHand(self._contents)
+
+
+def memory(*texts: Texts, contents: Mapping[str, bytes] | None = None, config: Config = SHOP) -> Snapshot:
+    """A memory of these pages and records, in a repository of these files."""
+    joined = {path: text for some in texts for path, text in some.items()}
+    return Snapshot(InHand(joined, contents or {}, config))
+
+
+def project(body: str = "", **values: Any) -> Texts:
+    return {"project.md": frontmatter.compose({"title": "Shop", **values}, body)}
+
+
+def section(number: int, body: str = "", **values: Any) -> Texts:
+    given = {"id": f"§2.{number}", "title": f"Section {number}", **values}
+    return {f"sections/2.{number}-s.md": frontmatter.compose(given, body)}
+
+
+def detail(number: int, body: str = "", **values: Any) -> Texts:
+    given = {"id": f"§3.{number}", "title": f"Details {number}", "section": "§2.1", **values}
+    return {f"details/3.{number}-d.md": frontmatter.compose(given, body)}
+
+
+def record(number: int, kind: str = "decision", body: str = "", **values: Any) -> Texts:
+    identifier = f"{KINDS[kind].prefix}-2025-11-04-{number:03d}"
+    given = {
+        "id": identifier,
+        "memory_id": f"019a4f3e-0000-7000-8000-{number:012d}",
+        "memory_type": kind,
+        "title": f"{kind.title()} number {number}",
+        "status": KINDS[kind].statuses[0],
+        "importance": 5,
+        "timestamp": "2025-11-04T14:32:00Z",
+        "project_id": "shop",
+        "agent_id": "claude",
+        **values,
+    }
+    path = f"{KINDS[kind].folder}/2025-11/{identifier}.md"
+    return {path: frontmatter.compose({name: given.get(name) for name in ORDER}, body)}
+
+
+def page(snapshot: Snapshot, marker: str) -> Page:
+    found = snapshot.outline.find(marker)
+    assert found is not None
+    return found
+
+
+def section_of(snapshot: Snapshot, marker: str = "§2.1") -> levels.Level2:
+    return levels.section(snapshot, Links(snapshot), page(snapshot, marker))
+
+
+def detail_of(snapshot: Snapshot, marker: str = "§3.1") -> levels.Level3:
+    return levels.detail(snapshot, Links(snapshot), page(snapshot, marker))
+
+
+def executive_of(snapshot: Snapshot) -> levels.Level1:
+    return levels.executive(snapshot, Links(snapshot))
+
+
+def index_of(snapshot: Snapshot) -> levels.Index:
+    return levels.index(snapshot, Links(snapshot))
+
+
+def ids(entries: Iterable[levels.Entry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def everything(snapshot: Snapshot) -> str:
+    making = Renderer(snapshot)
+    return "\n".join(making.page(name) for name in making.names())
+
+
+BODY = "## Decision\n\nPostgreSQL it is.\n\n## Rationale\n\nOrders need transactions. MySQL lies.\n\n### Deeper\n\nx\n"
+LOWERED = (
+    "#### Decision\n\nPostgreSQL it is.\n\n#### Rationale\n\nOrders need transactions. MySQL lies.\n\n##### Deeper\n\nx"
+)
+
+
+def test_of_a_decision_each_level_says_what_is_due_to_it() -> None:
+    """S0, "Information Scoping Rules": the title; the title and a sentence of why; everything."""
+    snapshot = memory(section(1), detail(1), record(1, body=BODY, title="Use PostgreSQL", section="§2.1"))
+    link = "../decisions/2025-11/DEC-2025-11-04-001.md"
+    (first,) = executive_of(snapshot).decisions
+    assert (first.title, first.link, first.note) == ("Use PostgreSQL", link, "[§2.1](2.1-s.md)")
+    (second,) = section_of(snapshot).decisions
+    assert (second.title, second.link, second.note) == ("Use PostgreSQL", link, "Orders need transactions.")
+    (third,) = detail_of(snapshot).decisions
+    assert third.note == LOWERED
+
+
+def test_a_decision_without_reasons_is_shown_with_what_was_decided() -> None:
+    snapshot = memory(
+        section(1), record(1, body="## Decision\n\nJust so.\n", section="§2.1"), record(2, section="§2.1")
+    )
+    assert [entry.note for entry in section_of(snapshot).decisions] == ["Just so.", ""]
+
+
+def test_what_is_closed_or_archived_is_on_no_page() -> None:
+    texts: list[Texts] = [section(1), detail(1)]
+    statuses = [(kind, status) for kind in KINDS.values() for status in kind.statuses]
+    for number, (kind, status) in enumerate(statuses, start=1):
+        closed = "closed" if status in kind.closed else "open"
+        common: dict[str, Any] = {"section": "§2.1", "severity": "critical" if kind.name == "issue" else None}
+        texts.append(record(number, kind.name, status=status, title=f"{closed} {kind.name} {status}", **common))
+        texts.append(
+            record(number + 100, kind.name, title=f"archived {number}", is_archived=True, tags=["old"], **common)
+        )
+    text = everything(memory(*texts))
+    assert "closed " not in text
+    assert "archived " not in text
+    assert "old" not in text
+    assert all(f"open {kind.name} {status}" in text for kind, status in statuses if status not in kind.closed)
+
+
+def test_records_stand_on_the_pages_that_they_belong_to() -> None:
+    snapshot = memory(
+        section(1), section(2), detail(1), detail(2), detail(3, section="§2.2"),
+        record(1, section="§2.1"), record(2, section="§3.1"), record(3, section="§3.2.7"), record(4, section="§2.2"),
+        record(5), record(6, section="§4.src/a.py"),
+    )  # fmt: skip
+
+    def numbers(entries: Iterable[levels.Entry]) -> list[int]:
+        return sorted(int(entry.id[-3:]) for entry in entries)
+
+    assert numbers(section_of(snapshot).decisions) == [1, 2, 3]
+    assert numbers(section_of(snapshot, "§2.2").decisions) == [4]
+    assert numbers(detail_of(snapshot).decisions) == [1, 2]  # the section's own stand on the first page of details
+    assert numbers(detail_of(snapshot, "§3.2").decisions) == [3]
+    assert numbers(detail_of(snapshot, "§3.3").decisions) == [4]
+    assert index_of(snapshot).outside == 2
+
+
+def test_a_record_of_a_section_that_is_not_there_counts_as_one_of_no_section() -> None:
+    assert index_of(memory(section(1), record(1, section="§2.99"), record(2, section="§3.7.1"))).outside == 2
+
+
+def test_the_most_important_comes_first_and_of_equals_the_newest() -> None:
+    importances, days = (3, 9, 5, 5), ("04", "01", "02", "03")
+    texts = [
+        record(n, importance=importance, timestamp=f"2025-11-{day}T00:00:00Z", section="§2.1")
+        for n, (importance, day) in enumerate(zip(importances, days, strict=True), start=1)
+    ]
+    snapshot = memory(section(1), detail(1), *texts)
+    expected = [f"DEC-2025-11-04-00{n}" for n in (2, 4, 3, 1)]
+    assert ids(executive_of(snapshot).decisions) == expected
+    assert ids(section_of(snapshot).decisions) == expected
+    assert ids(detail_of(snapshot).decisions) == expected
+
+
+def test_level_1_has_blockers_that_are_critical_newest_first() -> None:
+    texts = [
+        record(n, "issue", severity=severity, timestamp=f"2025-11-0{n}T00:00:00Z")
+        for n, severity in enumerate(["critical", "high", "critical", None], start=1)
+    ]
+    assert ids(executive_of(memory(*texts)).blockers) == ["ISS-2025-11-04-003", "ISS-2025-11-04-001"]
+    assert executive_of(memory()).blockers == ()
+
+
+def test_level_1_stays_short() -> None:
+    texts = [record(n, kind, severity="critical") for n in range(1, 30) for kind in ("issue", "decision")]
+    found = executive_of(memory(*texts))
+    assert (len(found.decisions), len(found.blockers)) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("declared", "sections", "expected"),
+    [
+        (45, [(10, 1)], 45),
+        (0, [(10, 1)], 0),
+        (None, [(10, 1), (40, 2)], 30),
+        (None, [(None, 5), (100, 0.5), (0, 0.5)], 50),
+        (None, [(None, 1)], None),
+        (None, [], None),
+    ],
+)
+def test_the_projects_percentage_is_declared_or_made_of_its_sections(
+    declared: int | None, sections: list[tuple[int | None, float]], expected: int | None
+) -> None:
+    texts = [
+        section(n, completion_percentage=percent, weight=weight)
+        for n, (percent, weight) in enumerate(sections, start=1)
+    ]
+    snapshot = memory(project(completion_percentage=declared), *texts)
+    assert levels.percentage(snapshot) == expected
+    shown = "" if expected is None else f"{expected} % complete"
+    assert shown in Renderer(snapshot).page("1.0-executive-summary.md")
+
+
+def test_the_last_update_is_that_of_the_newest_page_or_record() -> None:
+    older = section(1, timestamp="2025-11-01T00:00:00Z", agent_id="ada")
+    newer = record(1, timestamp="2025-11-02T00:00:00Z", agent_id="bob", is_archived=True)
+    assert (executive_of(memory(older)).updated, executive_of(memory(older)).agent) == ("2025-11-01T00:00:00Z", "ada")
+    assert executive_of(memory(older, newer)).agent == "bob"
+    assert executive_of(memory()).updated == ""
+
+
+def test_without_a_project_page_the_settings_speak() -> None:
+    config = Config(format=1, project="my_shop*", description="Sells [things]")
+    assert (executive_of(memory(config=config)).title, executive_of(memory(config=config)).goal) == (
+        "my_shop\\*", "Sells \\[things\\]",
+    )  # fmt: skip
+
+
+def test_the_index_says_what_is_open_and_where() -> None:
+    snapshot = memory(
+        section(1, "It sells. And more.\n", completion_percentage=20), section(2, "## Overview\n\nIt ships.\n"),
+        detail(1, "## One\n\n## 3.1.4 Four\n"), detail(2, section="§2.9", title="Lost"),
+        record(1, "issue", section="§2.1", tags=["db"]), record(2, "issue", section="§3.1", tags=["db", "api"]),
+        record(3, "issue", section="§2.2", tags=["db"]),
+    )  # fmt: skip
+    found = index_of(snapshot)
+    assert [(s.entry.note, s.state) for s in found.sections] == [
+        ("It sells.", "20 %, 2 open issues"), ("It ships.", "1 open issue"),
+    ]  # fmt: skip
+    assert [(e.id, e.link) for e in found.sections[0].details] == [
+        ("§3.1", "3.1-d.md"), ("§3.1.1", "3.1-d.md#311-one"), ("§3.1.4", "3.1-d.md#314-four"),
+    ]  # fmt: skip
+    assert [(entry.id, entry.title) for entry in found.loose] == [("§3.2", "Lost")]
+    needs = {entry.title: entry.id for entry in found.shortcuts}
+    assert needs["Four"] == "§3.1.4"
+    assert needs["api"] == "§3.1"
+    assert needs["db"] in ("§2.1", "§2.2", "§3.1")
+
+
+def test_a_shortcut_of_a_tag_leads_to_the_page_with_most_of_it() -> None:
+    texts = [record(n, section=place, tags=["db"]) for n, place in enumerate(["§2.2", "§2.1", "§2.2"], start=1)]
+    needs = {entry.title: entry.id for entry in index_of(memory(section(1), section(2), *texts)).shortcuts}
+    assert needs["db"] == "§2.2"
+
+
+def test_what_a_page_says_besides_is_kept_and_a_text_without_headings_is_its_overview() -> None:
+    body = "Begins.\n\n## Status\n\nGood.\n\n## Notes\n\nMine.\n\n## next ACTIONS\n\n- one\n- two\n  lines\n"
+    found = section_of(memory(section(1, body)))
+    assert (found.overview, found.status, found.next_actions) == ("Begins.", "Good.", ("one", "two lines"))
+    assert found.more == "## Notes\n\nMine."
+    top = executive_of(memory(project("## Goal\n\nSell.\n\n## Priorities\n\n1. a\n2. b\n\n## Budget\n\nNone.\n")))
+    assert (top.goal, top.priorities, top.more) == ("Sell.", ("a", "b"), "## Budget\n\nNone.")
+
+
+@pytest.mark.parametrize("text", ["```\nopen\n", "Text\n\n~~~\nopen\n", "```\nclosed\n```\n\nText\n"])
+@pytest.mark.parametrize("heading", ["", "## Goal\n\n", "## Overview\n\n", "## Status\n\n", "## Mine\n\n"])
+def test_code_on_a_page_swallows_nothing_of_the_document(heading: str, text: str) -> None:
+    body = heading + text
+    making = Renderer(memory(project(body), section(1, body), detail(1, body), record(1, section="§2.1")))
+    for name in making.names():
+        tokens = MarkdownIt("commonmark").parse(making.page(name))
+        code = {token.content for token in tokens if token.type in ("fence", "code_block")}
+        assert code <= {"open\n", "closed\n"}, name

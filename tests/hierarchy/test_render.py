@@ -1,0 +1,172 @@
+"""Documents as a Markdown parser reads them, and the templates they are made with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from memctl.hierarchy import seal
+from memctl.hierarchy.render import Renderer, touched
+from tests.hierarchy.test_levels import Texts, detail, memory, project, record, section
+
+PARSER = MarkdownIt("commonmark").enable("table")
+PAGES = (project("## Goal\n\nSell.\n"), section(1), section(2), detail(1), detail(2, section="§2.2"))
+
+
+class Shown(msgspec.Struct):
+    """A document as its reader sees it: headings of the page itself (none in quotes or lists), lines and links."""
+
+    headings: list[tuple[str, str]]
+    lines: list[str]
+    links: list[tuple[str, str]]
+    blocks: list[str]
+
+
+def seen(text: str) -> Shown:
+    tokens = PARSER.parse(text)
+    headings = [
+        (token.tag, text_of(tokens[n + 1]))
+        for n, token in enumerate(tokens)
+        if token.type == "heading_open" and not token.level
+    ]
+    inline = [token for token in tokens if token.type == "inline"]
+    links = [link for token in inline for link in links_of(token)]
+    return Shown(headings, [text_of(token) for token in inline], links, [t.type for t in tokens if t.type != "inline"])
+
+
+def text_of(inline: Token) -> str:
+    return "".join(child.content for child in inline.children or [])
+
+
+def links_of(inline: Token) -> list[tuple[str, str]]:
+    """Label and target of each link of a line."""
+    found: list[tuple[str, str]] = []
+    for child in inline.children or []:
+        if child.type == "link_open":
+            found.append(("", str(child.attrs["href"])))
+        elif found and child.type in ("text", "code_inline"):
+            found[-1] = (found[-1][0] or child.content, found[-1][1])
+    return found
+
+
+def render(*texts: Texts) -> dict[str, str]:
+    making = Renderer(memory(*texts))
+    return {name: making.page(name) for name in making.names()}
+
+
+def template(name: str, text: str) -> Texts:
+    return {f"templates/{name}.j2": text}
+
+
+def test_the_documents_of_a_memory_have_the_parts_that_the_seed_asks_for() -> None:
+    found = render(
+        project("## Goal\n\nSell.\n\n## Status\n\nWell.\n\n## Priorities\n\n- PCI\n", completion_percentage=45),
+        section(
+            1,
+            "## Overview\n\nIt pays.\n\n## Status\n\nHalf.\n\n## Next actions\n\n- Refunds\n",
+            completion_percentage=5,
+        ),
+        detail(1, "Intro.\n\n## Schema\n\nTables.\n", code_refs=["src/a.py"]),
+        record(1, section="§2.1", tags=["db"], body="## Rationale\n\nBecause.\n"),
+        record(2, "issue", section="§2.1", severity="critical"),
+        record(3, "state", section="§2.1", completion_percentage=60),
+        record(4, "learning", section="§3.1", body="## Lesson\n\nNever again.\n"),
+    )
+    assert seen(found["1.0-executive-summary.md"]).lines == [
+        "1.0 Executive summary of Shop", "Goal: Sell.", "Status: 45 % complete - Well.", "Priorities:", "PCI",
+        "Blockers:", "Issue number 2 ISS-2025-11-04-002", "Key decisions:",
+        "Decision number 1 DEC-2025-11-04-001, §2.1", "Sections:", "§2.1 Section 1: 5 %, 1 open issue",
+        "Last updated: 2025-11-04T14:32:00Z | Agent: claude",
+    ]  # fmt: skip
+    assert seen(found["2.1-s.md"]).headings == [
+        ("h1", "2.1 Section 1"), ("h2", "Key decisions"), ("h2", "Status"), ("h2", "Open issues"),
+        ("h2", "Next actions"), ("h2", "More"),
+    ]  # fmt: skip
+    assert "5 % complete. Half." in seen(found["2.1-s.md"]).lines
+    assert "State number 3 (60 %) STA-2025-11-04-003" in seen(found["2.1-s.md"]).lines
+    assert seen(found["3.1-d.md"]).headings == [
+        ("h1", "3.1 Details 1"), ("h2", "3.1.1 Schema"), ("h2", "Decisions"), ("h3", "Decision number 1"),
+        ("h4", "Rationale"), ("h2", "Known issues"), ("h3", "Issue number 2"), ("h2", "Learned"), ("h2", "References"),
+    ]  # fmt: skip
+    assert seen(found["INDEX.md"]).headings == [
+        ("h1", "Navigation index of Shop"), ("h2", "Executive summary"), ("h2", "Section summaries"),
+        ("h2", "Detailed documentation"), ("h2", "Source files"), ("h2", "Shortcuts"),
+    ]  # fmt: skip
+    assert ("§3.1.1 Schema", "3.1-d.md#311-schema") in seen(found["INDEX.md"]).links
+    assert all("\n\n\n" not in text for text in found.values()), "empty lines stand alone"
+
+
+def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
+    found = render()
+    assert set(found) == {"INDEX.md", "1.0-executive-summary.md"}
+    assert "`memctl section add` makes one" in found["INDEX.md"]
+    assert "Blockers: none" in seen(found["1.0-executive-summary.md"]).lines
+
+
+def test_a_document_is_its_page_with_a_head() -> None:
+    making = Renderer(memory(*PAGES))
+    for name in making.names():
+        opened = seal.opened(making.document(name))
+        assert opened == seal.Document(making.page(name), "", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "document", "expected"),
+    [
+        (
+            "section.md",
+            "{{ page.number }}|{{ page.title }}|{{ page.decisions|length }}\n",
+            "2.1-s.md",
+            "2.1|Section 1|1\n",
+        ),
+        ("detail.md", "{{ page.section.id }}\n", "3.2-d.md", "§2.2\n"),
+        ("INDEX.md", "{% for s in page.sections %}{{ s.entry.id }}\n{% endfor %}", "INDEX.md", "§2.1\n§2.2\n"),
+        ("1.0-executive-summary.md", "{{ page.goal }}\n", "1.0-executive-summary.md", "Sell.\n"),
+    ],
+)
+def test_a_template_of_the_projects_own_takes_the_place_of_ours(
+    name: str, text: str, document: str, expected: str
+) -> None:
+    texts = (*PAGES, record(1, section="§2.1"))
+    found = render(*texts, template(name, text))
+    assert found[document] == expected
+    others = {other for other, page in render(*texts).items() if page != found[other]}
+    assert others == {name for name in found if name[:2] == document[:2]}
+
+
+def test_a_template_may_build_on_another() -> None:
+    texts = (template("section.md", '{% include "base.md.j2" %}!\n'), template("base.md", "of {{ page.number }}"))
+    assert render(section(1), *texts)["2.1-s.md"] == "of 2.1!\n"
+
+
+def test_compiled_templates_are_kept_and_never_trusted(tmp_path: Path) -> None:
+    kept = tmp_path / "compiled"
+    expected = Renderer(memory(*PAGES), kept).page("INDEX.md")
+    for file in kept.iterdir():
+        file.write_bytes(b"damaged")
+    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    for file in kept.iterdir():
+        file.write_bytes(file.read_bytes()[:40])
+    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+    assert Renderer(memory(*PAGES, template("INDEX.md", "mine\n")), kept).page("INDEX.md") == "mine\n"
+    assert Renderer(memory(*PAGES), kept).page("INDEX.md") == expected
+
+
+@pytest.mark.parametrize(
+    ("places", "documents"),
+    [
+        ([], []),
+        ([""], []),
+        (["§2.1"], ["2.1-s.md", "3.1-d.md"]),
+        (["§3.2"], ["2.2-s.md", "3.2-d.md"]),
+        (["§2.1", "§3.2"], ["2.1-s.md", "2.2-s.md", "3.1-d.md", "3.2-d.md"]),
+        (["§2.9", "§3.9"], []),
+    ],
+)
+def test_a_record_touches_the_pages_that_show_it(places: list[str], documents: list[str]) -> None:
+    snapshot = memory(*PAGES)
+    assert touched(snapshot, places) == ("INDEX.md", "1.0-executive-summary.md", *documents)

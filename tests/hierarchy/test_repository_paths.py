@@ -1,0 +1,82 @@
+"""§4 references and globs: which files they mean."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memctl.hierarchy import repository_paths
+
+FILES = (
+    "README.md", "app.py", "src/services/auth/jwt_handler.py", "src/services/auth/keys.py", "src/services/auth.py",
+    "src/services/order/queue.py", "tests/order/queue.py", "web/jest.config.js", "db/schema.sql",
+    "db/migrations/0001.sql", "db/migrations/0002.sql", ".env", "deploy/.env", "src/größe.py", "src/a b/c.py",
+    "lib/utils.py", "src/utils.py",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        # S0's own way of writing them, "Navigation System"
+        ("services.auth.jwt_handler", ["src/services/auth/jwt_handler.py"]),
+        ("database.schema", []),
+        ("db.schema", ["db/schema.sql"]),
+        ("db.migrations.*", ["db/migrations/"]),
+        ("db.migrations", ["db/migrations/"]),
+        # a whole path, the end of one, with and without the suffix
+        ("src/services/auth/keys.py", ["src/services/auth/keys.py"]),
+        ("auth/keys.py", ["src/services/auth/keys.py"]),
+        ("keys.py", ["src/services/auth/keys.py"]),
+        ("keys", ["src/services/auth/keys.py"]),
+        ("jest.config", ["web/jest.config.js"]),
+        ("jest.config.js", ["web/jest.config.js"]),
+        ("db/migrations/", ["db/migrations/"]),
+        ("src", ["src/"]),
+        ("größe", ["src/größe.py"]),
+        ("app", ["app.py"]),
+        # a file is nearer than a folder of that name; several mean that it is ambiguous
+        ("services.auth", ["src/services/auth.py"]),
+        ("order.queue", ["src/services/order/queue.py", "tests/order/queue.py"]),
+        ("services.order.queue", ["src/services/order/queue.py"]),
+        (".env", [".env"]),
+        ("utils", ["lib/utils.py", "src/utils.py"]),
+        ("lib.utils", ["lib/utils.py"]),
+        # nothing by a part of a name, nothing by nothing
+        ("eys", []),
+        ("schema.sq", []),
+        ("", []),
+        ("*", []),
+        ("../app.py", []),
+        ("APP.py", []),
+    ],
+)
+def test_the_nearest_way_of_reading_a_reference_decides(reference: str, found: list[str]) -> None:
+    assert repository_paths.resolve(FILES, reference) == found
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(FILES), unique=True, min_size=1), st.data())
+def test_a_whole_path_always_means_its_file_whatever_else_there_is(names: list[str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(names))
+    assert repository_paths.resolve(names, name) == [name]
+    assert repository_paths.resolve(names[::-1], name) == [name]
+
+
+@pytest.mark.parametrize(
+    ("globs", "found"),
+    [
+        ([], []),
+        (["src/services/auth/**"], ["src/services/auth/jwt_handler.py", "src/services/auth/keys.py"]),
+        (["src/services/auth"], ["src/services/auth/jwt_handler.py", "src/services/auth/keys.py"]),
+        (["db/**", "!db/migrations/**"], ["db/schema.sql"]),
+        (["*.sql"], ["db/migrations/0001.sql", "db/migrations/0002.sql", "db/schema.sql"]),
+        (["/*.py"], ["app.py"]),
+        (["src/a b/*"], ["src/a b/c.py"]),
+        (["src/gr*"], ["src/größe.py"]),
+        (["nothing/**"], []),
+    ],
+)
+def test_globs_are_those_of_gitignore(globs: list[str], found: list[str]) -> None:
+    assert repository_paths.matching(FILES, globs) == found

@@ -1,0 +1,336 @@
+"""`why`: what explains a file or a line, from real histories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+API = "import queue\n\n\ndef pay(amount):\n    return queue.put(amount)\n\n\ndef refund(amount):\n    return -amount\n"
+
+
+def write(repo: Path, path: str, text: str) -> None:
+    file = repo / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def committed(repo: Path, message: str, *paths: str) -> str:
+    """Commit some paths (default: all that differs), and return the commit's id."""
+    git(repo, "add", "-A", *(["--", *paths] if paths else []))
+    git(repo, "commit", "-qm", message)
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+@pytest.fixture
+def shop(repo: Path, memctl: Memctl) -> Path:
+    """A section for src/pay with a page of details that refers to its one file."""
+    write(repo, "src/pay/api.py", API)
+    committed(repo, "feat: pay")
+    memctl("section", "add", "Payment", "--path", "src/pay/**", "--path", "*.sql")
+    memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
+    return repo
+
+
+def records(data: Any) -> dict[str, list[tuple[str, str, bool]]]:
+    """The reasons by record, in the order in which they are told."""
+    return {r["id"]: [(n["by"], n["where"], n["is_here"]) for n in r["reasons"]] for r in data["records"]}
+
+
+def test_sections_are_told_with_the_globs_that_cover_the_file(shop: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Elsewhere", "--path", "docs/**")
+    data = memctl("why", "src/pay/api.py", "--json").data
+    assert [(s["id"], s["globs"]) for s in data["sections"]] == [("§2.1", ["src/pay/**"])]
+    assert memctl("why", "app.py", "--json").data["sections"] == []
+
+
+def test_a_page_is_reviewed_then_suspect_then_reviewed_again(shop: Path, memctl: Memctl) -> None:
+    def page() -> Any:
+        return memctl("why", "src/pay/api.py", "--json").data["pages"][0]
+
+    assert (page()["id"], page()["state"], page()["now"]) == ("§3.1", "reviewed", None)
+    reviewed = git(shop, "rev-parse", "HEAD:src/pay/api.py").strip()
+    write(shop, "src/pay/api.py", API + "# more\n")
+    now = git(shop, "hash-object", "src/pay/api.py").strip()
+    assert page()["state"] == "suspect"
+    assert reviewed.startswith(page()["reviewed"])
+    assert now.startswith(page()["now"])
+    assert "suspect" in memctl("why", "src/pay/api.py").out
+    memctl("review", "§3.1")
+    assert page()["state"] == "reviewed"
+
+
+def test_a_page_that_refers_in_its_text_or_to_the_folder_is_found(shop: Path, memctl: Memctl) -> None:
+    write(shop, "src/pay/bank.py", "x = 1\n")
+    text = "See §4.pay.bank for it, and §4.src/pay/bank.py again.\n"
+    memctl("detail", "add", "Banks", "--section", "§2.1", "--file", "-", stdin=text)
+    memctl("detail", "add", "Folder", "--section", "§2.1", "--code", "src/pay")
+    pages = memctl("why", "src/pay/bank.py", "--json").data["pages"]
+    assert [(p["id"], p["references"]) for p in pages] == [
+        ("§3.2", ["§4.pay.bank", "§4.src/pay/bank.py"]),
+        ("§3.3", ["src/pay"]),
+    ]
+
+
+def test_code_references_name_the_file_and_those_about_the_line_come_first(shop: Path, memctl: Memctl) -> None:
+    whole = memctl("decide", "Whole", "--code", "src/pay/api.py").id
+    ranged = memctl("decide", "Range", "--code", "src/pay/api.py:8-9").id
+    single = memctl("learn", "Single", "--code", "src/pay/api.py:9").id
+    memctl("learn", "Other file", "--code", "src/pay/api.pyc:9")
+    assert list(records(memctl("why", "src/pay/api.py", "--json").data)) == [whole, ranged, single]
+    found = records(memctl("why", "src/pay/api.py:9", "--json").data)
+    assert list(found) == [ranged, single, whole]
+    assert found[ranged] == [("code_refs", "src/pay/api.py:8-9", True)]
+    assert found[whole] == [("code_refs", "src/pay/api.py", False)]
+    assert next(iter(records(memctl("why", "src/pay/api.py:8", "--json").data))) == ranged
+    assert not any(here for _, _, here in records(memctl("why", "src/pay/api.py:7", "--json").data)[ranged])
+    out = memctl("why", "src/pay/api.py:9").out
+    assert "Range  [this line: src/pay/api.py:8-9]" in out
+    assert "Whole  [src/pay/api.py]" in out
+
+
+def test_ids_in_the_files_text_are_found_and_the_nearest_comes_first(shop: Path, memctl: Memctl) -> None:
+    far, near = memctl("decide", "Far").id, memctl("decide", "Near").id
+    write(shop, "src/pay/api.py", f"# see {far}\n" + API + f"# .memory/decisions/2025-11/{near}-near.md\n")
+    found = records(memctl("why", "src/pay/api.py:10", "--json").data)
+    assert list(found.items()) == [(near, [("text", "11", False)]), (far, [("text", "1", False)])]
+    assert records(memctl("why", "src/pay/api.py:1", "--json").data)[far] == [("text", "1", True)]
+    assert "named in line 11" in memctl("why", "src/pay/api.py").out
+
+
+def test_commits_name_records_in_folded_trailers_of_any_case_and_anywhere(shop: Path, memctl: Memctl) -> None:
+    one, two, three, four = (memctl("decide", f"Number {n}").id for n in range(4))
+    write(shop, "src/pay/api.py", API + "\n# more\n")
+    message = f"refactor: as {three} says\n\nText.\n\nDECISION: {one},\n  {two}\nmemctl-id: {four}\nRefs: #1"
+    commit = committed(shop, message, "src")
+    data = memctl("why", "src/pay/api.py", "--json").data
+    how = {r["id"]: [(n["where"], n["how"]) for n in r["reasons"]] for r in data["records"]}
+    assert how == {
+        one: [(commit, "Decision")],
+        two: [(commit, "Decision")],
+        three: [(commit, "message")],
+        four: [(commit, "Memctl-Id")],
+    }
+    assert data["commits"][0]["records"] == [one, two, four, three]
+    assert [c["subject"] for c in data["commits"]][1] == "feat: pay"
+
+
+def test_a_record_stands_once_with_all_its_reasons(shop: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "All", "--code", "src/pay/api.py").id
+    write(shop, "src/pay/api.py", API + f"# {made}\n")
+    commit = committed(shop, f"fix: it\n\nDecision: {made}", "src")
+    found = records(memctl("why", "src/pay/api.py", "--json").data)
+    assert found == {made: [("code_refs", "src/pay/api.py", False), ("text", "10", False), ("commit", commit, False)]}
+    assert memctl("why", "src/pay/api.py").out.count("  All  [") == 1
+
+
+def test_a_record_that_the_memory_does_not_have_is_said_to_be_missing(shop: Path, memctl: Memctl) -> None:
+    write(shop, "src/pay/api.py", API + "# more\n")
+    committed(shop, "fix: it\n\nDecision: DEC-2024-01-01-001", "src")
+    found = memctl("why", "src/pay/api.py", "--json").data["records"]
+    assert [(r["id"], r["record"]) for r in found] == [("DEC-2024-01-01-001", None)]
+    assert "missing" in memctl("why", "src/pay/api.py").out
+
+
+def test_a_line_is_traced_to_the_commit_that_brought_it(shop: Path, memctl: Memctl) -> None:
+    first = git(shop, "log", "-1", "--format=%H", "--", "src").strip()
+    decision = memctl("decide", "Refunds in cents").id
+    lines = API.replace("    return -amount\n", "    return -amount * 100\n")
+    second = committed_text(shop, lines, f"feat: cents\n\nDecision: {decision}")
+    third = committed_text(shop, "# a head\n# of two lines\n" + lines, "docs: a head")
+    here = memctl("why", "src/pay/api.py:11", "--json").data
+    assert here["origin"] == {"commit": second, "path": "src/pay/api.py", "line": 9}
+    assert [c["commit"] for c in here["commits"] if c["is_here"]] == [second]
+    assert [c["commit"] for c in here["commits"]] == [third, second, first]
+    assert records(here) == {decision: [("commit", second, True)]}
+    assert memctl("why", "src/pay/api.py:10", "--json").data["origin"]["commit"] == first
+    assert memctl("why", "src/pay/api.py:9", "--at", "HEAD~1", "--json").data["origin"]["commit"] == second
+
+
+def committed_text(repo: Path, text: str, message: str) -> str:
+    write(repo, "src/pay/api.py", text)
+    return committed(repo, message, "src")
+
+
+def test_the_commit_of_a_line_is_told_beyond_the_limit(shop: Path, memctl: Memctl) -> None:
+    for number in range(3):
+        committed_text(shop, API + f"# {number}\n", f"fix: {number}")
+    found = memctl("why", "src/pay/api.py:1", "--limit", "2", "--json").data
+    assert [c["subject"] for c in found["commits"]] == ["feat: pay", "fix: 2", "fix: 1"]
+    assert found["has_more"]
+    assert not memctl("why", "src/pay/api.py", "--limit", "0", "--json").data["has_more"]
+    assert "older commits" in memctl("why", "src/pay/api.py", "--limit", "2").err
+    assert "older commits" not in memctl("why", "src/pay/api.py", "--limit", "4").err
+
+
+def test_a_line_that_is_not_committed_yet_says_so(shop: Path, memctl: Memctl) -> None:
+    write(shop, "src/pay/api.py", "# new\n" + API)
+    found = memctl("why", "src/pay/api.py:1", "--json").data
+    assert found["origin"] == {"commit": None, "path": "src/pay/api.py", "line": 1}
+    assert not any(c["is_here"] for c in found["commits"])
+    assert "line 1 is not committed yet" in memctl("why", "src/pay/api.py:1").err
+    assert memctl("why", "src/pay/api.py:2", "--json").data["origin"]["line"] == 1
+    write(shop, "src/pay/untracked.py", "x\n")
+    assert "not committed yet" in memctl("why", "src/pay/untracked.py:1").err
+
+
+def test_a_line_moved_from_another_file_is_followed_to_where_it_was_written(shop: Path, memctl: Memctl) -> None:
+    head, refund = API.split("\n\n\ndef refund")
+    head += "".join(f"\n# line {n} of what stays" for n in range(40))  # else Git takes the new file for a copy
+    long = "def refund" + refund + "# " + "a remark that is long enough for Git to take it for a move\n" * 3
+    committed_text(shop, head + "\n\n\n" + long, "feat: refunds with remarks")
+    origin = git(shop, "rev-parse", "HEAD").strip()
+    write(shop, "src/pay/api.py", head + "\n")
+    write(shop, "src/pay/refunds.py", long)
+    committed(shop, "refactor: a file of its own", "src")
+    found = memctl("why", "src/pay/refunds.py:4", "--json").data
+    assert (found["origin"]["commit"], found["origin"]["path"]) == (origin, "src/pay/api.py")
+    assert [c["subject"] for c in found["commits"]] == ["feat: refunds with remarks", "refactor: a file of its own"]
+
+
+def test_commits_under_an_earlier_name_count_and_so_do_references_to_it(shop: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Old name", "--code", "src/pay/api.py:4-5").id
+    git(shop, "mv", "src/pay/api.py", "src/pay/größe & co.py")
+    committed(shop, "refactor: name", "src")
+    found = memctl("why", "src/pay/größe & co.py:5", "--json").data
+    assert [(c["subject"], c["path"]) for c in found["commits"]] == [
+        ("refactor: name", "src/pay/größe & co.py"),
+        ("feat: pay", "src/pay/api.py"),
+    ]
+    assert found["origin"]["path"] == "src/pay/api.py"
+    assert records(found) == {made: [("code_refs", "src/pay/api.py:4-5", False)]}
+
+
+@pytest.mark.parametrize("name", ["a file.py", "naïve/データ.py", 'quoted "x".py', "glob[1]*.py", "-dash.py", "a:12"])
+def test_paths_with_anything_in_them_work_with_and_without_a_line(shop: Path, memctl: Memctl, name: str) -> None:
+    path = f"src/pay/{name}"
+    write(shop, path, "one\ntwo\n")
+    commit = committed(shop, "feat: odd", "src")
+    git(shop, "mv", path, "src/pay/moved.py")
+    committed(shop, "refactor: even", "src")
+    git(shop, "mv", "src/pay/moved.py", path)
+    committed(shop, "refactor: odd again", "src")
+    found = memctl("why", f"{path}:2", "--json").data
+    assert (found["path"], found["line"], found["origin"]["commit"]) == (path, 2, commit)
+    assert [c["subject"] for c in found["commits"]] == ["refactor: odd again", "refactor: even", "feat: odd"]
+    assert memctl("why", path, "--json").data["line"] is None
+
+
+def test_a_deleted_file_is_explained_by_what_history_has(shop: Path, memctl: Memctl) -> None:
+    decision = memctl("decide", "No more payments").id
+    git(shop, "rm", "-q", "src/pay/api.py")
+    gone = committed(shop, f"feat!: give up\n\nDecision: {decision}")
+    found = memctl("why", "src/pay/api.py:5", "--json").data
+    assert (found["exists"], found["removed_by"]) == (False, gone)
+    assert [s["id"] for s in found["sections"]] == ["§2.1"]
+    assert [(p["id"], p["state"]) for p in found["pages"]] == [("§3.1", "broken")]
+    assert [c["subject"] for c in found["commits"]] == ["feat!: give up", "feat: pay"]
+    assert found["origin"]["commit"] == found["commits"][1]["commit"]
+    assert list(records(found)) == [decision]
+    assert f"is not there any more: {gone[:10]} removed it" in memctl("why", "src/pay/api.py").err
+
+
+def test_a_file_deleted_from_the_worktree_only_is_gone_too(shop: Path, memctl: Memctl) -> None:
+    (shop / "src/pay/api.py").unlink()
+    found = memctl("why", "src/pay/api.py:4", "--json").data
+    assert (found["exists"], found["removed_by"]) == (False, None)
+    assert found["origin"]["line"] == 4
+    assert memctl("why", "src/pay/api.py", "--at", "HEAD", "--json").data["exists"]
+
+
+def test_a_path_is_seen_from_the_folder_and_from_the_top(shop: Path, memctl: Memctl) -> None:
+    inner = shop / "src" / "pay"
+    for given in ("api.py", "./api.py", "src/pay/api.py", "../pay/api.py", str(inner / "api.py")):
+        assert memctl("why", given, "--json", where=inner).data["path"] == "src/pay/api.py"
+    write(shop, "src/pay/app.py", "inner\n")
+    assert memctl("why", "app.py", "--json", where=inner).data["path"] == "src/pay/app.py"
+    assert memctl("why", "../../app.py", "--json", where=inner).data["path"] == "app.py"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("src/pay/apy.py", "src/pay/api.py"),
+        ("api.pi:3", "src/pay/api.py"),
+        ("src/pay", "src/pay is a folder"),
+        (".", ". is a folder"),
+        ("/etc/passwd", "knows no file"),
+        ("../../etc/passwd", "knows no file"),
+        (".memory/config.yaml", "belongs to the memory"),
+        ("src/pay/api.py:99", "no line 99"),
+        ("src/pay/api.py:0", "knows no file"),
+    ],
+)
+def test_what_is_no_file_is_refused_with_names_like_it(shop: Path, memctl: Memctl, given: str, told: str) -> None:
+    assert told in memctl("why", given, code=None).err
+    assert memctl("why", given, code=None).code in (1, 2)
+
+
+def test_a_record_of_the_memory_leads_to_its_own_log(shop: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Itself")
+    assert f"memctl log {made.id}" in memctl("why", made.out.split()[1], code=1).err
+
+
+def test_a_file_that_nothing_explains_says_so(shop: Path, memctl: Memctl) -> None:
+    write(shop, "notes.txt", "x\n")
+    result = memctl("why", "notes.txt")
+    assert result.out == ""
+    assert "nothing in the memory or in the history" in result.err
+
+
+def test_at_a_revision_the_memory_and_the_file_are_those_of_then(shop: Path, memctl: Memctl) -> None:
+    before = git(shop, "rev-parse", "HEAD").strip()
+    memctl("decide", "Later", "--code", "src/pay/api.py")
+    committed_text(shop, API + "# later\n", "fix: later")
+    found = memctl("why", "src/pay/api.py", "--at", before, "--json").data
+    assert found["records"] == []
+    assert [c["subject"] for c in found["commits"]] == ["feat: pay"]
+
+
+def test_in_a_repository_without_commits_the_memory_alone_explains(memctl: Memctl, tmp_path: Path) -> None:
+    folder = tmp_path / "fresh"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    write(folder, "a.py", "x\n")
+    memctl("init", "--no-commit", where=folder)
+    memctl("decide", "First", "--code", "a.py:1", "--no-commit", where=folder)
+    found = memctl("why", "a.py:1", "--json", where=folder).data
+    assert (found["commits"], found["origin"]["commit"]) == ([], None)
+    assert [r["record"]["title"] for r in found["records"]] == ["First"]
+    assert "knows no file" in memctl("why", "b.py", where=folder, code=2).err
+
+
+def test_a_page_that_cannot_be_read_is_complained_of(shop: Path, memctl: Memctl) -> None:
+    page = shop / ".memory/details/3.1-payment-details.md"
+    page.write_text(page.read_text().replace("section: §2.1", "section: 7"))
+    result = memctl("why", "src/pay/api.py")
+    assert "warning: .memory/details/3.1-payment-details.md:" in result.err
+    assert "Sections" in result.out
+    assert memctl("why", "src/pay/api.py", "--json").json["faults"][0]["path"].endswith("3.1-payment-details.md")
+
+
+def test_a_sha256_repository_is_explained_too(memctl: Memctl, tmp_path: Path) -> None:
+    folder = tmp_path / "sha256"
+    folder.mkdir()
+    git(folder, "init", "-q", "--object-format=sha256")
+    write(folder, "a.py", "x\n")
+    commit = committed(folder, "feat: a\n\nDecision: DEC-2024-01-01-001")
+    memctl("init", where=folder)
+    found = memctl("why", "a.py:1", "--json", where=folder).data
+    assert (found["origin"]["commit"], len(commit)) == (commit, 64)
+    assert found["commits"][0]["records"] == ["DEC-2024-01-01-001"]
+
+
+def test_asking_changes_nothing(shop: Path, memctl: Memctl) -> None:
+    write(shop, "src/pay/api.py", API + "# dirty\n")
+    before = (
+        git(shop, "status", "--porcelain", "--ignored"),
+        git(shop, "rev-parse", "HEAD"),
+        git(shop, "ls-files", "-s"),
+    )
+    memctl("why", "src/pay/api.py:3")
+    after = git(shop, "status", "--porcelain", "--ignored"), git(shop, "rev-parse", "HEAD"), git(shop, "ls-files", "-s")
+    assert before == after

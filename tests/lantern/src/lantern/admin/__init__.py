@@ -1,0 +1,1 @@
+"""What we look at ourselves."""

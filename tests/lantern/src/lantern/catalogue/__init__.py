@@ -1,0 +1,1 @@
+"""Products: where they come from and how they are found."""

@@ -1,0 +1,1 @@
+"""One reader for each supplier; they differ in columns, encoding and manners."""

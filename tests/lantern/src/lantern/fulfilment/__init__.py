@@ -1,0 +1,1 @@
+"""What happens to an order once it is paid."""

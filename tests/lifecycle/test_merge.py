@@ -1,0 +1,547 @@
+"""Merging records and pages: nothing that either side said is lost, and what can't both hold is marked."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from memctl.journal.git import GitFailed
+from memctl.lifecycle import transitions
+from memctl.lifecycle.merge import merge
+from memctl.model import frontmatter, headings, pages
+from memctl.model.kinds import KINDS, STATE
+from memctl.model.record import LISTS, ORDER, InvalidRecord, parse
+
+QUICK = settings(max_examples=150, deadline=None)
+SPAWNING = settings(max_examples=60, deadline=None)  # examples that start git
+PATH = "states/2025-11/STA-2025-11-04-001.md"
+BODY = """## Task
+
+What it is.
+
+## Remaining
+
+- one
+- two
+
+## Next actions
+
+- first
+- second
+"""
+
+
+def values(**changes: Any) -> dict[str, Any]:
+    """The front matter of a state, with some values changed."""
+    found: dict[str, Any] = {
+        "id": "STA-2025-11-04-001",
+        "memory_id": "019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90",
+        "memory_type": "state",
+        "title": "Task",
+        "status": "active",
+        "importance": 5,
+        "timestamp": "2025-11-04T14:32:00Z",
+        "project_id": "shop",
+        "agent_id": "claude",
+    }
+    found.update(changes)
+    return {name: found[name] for name in (*ORDER, *sorted(found.keys() - set(ORDER))) if name in found}
+
+
+def state(body: str = BODY, **changes: Any) -> str:
+    return frontmatter.compose(values(**changes), body)
+
+
+def read(text: str) -> dict[str, Any]:
+    return frontmatter.read(text)[0]
+
+
+def merged(base: str, ours: str, theirs: str) -> str:
+    """The result of a merge that must not conflict."""
+    found = merge(base, ours, theirs)
+    assert found.conflicts == (), found.text
+    return found.text
+
+
+def one_key(key: str, base: Any, ours: Any, theirs: Any) -> tuple[Any, ...]:
+    """What becomes of one key in either direction; the conflicts, if there are any."""
+    versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
+    results = [merge(versions[0], *pair) for pair in (versions[1:], versions[:0:-1])]
+    return tuple(result.conflicts or read(result.text).get(key) for result in results)
+
+
+def test_what_each_side_changed_is_in_the_result() -> None:
+    ours = state(BODY.replace("- two", "- two\n- three"), importance=8, section="§2.1")
+    theirs = state(BODY.replace("What it is.", "What it really is."), title="Better", expires_at="2026-01-01T00:00:00Z")
+    expected = state(
+        BODY.replace("- two", "- two\n- three").replace("What it is.", "What it really is."),
+        importance=8,
+        section="§2.1",
+        title="Better",
+        expires_at="2026-01-01T00:00:00Z",
+    )
+    assert merged(state(), ours, theirs) == merged(state(), theirs, ours) == expected
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "found"),
+    [
+        (["a"], ["a", "b"], ["a", "c"], ["a", "b", "c"]),
+        (["a", "b", "c"], ["b", "c"], ["a", "b"], ["b"]),
+        (["a", "b"], ["b", "a", "x"], ["a", "b", "y"], ["b", "a", "x", "y"]),
+        (["a"], None, ["a", "b"], ["b"]),
+        (["a", "b"], ["a"], ["b"], None),
+        (None, ["a"], ["b", "a"], ["a", "b"]),
+    ],
+)
+def test_of_lists_all_additions_and_all_removals_hold(base: Any, ours: Any, theirs: Any, found: Any) -> None:
+    for name in ("tags", "unknown"):
+        there, back = one_key(name, base, ours, theirs)
+        assert there == found
+        assert sorted(back or []) == sorted(found or [])
+
+
+@pytest.mark.parametrize(
+    ("key", "base", "ours", "theirs", "found"),
+    [
+        ("access_count", 3, 5, 10, 12),
+        ("access_count", None, 2, 2, 2),  # nothing else differs: the same commit on both sides
+        ("access_count", 9, 0, 2, 0),
+        ("last_accessed", "2025-11-01T00:00:00Z", "2025-11-03T00:00:00Z", "2025-11-02", "2025-11-03T00:00:00Z"),
+        ("archived_at", None, "2025-11-03T00:00:00Z", "2025-11-04T00:00:00Z", "2025-11-04T00:00:00Z"),
+        ("is_archived", None, True, False, True),
+        ("status", "active", "done", "superseded", "superseded"),
+        ("status", "superseded", "done", "active", "done"),
+    ],
+)
+def test_some_keys_have_rules_of_their_own(key: str, base: Any, ours: Any, theirs: Any, found: Any) -> None:
+    assert one_key(key, base, ours, theirs) == (found, found)
+
+
+def test_the_same_count_on_both_sides_is_counted_twice() -> None:
+    ours, theirs = state(access_count=5, importance=8), state(access_count=5, title="Better")
+    assert read(merged(state(access_count=3), ours, theirs))["access_count"] == 7
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
+    allowed = transitions._ALLOWED[kind.name]
+    for ours, theirs in itertools.permutations(kind.statuses, 2):
+        base = next((status for status in kind.statuses if status not in (ours, theirs)), None)
+        versions = [state(memory_type=kind.name, status=status) for status in (base, ours, theirs) if status]
+        there, back = merge(versions[0], *versions[1:]), merge(versions[0], versions[2], versions[1])
+        if there.conflicts:
+            assert there.conflicts == back.conflicts == ("status",)
+            assert ours in allowed["open" if kind.name == "issue" else "proposed"]
+            continue
+        found = read(there.text)["status"]
+        lost = theirs if found == ours else ours
+        assert read(back.text)["status"] == found
+        assert there.notes == back.notes == (f"status is {found}, no longer {lost}",)
+        assert found in kind.closed or lost not in kind.closed
+
+
+@pytest.mark.parametrize(
+    ("key", "ours", "theirs"),
+    [
+        ("title", "Ours", "Theirs"),
+        ("importance", 8, 9),
+        ("section", "§2.1", "§2.2"),
+        ("completion_percentage", 10, 20),
+        ("tags", "no list", ["a"]),
+        ("access_count", "many", 3),
+        ("last_accessed", "yesterday", "2025-11-04"),
+        ("is_archived", "perhaps", True),
+        ("status", "mine", "done"),
+        ("unknown", {"a": 1}, {"a": 2}),
+        ("unknown", [["a"]], [["b"]]),
+        ("unknown", None, 7),
+    ],
+)
+def test_what_cannot_both_hold_is_marked_and_refused_until_decided(key: str, ours: Any, theirs: Any) -> None:
+    base = 5 if key in ("unknown", "importance") else None
+    versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
+    found = merge(*versions)
+    assert found.conflicts == (key,)
+    with pytest.raises(InvalidRecord, match="a merge conflict is not resolved here"):
+        parse(found.text, PATH)
+    assert take(found.text, 0) == versions[1]
+    assert take(found.text, 1) == versions[2]
+
+
+def take(text: str, side: int) -> str:
+    """A text with every conflict decided for one side."""
+    kept, inside = [], -1
+    for line in text.splitlines(keepends=True):
+        if line.startswith("<<<<<<< ours"):
+            inside = 0
+        elif line == "=======\n" and inside == 0:
+            inside = 1
+        elif line.startswith(">>>>>>> theirs"):
+            inside = -1
+        elif inside in (-1, side):
+            kept.append(line)
+    return "".join(kept)
+
+
+def test_a_conflict_of_one_key_leaves_the_others_merged() -> None:
+    found = merge(state(), state(title="Ours", tags=["a"]), state(title="Theirs", tags=["b"]))
+    assert "\n<<<<<<< ours\ntitle: Ours\n=======\ntitle: Theirs\n>>>>>>> theirs\nstatus: active\n" in found.text
+    assert "\ntags:\n  - a\n  - b\n" in found.text
+
+
+def test_two_records_in_one_path_are_not_mixed() -> None:
+    other = state("## Task\n\nOther.\n", memory_id="019a4f3e-7b1c-7d2e-8f3a-000000000000", tags=["b"])
+    found = merge("", state(tags=["a"]), other)
+    assert found.conflicts
+    assert take(found.text, 0) == state(tags=["a"])
+    assert take(found.text, 1) == other
+
+
+def test_a_record_added_on_both_sides_is_merged() -> None:
+    found = read(merged("", state(tags=["a"], access_count=2), state(tags=["b"], access_count=3)))
+    assert (found["tags"], found["access_count"]) == (["a", "b"], 5)
+
+
+BY_HAND = """---
+# who reads this
+id: STA-2025-11-04-001
+memory_id: 019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90
+memory_type: state
+agent_id:   'claude'   # in quotes
+timestamp: 2025-11-04T14:32:00Z
+title: "Task"
+importance:    5
+# where it stands
+status: active   # so far
+project_id: shop
+tags: [a, 'b']
+
+reviewers: {ada: [1, 2]}
+---
+Without an empty line.
+
+
+##   Task
+
+What it is.
+## Notes ##
+   text
+"""
+
+
+def test_whatever_is_not_merged_stays_to_the_letter() -> None:
+    ours = BY_HAND.replace("status: active", "status: done").replace("   text\n", "   text\n\n\n")
+    theirs = BY_HAND.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
+    expected = ours.replace("tags: [a, 'b']", "tags: [a, 'b', \"c\"]").replace("What it is.", "What is it?")
+    assert merged(BY_HAND, ours, theirs) == expected
+    assert merged(BY_HAND, theirs, ours).rstrip("\n") == expected.rstrip("\n")
+
+
+def test_comments_of_both_sides_survive() -> None:
+    ours = BY_HAND.replace("status: active   # so far", "status: done   # so far").replace("[a, 'b']", "[a]")
+    theirs = BY_HAND.replace("# so far", "# for now").replace("# where it stands\n", "# where it stands\n# today\n")
+    theirs = theirs.replace("tags: [a, 'b']\n", "tags: [a, 'b', c]\n# of the team\n").replace("who reads", "who wrote")
+    for one, other in ((ours, theirs), (theirs, ours)):
+        text = merged(BY_HAND, one, other)
+        assert "\nstatus: done # for now\n" in text
+        assert "\nimportance:    5\n# where it stands\n# today\n" in text
+        assert read(text)["tags"] == ["a", "c"]
+        assert "\n# of the team\n" in text
+        assert "# who wrote this\n" in text
+
+
+def test_a_comment_that_both_sides_changed_stays_twice() -> None:
+    ours, theirs = (BY_HAND.replace("who reads this", who) for who in ("mine", "yours"))
+    assert merged(BY_HAND, ours, theirs).startswith("---\n# mine\n# yours\nid: ")
+
+
+def test_a_key_that_memctl_would_not_write_is_merged_or_marked() -> None:
+    base, ours, theirs = (f"---\ntitle: x\n'odd key': [{items}]\n---\n" for items in ("a", "a, b", "a, c"))
+    assert merge(base, ours, theirs).conflicts == ("odd key",)
+    assert merged(base, base, theirs) == theirs
+    assert merged(base, ours, ours.replace("title: x", "title: y")) == ours.replace("title: x", "title: y")
+
+
+def test_keys_added_in_one_place_stand_in_the_order_of_records() -> None:
+    versions = state(relates_to=["DEC-2025-11-04-001"]), state(blocks=["ISS-2025-11-04-001"], x=1)
+    expected = state(relates_to=["DEC-2025-11-04-001"], blocks=["ISS-2025-11-04-001"], x=1)
+    assert merged(state(), *versions) == merged(state(), *versions[::-1]) == expected
+
+
+def test_an_order_that_only_one_side_changed_holds() -> None:
+    moved = state().replace("title: Task\n", "").replace("---\nid:", "---\ntitle: Task\nid:")
+    assert merged(state(), moved, state(tags=["a"])).startswith("---\ntitle: Task\nid:")
+    assert merged(state(), state(tags=["a"]), moved).startswith("---\ntitle: Task\nid:")
+
+
+PAGE = """---
+id: §2.1
+title: Architecture
+completion_percentage: 40
+weight: 2
+paths:
+  - src/a/**
+timestamp: 2025-11-01T00:00:00Z
+agent_id: claude
+---
+
+## Overview
+
+One line.
+
+## Next actions
+
+- first
+"""
+
+
+def test_pages_are_merged_like_records() -> None:
+    ours = PAGE.replace("40", "50").replace("src/a/**", "src/a/**\n  - src/b/**")
+    ours = ours.replace("2025-11-01", "2025-11-03").replace("claude", "gpt").replace("- first", "- first\n- ours")
+    theirs = PAGE.replace("src/a/**", "src/a/**\n  - src/c/**").replace("- first", "- theirs")
+    theirs = theirs.replace("2025-11-01", "2025-11-02").replace("claude", "ada").replace("weight: 2", "weight: 3.5")
+    for one, other in ((ours, theirs), (theirs, ours)):
+        page = pages.parse(merged(PAGE, one, other), "sections/2.1-architecture.md")
+        assert (page.completion_percentage, page.weight) == (50, 3.5)
+        assert (page.timestamp, page.agent_id) == ("2025-11-03T00:00:00Z", "gpt")
+        assert sorted(page.paths) == ["src/a/**", "src/b/**", "src/c/**"]
+        content = headings.content(page.kind, page.body)
+        assert (content["overview"], sorted(content["next_actions"])) == ("One line.", ["ours", "theirs"])
+    assert merge(PAGE, ours, theirs.replace("40", "60")).conflicts == ("completion_percentage",)
+
+
+def test_items_done_on_one_side_and_added_on_the_other() -> None:
+    """A step moves from Remaining to Done while the other side plans another one."""
+    ours = state(BODY.replace("- one\n", "").replace("## Remaining", "## Done\n\n- one\n\n## Remaining"))
+    theirs = state(BODY.replace("- two\n", "- two\n- three\n  with more\n\n  and more\n"))
+    for text in (merged(state(), ours, theirs), merged(state(), theirs, ours)):
+        content = headings.content(STATE, frontmatter.read(text)[1])
+        assert content["substeps_completed"] == ["one"]
+        assert content["substeps_remaining"] == ["two", "three\nwith more\n\nand more"]
+
+
+def test_a_list_whose_items_are_all_gone_goes_too() -> None:
+    text = merged(state(), state(BODY.replace("- one\n", "")), state(BODY.replace("- two\n", "")))
+    assert "## Remaining" not in text
+    assert text.endswith("What it is.\n\n## Next actions\n\n- first\n- second\n")
+
+
+def test_a_list_removed_on_one_side_keeps_what_the_other_added() -> None:
+    gone = state(BODY.replace("## Remaining\n\n- one\n- two\n\n", ""))
+    more = state(BODY.replace("- two\n", "- two\n- three\n"))
+    expected = state(BODY.replace("- one\n- two\n", "- three\n"))
+    assert merged(state(), gone, more) == merged(state(), more, gone) == expected
+
+
+def test_sections_added_in_one_place_are_both_there_in_their_order() -> None:
+    ours = state(BODY.replace("## Next actions", "## Blockers\n\n- wall\n\n## Next actions") + "\n## Ours\n\na\n")
+    theirs = state(BODY.replace("## Remaining", "## Done\n\n- zero\n\n## Remaining") + "\n## Theirs\n\nb\n")
+    text = merged(state(), ours, theirs)
+    found = [part.heading for part in headings.split(frontmatter.read(text)[1])]
+    assert found == ["Task", "Done", "Remaining", "Blockers", "Next actions", "Ours", "Theirs"]
+    assert text.endswith("\n- second\n\n## Ours\n\na\n\n## Theirs\n\nb\n")
+
+
+def test_a_section_added_at_the_end_changes_nothing_above_it() -> None:
+    ours = state(BODY.replace("- second\n", "- second\n- third\n"))
+    assert merged(state(), ours, state(BODY + "\n## More\n\nx\n")).endswith("- second\n- third\n\n## More\n\nx\n")
+
+
+def test_an_open_fence_swallows_nothing_that_the_other_side_added() -> None:
+    ours, theirs = state(BODY + "\n## Code\n\n```\nx\n"), state(BODY + "\n## Zeal\n\ny\n")
+    for pair in ((ours, theirs), (theirs, ours)):
+        found = headings.split(frontmatter.read(merged(state(), *pair))[1])
+        assert {"Code", "Zeal"} <= {part.heading for part in found}
+
+
+def test_fences_in_conflict_are_left_as_they_are() -> None:
+    fences = ("````py", "```", "````")
+    versions = [state(f"## Code\n\n{fence}\nx\n````\n\n## Own\n\ny\n") for fence in fences]
+    found = merge(*versions)
+    assert found.conflicts == ("code",)
+    assert (take(found.text, 0), take(found.text, 1)) == (versions[1], versions[2])
+
+
+def test_text_is_merged_by_lines_within_its_section() -> None:
+    prose = "## Task\n\none\n\ntwo\n\nthree\n"
+    ours, theirs = state(prose.replace("one", "1")), state(prose.replace("three", "3"))
+    assert merged(state(prose), ours, theirs).endswith("## Task\n\n1\n\ntwo\n\n3\n")
+    found = merge(state(prose), ours, state(prose.replace("one", "I")))
+    assert found.conflicts == ("task",)
+    assert "\n<<<<<<< ours\n1\n=======\nI\n>>>>>>> theirs\n" in found.text
+
+
+def test_text_changed_here_and_removed_there_is_a_conflict() -> None:
+    found = merge(state(), state(BODY.replace("it is", "it was")), state(BODY.partition("## Remaining")[2]))
+    assert found.conflicts == ("task",)
+    assert "What it was." in found.text
+
+
+def test_a_numbered_list_is_text() -> None:
+    """The order of steps says something, which a union would lose."""
+    base, ours, theirs = (state(f"## Steps\n\n1. a\n2. {step}\n") for step in "xyz")
+    assert merge(base, ours, theirs).conflicts == ("steps",)
+
+
+def test_sections_of_one_name_are_told_apart() -> None:
+    base = "## A\n\none\n\n## A\n\ntwo\n"
+    text = merged(state(base), state(base.replace("one", "1")), state(base.replace("two", "2")))
+    assert text.endswith("## A\n\n1\n\n## A\n\n2\n")
+
+
+def test_a_file_that_cannot_be_read_is_merged_as_lines() -> None:
+    base, ours = state().replace("id:", "id", 1), state(BODY.replace("first", "1st")).replace("id:", "id", 1)
+    theirs = state(importance=9).replace("id:", "id", 1)
+    assert merged(base, ours, theirs) == ours.replace("importance: 5", "importance: 9")
+
+
+def test_lines_that_break_each_other_are_a_conflict() -> None:
+    """An unreadable base and different records: only lines can be merged, and Git lets the same key stand twice."""
+    base = "---\nmemory_id: a\na\nb\nc\n---\n"
+    ours, theirs = "---\nmemory_id: b\nx: 1\n---\n", "---\nmemory_id: c\nx: 2\n---\n"
+    assert merge(base, ours, theirs).conflicts == ("the text",)
+
+
+def test_markers_that_an_inner_merge_left_are_no_base() -> None:
+    base = merge(state(), state(title="Left", access_count=7), state(title="Right", access_count=0)).text
+    ours, theirs = (state(title="Chosen", tags=[tag], access_count=count) for tag, count in (("a", 7), ("b", 9)))
+    assert merged(base, ours, theirs) == state(title="Chosen", tags=["a", "b"], access_count=9)
+
+
+def test_line_ends_are_those_of_ours() -> None:
+    base, ours, theirs = state(), state(tags=["a"]), state(tags=["b"])
+    expected = merged(base, ours, theirs)
+    assert merged(base, ours.replace("\n", "\r\n"), theirs) == expected.replace("\n", "\r\n")
+    assert merged(base.replace("\n", "\r\n"), ours, theirs.replace("\n", "\r\n")) == expected
+    assert merged(base, "\ufeff" + ours, theirs) == "\ufeff" + expected
+
+
+def test_bytes_that_are_no_text_survive() -> None:
+    base, ours, theirs = (state(f"## Task\n\n{one}\n\nx\n\n\udcff{two}\n") for one, two in ("ab", "Ab", "aB"))
+    assert merged(base, ours, theirs) == state("## Task\n\nA\n\nx\n\n\udcffB\n")
+    with pytest.raises(GitFailed):
+        merge("a\0", "b\0", "c\0")
+
+
+TAGS = st.lists(st.sampled_from("abcdef"), max_size=4, unique=True)
+ITEMS = st.lists(st.sampled_from(("one", "two", "three\nmore", "four")), max_size=3, unique=True)
+SCALARS: dict[str, Any] = {
+    "title": st.sampled_from(("Task", "Other task", "no")),
+    "status": st.sampled_from(STATE.statuses),
+    "importance": st.integers(4, 6),
+    "completion_percentage": st.sampled_from((None, 10, 20)),
+    "is_archived": st.sampled_from((None, True)),
+    "archived_at": st.sampled_from((None, "2025-11-05T00:00:00Z", "2025-11-06T00:00:00Z")),
+    "access_count": st.integers(0, 9),
+    "x-own": st.sampled_from((None, {"a": [1]}, "text", 1, True)),
+}
+LISTED = dict.fromkeys(("tags", "code_refs"), TAGS)
+BODIES = {
+    "Task": st.sampled_from(("", "One.", "One.\n\nTwo.\n\nThree.", "One.\n\nTwo.\n\n3.")),
+    "Remaining": ITEMS.map(lambda items: "\n".join(f"- {item}".replace("\n", "\n  ") for item in items)),
+    "Own": st.sampled_from(("", "Text.", "```\n## x\n```")),
+}
+
+
+@st.composite
+def records(draw: st.DrawFn, **fixed: Any) -> str:
+    """A state with small variety, so that versions of it agree here and differ there."""
+    changes = {name: draw(strategy) for name, strategy in {**SCALARS, **LISTED}.items()} | fixed
+    found = {name: value for name, value in changes.items() if value is not None and value != []}
+    parts = {heading: draw(strategy) for heading, strategy in BODIES.items()}
+    body = "\n".join(f"## {heading}\n\n{text}\n" for heading, text in parts.items() if text)
+    return state(body, **found)
+
+
+@QUICK
+@given(records(), records())
+def test_what_only_one_side_changed_is_the_result(base: str, changed: str) -> None:
+    assert merged(base, changed, base) == changed
+    assert merged(base, base, changed) == changed
+    assert merged(base, changed, changed) == changed
+
+
+@SPAWNING
+@given(records(), records(), records())
+def test_no_item_that_either_side_added_is_lost(base: str, ours: str, theirs: str) -> None:
+    found = take(merge(base, ours, theirs).text, 0)
+    for name in (*LISTED, "substeps_remaining"):
+        before, one, other, result = (set(listed(text, name)) for text in (base, ours, theirs, found))
+        assert result == (one | other) - (before - one) - (before - other)
+
+
+def listed(text: str, name: str) -> list[str]:
+    values, body = frontmatter.read(text)
+    found: list[str] = values.get(name) or headings.content(STATE, body).get(name) or []  # type: ignore[assignment]
+    return found
+
+
+@SPAWNING
+@given(records(), records(), records())
+def test_counts_add_up(base: str, ours: str, theirs: str) -> None:
+    assume(ours != theirs)
+    before, one, other = (read(text).get("access_count", 0) for text in (base, ours, theirs))
+    result = read(take(merge(base, ours, theirs).text, 0)).get("access_count", 0)
+    assert result == max(0, one + other - before)
+
+
+@SPAWNING
+@given(records(), records(), records())
+@example(state("## Task\n\n1\n\n## Own\n\nx\n"), state("## Own\n\ny\n"), state("## Task\n\n2\n"))
+def test_both_directions_say_the_same_and_a_merge_without_conflict_is_a_record(
+    base: str, ours: str, theirs: str
+) -> None:
+    there, back = merge(base, ours, theirs), merge(base, theirs, ours)
+    assert (there.conflicts, there.notes) == (back.conflicts, back.notes)
+    if there.conflicts:
+        with pytest.raises(InvalidRecord):
+            parse(there.text, PATH)
+        return
+    results = [parse(text, PATH) for text in (there.text, back.text)]
+    one, other = (read(text) for text in (there.text, back.text))
+    assert [key for key in one if key in ORDER] == [name for name in ORDER if name in one]
+    for name in LISTS:
+        assert sorted(one.pop(name, [])) == sorted(other.pop(name, []))
+    assert one == other
+    parts, others = (
+        {part.heading: sorted(part.text.strip("\n").split("\n")) for part in headings.split(body)}
+        for _, body in results
+    )
+    assert parts == others
+
+
+HAND_WRITTEN = (
+    "# a\n",
+    "title:   'x'   # t\n",
+    "tags: [a, 'b']\n",
+    "note: |\n  # no comment\n\n  y\n",
+    "\n",
+    "z: {a: 1}\n",
+)
+hand_written = st.lists(st.sampled_from(HAND_WRITTEN), unique=True, max_size=5)
+canonical_blocks = st.lists(
+    st.sampled_from(("title: y\n", "tags:\n  - a\n  - c\n", "note: y\n", "z: 2\n", "importance: 5\n")),
+    unique_by=lambda block: block[:2],
+    max_size=4,
+)
+
+
+@SPAWNING
+@given(st.tuples(*[st.one_of(hand_written, canonical_blocks)] * 3))
+def test_hand_written_front_matter_merges_to_values_of_its_versions(versions: tuple[list[str], ...]) -> None:
+    base, ours, theirs = ("---\n" + "".join(blocks) + "---\n" for blocks in versions)
+    found = merge(base, ours, theirs)
+    before, one, other = map(read, (base, ours, theirs))
+    for side, text in enumerate((take(found.text, 0), take(found.text, 1))):
+        result = read(text)
+        for key in {*one, *other, *before} - {"tags"}:
+            sides = [values.get(key) for values in (one, other)]
+            expected = sides[side] if before.get(key) not in sides else sides[sides[0] == before.get(key)]
+            assert result.get(key) == expected
+    for line in "".join(versions[1] + versions[2]).split("\n"):
+        assert not line.startswith("#") or line in found.text or line in base

@@ -1,0 +1,66 @@
+"""Snapshots that are nowhere but in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from memctl.model.config import Config
+from memctl.model.record import Fault, Record
+from memctl.model.snapshot import Catalogue, Files, Hit, Snapshot
+
+SHOP = Config(format=1, project="shop")
+
+
+class Given:
+    """A source with what a test gives: records, texts by path, and what matches a query."""
+
+    def __init__(
+        self,
+        records: Sequence[Record],
+        texts: Mapping[str, str],
+        match: Callable[[str], list[Hit]],
+        config: Config,
+        name: str,
+        faults: Sequence[Fault],
+    ) -> None:
+        self.name = name
+        self.prefix = ".memory"
+        self.config = config
+        self.match = match
+        self._records = records
+        self._texts = texts
+        self._faults = faults
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
+        return self._records, self._faults
+
+    def read(self, path: str) -> str:
+        if path not in self._texts:
+            raise FileNotFoundError(path)
+        return self._texts[path]
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(path for path in self._texts if path.startswith(f"{folder}/" if folder else ""))
+
+    def catalogue(self) -> Catalogue:
+        raise NotImplementedError
+
+    def files(self) -> Files:
+        raise NotImplementedError
+
+
+def no_match(_: str) -> list[Hit]:
+    return []
+
+
+def snapshot(
+    records: Sequence[Record],
+    texts: Mapping[str, str] | None = None,
+    match: Callable[[str], list[Hit]] = no_match,
+    *,
+    config: Config = SHOP,
+    name: str = "disk",
+    faults: Sequence[Fault] = (),
+) -> Snapshot:
+    """A snapshot of these records and texts."""
+    return Snapshot(Given(records, texts or {}, match, config, name, faults))

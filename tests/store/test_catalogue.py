@@ -1,0 +1,253 @@
+"""The catalogue always says what the records say: compared with plain computations over all of them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.model import frontmatter, mentions
+from memctl.model.kinds import KINDS
+from memctl.model.record import ORDER, Record
+from memctl.model.snapshot import Catalogue, Snapshot
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl, git
+
+PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
+PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
+TAGS = ("db", "api", "größe", "a b")
+WORDS = ("plain", "See §2.1 and DEC-2025-11-04-001.", "`§2.2` is code", "SECRET in the text", "x " * 2_500, "")
+
+
+def taken(snapshot: Snapshot) -> dict[str, Any]:
+    """What the catalogue answers to every question."""
+    catalogue = snapshot.catalogue
+    return {
+        "top": {(t, p): ids(catalogue.top(t, p, limit)) for t in KINDS for p in PAGES for limit in (3,)},
+        "anywhere": {t: ids(catalogue.top(t, None, 5)) for t in KINDS},
+        "critical": ids(catalogue.critical(4)),
+        "count": {(t, p): catalogue.count(t, p) for t in KINDS for p in PAGES},
+        "tags": catalogue.tags(),
+        "latest": ids([found] if (found := catalogue.latest()) else []),
+        "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
+        "long": catalogue.longer_than(4_500),
+        "suspicious": catalogue.suspicious(lambda path: "SECRET" in snapshot.read(path)),
+        "places": catalogue.places(),
+        "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
+        "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
+    }
+
+
+def computed(snapshot: Snapshot) -> dict[str, Any]:
+    """The same, from the records one by one."""
+    records = list(snapshot.records)
+    opened = [record for record in records if record.is_open]
+
+    def best(found: Sequence[Record], limit: int) -> list[str]:
+        ranked = sorted(found, key=lambda r: r.path)
+        ranked.sort(key=lambda r: r.timestamp, reverse=True)
+        ranked.sort(key=lambda r: r.importance, reverse=True)
+        return ids(ranked[:limit])
+
+    def at(kind: str, place: str) -> list[Record]:
+        return [record for record in opened if record.memory_type == kind and place_of(record) == place]
+
+    critical = sorted(
+        (r for r in opened if r.memory_type == "issue" and r.severity == "critical"), key=lambda r: r.path
+    )
+    critical.sort(key=lambda r: r.timestamp, reverse=True)
+    tags = Counter((tag, place_of(record)) for record in opened for tag in set(record.tags))
+    bodies = {record.path: snapshot.body(record) for record in records}
+    texts = {record.path: snapshot.read(record.path) for record in records}
+    lines = {path: texts[path].count("\n", 0, len(texts[path]) - len(body)) + 1 for path, body in bodies.items()}
+    mentioned = {path: [(m.line, m.text) for m in mentions.in_text(body, lines[path])] for path, body in bodies.items()}
+    return {
+        "top": {(t, p): best(at(t, p), 3) for t in KINDS for p in PAGES},
+        "anywhere": {t: best([r for r in opened if r.memory_type == t], 5) for t in KINDS},
+        "critical": ids(critical[:4]),
+        "count": {(t, p): len(at(t, p)) for t in KINDS for p in PAGES},
+        "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
+        "latest": ids(sorted(records, key=lambda r: (r.timestamp, r.path))[-1:]),
+        "mentions": {path: found for path, found in mentioned.items() if found},
+        "long": sorted(path for path, body in bodies.items() if len(body) > 4_500),
+        "suspicious": sorted(path for path, text in texts.items() if "SECRET" in text),
+        "places": dict(Counter(place_of(record) for record in opened)),
+        "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
+        "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
+    }
+
+
+def ids(records: Sequence[Record]) -> list[str]:
+    return [record.id for record in records]
+
+
+def place_of(record: Record) -> str:
+    """The page that a record belongs to: §2.N or §3.N."""
+    section = record.section or ""
+    return ".".join(section.split(".")[:2]) if section.startswith(("§2.", "§3.")) else ""
+
+
+def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
+    """The path and text of a record of which everything but its id is by chance."""
+    identifier = f"{KINDS[kind].prefix}-2025-11-04-{number:03d}"
+    values = {
+        "id": identifier,
+        "memory_id": f"019a4f3e-{list(KINDS).index(kind):04d}-7000-8000-{number:012d}",
+        "memory_type": kind,
+        "title": chance.choice(["Title", "A SECRET title", "§2.1"]),
+        "status": chance.choice(KINDS[kind].statuses),
+        "severity": chance.choice([None, "critical", "high", "low"]) if kind == "issue" else None,
+        "importance": chance.randint(1, 3),
+        "section": chance.choice(PLACES),
+        "tags": chance.sample(TAGS, k=chance.randint(0, 3)),
+        "timestamp": f"2025-11-0{chance.randint(1, 3)}T00:00:00Z",
+        "project_id": "shop",
+        "agent_id": "claude",
+        "is_archived": chance.random() < 0.2,
+    }
+    body = "\n".join(chance.choices(WORDS, k=2))
+    head = frontmatter.compose({name: values.get(name) for name in ORDER}, f"## Notes\n\n{body}\n")
+    return f"{KINDS[kind].folder}/2025-11/{identifier}.md", head
+
+
+def write(repo: Path, chance: random.Random, _: Memctl) -> None:
+    path, head = text(chance, chance.choice(list(KINDS)), chance.randint(1, 6))
+    file = repo / ".memory" / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(head)
+
+
+def files(repo: Path) -> list[Path]:
+    return sorted(file for kind in KINDS.values() for file in (repo / ".memory" / kind.folder).rglob("*.md"))
+
+
+def delete(repo: Path, chance: random.Random, _: Memctl) -> None:
+    if found := files(repo):
+        chance.choice(found).unlink()
+
+
+def spoil(repo: Path, chance: random.Random, _: Memctl) -> None:
+    if found := files(repo):
+        chance.choice(found).write_text("---\nno record\n---\n")
+
+
+def commit(repo: Path, chance: random.Random, _: Memctl) -> None:
+    git(repo, "add", "-A", ".memory")
+    git(repo, "commit", "-qm", "by hand", "--allow-empty")
+
+
+def go_back(repo: Path, chance: random.Random, _: Memctl) -> None:
+    git(repo, "reset", "-q", "--hard", "HEAD~1" if int(git(repo, "rev-list", "--count", "HEAD")) > 3 else "HEAD")
+
+
+def by_memctl(repo: Path, chance: random.Random, memctl: Memctl) -> None:
+    memctl("issue", "By memctl", "--severity", "critical", "--section", "2.1", "--tag", "db", code=None)
+
+
+ACTIONS: tuple[Callable[[Path, random.Random, Memctl], None], ...] = (
+    write, write, write, write, delete, spoil, commit, go_back, by_memctl,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_to_the_files_the_catalogue_says_what_they_say(repo: Path, memctl: Memctl, seed: int) -> None:
+    chance = random.Random(seed)
+    for turn in range(25):
+        chance.choice(ACTIONS)(repo, chance, memctl)
+        snapshot = load.disk(open_memory(repo, os.environ))
+        if turn % 2:
+            assert snapshot.records is not None  # the records first, or the catalogue first
+        found = taken(snapshot)
+        fresh = load.disk(open_memory(repo, os.environ))
+        assert found == computed(fresh), turn
+    shutil.rmtree(repo / ".git" / "memctl")
+    assert taken(load.disk(open_memory(repo, os.environ))) == found
+
+
+def test_the_index_and_a_revision_have_catalogues_of_their_own(repo: Path, memctl: Memctl) -> None:
+    chance = random.Random(7)
+    for _ in range(12):
+        write(repo, chance, memctl)
+    commit(repo, chance, memctl)
+    for _ in range(6):
+        write(repo, chance, memctl)
+    git(repo, "add", ".memory")
+    delete(repo, chance, memctl)
+    memory = open_memory(repo, os.environ)
+    snapshots = [load.disk(memory), load.index(memory), load.revision(memory, "HEAD")]
+    answers = [taken(snapshot) for snapshot in snapshots]
+    assert answers == [computed(snapshot) for snapshot in snapshots]
+    assert answers[0] != answers[1] != answers[2]
+
+
+def test_an_issue_is_critical_and_nothing_else_is(repo: Path, memctl: Memctl) -> None:
+    """Of S0's types only an issue has a severity; on another it is a slip that must not block the project."""
+    made = memctl("decide", "No blocker")
+    file = repo / made.out.split()[1]
+    file.write_text(file.read_text().replace("status: accepted", "status: accepted\nseverity: critical"))
+    issue = memctl("issue", "A blocker", "--severity", "critical").id
+    catalogue = load.disk(open_memory(repo, os.environ)).catalogue
+    assert ids(catalogue.critical(5)) == [issue]
+
+
+def test_a_tag_that_is_written_twice_counts_once(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Tagged", "--tag", "db", "--section", "2.1")
+    file = repo / made.out.split()[1]
+    file.write_text(file.read_text().replace("  - db\n", "  - db\n  - db\n"))
+
+    def tags() -> list[tuple[str, str, int]]:
+        catalogue: Catalogue = load.disk(open_memory(repo, os.environ)).catalogue
+        return catalogue.tags()
+
+    assert tags() == [("db", "§2.1", 1)]
+    memctl("archive", made.id)
+    assert tags() == []
+
+
+def test_a_record_is_found_by_its_whole_id_only(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "One")
+    long = repo / made.out.split()[1].replace("-001-one", "-0010-ten")
+    long.write_text((repo / made.out.split()[1]).read_text().replace("-04-001", "-04-0010"))
+    catalogue = load.disk(open_memory(repo, os.environ)).catalogue
+    for identifier in (made.id, "DEC-2025-11-04-0010"):
+        found = catalogue.find(identifier)
+        assert found is not None
+        assert found.id == identifier
+    for identifier in ("DEC-2025-11-04-00", "DEC-2025-11-04", "dec-2025-11-04-001", "", "DEC-2025-11-04-002", "%"):
+        assert catalogue.find(identifier) is None
+
+
+def test_each_text_is_judged_once_until_it_changes(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Fine", "--lesson", "Nothing here.")
+    memctl("learn", "Odd", "--lesson", "A SECRET here.")
+    for written in files(repo):
+        os.utime(written, (1, 1))  # what was written a moment ago is looked at again in any case
+    judged: list[str] = []
+
+    def asked() -> int:
+        snapshot = load.disk(open_memory(repo, os.environ))
+        judged.clear()
+
+        def judge(path: str) -> bool:
+            judged.append(path)
+            return "SECRET" in snapshot.read(path)
+
+        assert len(snapshot.catalogue.suspicious(judge)) == expected
+        return len(judged)
+
+    expected = 1
+    assert asked() == 2
+    assert asked() == 0
+    file = repo / made.out.split()[1]
+    file.write_text(file.read_text().replace("Nothing", "SECRET"))
+    os.utime(file, (2, 2))
+    expected = 2
+    assert asked() == 1
+    assert asked() == 0

@@ -1,0 +1,136 @@
+"""A memory as Git has it, in the index or at a revision."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.model.record import InvalidRecord
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.files import MAX_BYTES
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl, git
+
+
+def staged(repo: Path) -> Snapshot:
+    return load.index(open_memory(repo, os.environ))
+
+
+def at(repo: Path, revision: str = "HEAD") -> Snapshot:
+    return load.revision(open_memory(repo, os.environ), revision)
+
+
+def titles(snapshot: Snapshot) -> list[str]:
+    return [record.title for record in snapshot.records]
+
+
+@pytest.fixture
+def memory(repo: Path, memctl: Memctl) -> Path:
+    memctl("decide", "First", "--rationale", "a lesson")
+    memctl("section", "add", "Payment")
+    return repo
+
+
+def test_when_all_is_committed_every_source_says_the_same(memory: Path) -> None:
+    disk = load.disk(open_memory(memory, os.environ))
+    for snapshot, name in ((staged(memory), "index"), (at(memory), "HEAD")):
+        assert snapshot.source == name
+        assert (snapshot.records, snapshot.faults, snapshot.outline) == (disk.records, disk.faults, disk.outline)
+        assert (snapshot.config, snapshot.prefix) == (disk.config, disk.prefix)
+        assert snapshot.names("") == disk.names("")
+        assert snapshot.names("sections") == ["sections/2.1-payment.md"]
+        assert all(snapshot.read(path) == disk.read(path) for path in disk.names(""))
+        assert [hit.path for hit in snapshot.match("lesson")] == [disk.records[0].path]
+        assert snapshot.body(snapshot.records[0]) == disk.body(disk.records[0])
+
+
+def test_each_source_has_its_own_state(memory: Path, memctl: Memctl) -> None:
+    git(memory, "tag", "v1")
+    memctl("decide", "Second")
+    file = memory / memctl("decide", "Third", "--no-commit").out.split()[1]
+    assert titles(at(memory, "v1")) == ["First"]
+    assert titles(at(memory)) == titles(staged(memory)) == ["First", "Second"]
+    git(memory, "add", str(file))
+    file.write_text(file.read_text().replace("title: Third", "title: Changed since"))
+    assert titles(staged(memory)) == ["First", "Second", "Third"]
+    assert titles(load.disk(open_memory(memory, os.environ))) == ["First", "Second", "Changed since"]
+    config = memory / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "docs: false\nmodel: gpt-5\n")
+    git(memory, "add", str(config))
+    assert (staged(memory).config.docs, staged(memory).config.model) == (False, "gpt-5")
+    assert at(memory).config.docs
+
+
+def test_what_git_has_not_is_not_there(memory: Path) -> None:
+    for snapshot in (staged(memory), at(memory)):
+        with pytest.raises(FileNotFoundError):
+            snapshot.read("sections/2.9-none.md")
+        with pytest.raises(FileNotFoundError):
+            snapshot.read("../app.py")
+        assert snapshot.names("nothing") == []
+        assert snapshot.names("section") == []  # the beginning of a folder's name is no folder
+    with pytest.raises(MemctlError, match="no revision"):
+        at(memory, "nowhere")
+
+
+def test_odd_files_are_faults_and_hide_no_record(memory: Path) -> None:
+    folder = memory / ".memory" / "decisions" / "2025-11"
+    (folder / "DEC-2025-11-04-002-link.md").symlink_to("/etc/hostname")
+    (folder / "DEC-2025-11-04-003-huge.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    (folder / "DEC-2025-11-04-004-latin.md").write_bytes(b"---\ntitle: gr\xf6\xdfe\n---\n")
+    (folder / "DEC-2025-11-04-005-broken.md").write_text("no record\n")
+    (memory / ".memory" / "sections" / "2.2-link.md").symlink_to("2.1-payment.md")
+    (memory / ".memory" / "sections" / "2.3-latin.md").write_bytes(b"\xff\n")
+    git(memory, "add", "-A", ".memory")
+    said = {"002": "no regular file", "003": "bytes; at most", "004": "not UTF-8", "005": "front matter"}
+    for stage in range(2):
+        snapshot = staged(memory) if not stage else at(memory)
+        assert titles(snapshot) == ["First"]
+        assert {fault.path[33:36]: True for fault in snapshot.faults} == dict.fromkeys(said, True)
+        assert all(said[fault.path[33:36]] in fault.message for fault in snapshot.faults)
+        assert [page.id for page in snapshot.outline.pages] == ["§2.1"]
+        assert [fault.path for fault in snapshot.outline.faults] == ["sections/2.2-link.md", "sections/2.3-latin.md"]
+        with pytest.raises(InvalidRecord):
+            snapshot.read("sections/2.2-link.md")
+        git(memory, "commit", "-qm", "odd", "--allow-empty")
+
+
+def test_a_conflict_in_the_index_is_a_fault_of_that_file_alone(memory: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Common")
+    path = made.out.split()[1]
+    git(memory, "checkout", "-qb", "side")
+    memctl("edit", made.id, "--set", "importance=9", "--set", "title=Side")
+    git(memory, "checkout", "-q", "main")
+    memctl("edit", made.id, "--set", "title=Main")
+    git(memory, "config", "merge.memctl-record.driver", "false")
+    git(memory, "merge", "side", check=False)
+    assert git(memory, "ls-files", "-u", "--", path)
+    snapshot = staged(memory)
+    assert titles(snapshot) == ["First"]
+    assert [f".memory/{fault.path}" for fault in snapshot.faults] == [path]
+
+
+def test_a_revision_from_before_the_memory_is_empty(memory: Path) -> None:
+    first = git(memory, "rev-list", "--max-parents=0", "HEAD").strip()
+    snapshot = at(memory, first)
+    assert (snapshot.records, snapshot.outline.pages, snapshot.names("")) == ((), (), [])
+    assert snapshot.config.project == "shop"
+    assert snapshot.files.names() == {"app.py"}
+    assert (snapshot.catalogue.latest(), snapshot.catalogue.tags()) == (None, [])
+
+
+def test_reading_what_git_has_writes_nothing(memory: Path) -> None:
+    def state() -> tuple[object, ...]:
+        private = memory / ".git" / "memctl"
+        kept = {str(file): file.read_bytes() for file in private.rglob("*") if file.is_file()}
+        return kept, (memory / ".git" / "index").read_bytes(), git(memory, "for-each-ref")
+
+    before = state()
+    for snapshot in (staged(memory), at(memory)):
+        assert (snapshot.records, snapshot.outline, snapshot.catalogue.tags(), snapshot.files.names()) is not None
+        assert snapshot.match("lesson")
+    assert state() == before

@@ -17,6 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from memctl.errors import MemctlError
 from memctl.hierarchy import fitting, levels, sources
+from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.hierarchy.seal import sealed
 from memctl.journal.repository import Repository
@@ -29,8 +30,8 @@ from memctl.tokens.families import Family, family_of
 
 TEMPLATES = (INDEX, EXECUTIVE, "section.md", "detail.md", SOURCES)
 
-
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
+_SECONDS = 5  # of work; a page takes some milliseconds
 
 
 class BrokenTemplate(MemctlError):
@@ -115,7 +116,8 @@ class Renderer:
 
     def _fill(self, template: str, page: Any) -> str:
         try:
-            return self._environment.get_template(f"{template}.j2").render(page=page)
+            with deadline(_SECONDS):
+                return self._environment.get_template(f"{template}.j2").render(page=page)
         except MemctlError:
             raise
         except Exception as error:  # a template is a program of somebody's: it may fail in any way

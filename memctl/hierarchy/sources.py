@@ -54,8 +54,10 @@ class Level4(msgspec.Struct, frozen=True):
 
 def made_from(snapshot: Snapshot) -> str:
     """A digest of what in the memory says which files are listed."""
-    asked = [(page.id, page.title, page.paths, page.code_refs, sorted(_mentioned(page))) for page in _pages(snapshot)]
-    return digest(msgspec.json.encode([levels.title_of(snapshot), asked]).decode())
+    covered = [(page.id, page.title, page.path, page.paths) for page in snapshot.outline.sections if page.paths]
+    listed = sorted({reference for page in _pages(snapshot) for reference in page.code_refs})
+    mentioned = sorted({marker for page in _pages(snapshot) for marker in _mentioned(page)})
+    return digest(msgspec.json.encode([levels.title_of(snapshot), covered, listed, mentioned]).decode())
 
 
 def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Counter) -> Level4:

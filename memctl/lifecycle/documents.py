@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from memctl.hierarchy import documents
 from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
@@ -45,8 +47,13 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
-    """How all documents of a Snapshot differ from what they should be."""
-    return documents.compare(renderer(memory, snapshot), force=force)
+    """How all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there."""
+    found = documents.compare(renderer(memory, snapshot), force=force)
+    if snapshot.config.docs:
+        return found
+    there = {path for path in (*found.stale, f"{FOLDER}/{SOURCES}") if documents.found(snapshot, path) is not None}
+    stale = {path: text for path, text in found.stale.items() if path in there}
+    return replace(found, stale=stale, sources_stale=found.sources_stale and f"{FOLDER}/{SOURCES}" in there)
 
 
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
@@ -57,13 +64,14 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
     """
     with lock.hold(memory.repository.shared / "lock"):
         commit.recover(memory)
+        files.remove_leftovers(memory.folder)  # of a rendering that was killed
         snapshot = load.disk(memory)
         making = renderer(memory, snapshot)
         found = documents.compare(making, force=force)
         change = commit.signed(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
-            outcome = _take_out_of_git(memory, change)
-            put(memory, _wanting(memory, making, documents.compare(making, force=True), facts=True))
+            outcome = _take_out_of_git(memory, change, making, force=force)
+            put(memory, _wanting(memory, making, documents.compare(making, force=force), facts=True))
             files.replace(files.locate(memory.folder, UNTRACKED), IGNORE_ALL)
             return outcome, found
         texts = _wanting(memory, making, found, facts=True)
@@ -76,7 +84,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         dirty = commit.uncommitted(memory)
         waiting = [path for path in _settled((*making.names(), SOURCES), found) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
-        if no_commit:
+        if no_commit and paths:
             why = "no commit was asked for"
             return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
         ours = [path for path, code in dirty.items() if commit.is_ours(path, code) and path != ATTRIBUTES]
@@ -166,10 +174,12 @@ def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
         return Outcome(change, pending=error.message, hint="`memctl commit` tries again", documents=tuple(paths))
 
 
-def _take_out_of_git(memory: Memory, change: Change) -> Outcome:
-    """Delete the documents that Git has, in a commit."""
+def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
+    """Delete the documents that Git has, in a commit; those edited by hand only with `force`."""
     known = [entry.path for entry in history.index(memory.repository, memory.tracked(FOLDER))]
-    paths = [path[len(memory.prefix) + 1 :] for path in known]
+    ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
+    tracked = [path[len(memory.prefix) + 1 :] for path in known]
+    paths = [p for p in tracked if p in ours or documents.is_intact(documents.found(making.snapshot, p) or "")]
     if not paths:
         return Outcome(change)
     put(memory, dict.fromkeys(paths))

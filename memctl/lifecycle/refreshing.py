@@ -29,14 +29,17 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
 
     A template that is at fault keeps nobody from recording: the documents can be rendered later.
     """
-    if not memory.config.docs:
-        return (), ""
+    kept_out = not memory.config.docs
+    if kept_out and not (memory.folder / UNTRACKED).is_file():
+        return (), ""  # nobody has rendered them here
     asked = memory.ask()
     memory.asked = asked
     found = _rendered(memory, changes)
     if found.fault:
         return (), f"the documents are not rendered: {found.fault}"
     put(memory, found.texts)
+    if kept_out:
+        return (), ""
     take_rule_out(memory)
     differing = set(asked.differing())
     waiting = [path for path in found.settled if memory.tracked(path) in differing]

@@ -1,0 +1,535 @@
+"""Documents follow every write, in its commit; what people did by hand is never lost, whatever templates say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from memctl.cli.main import main
+from memctl.hierarchy.render import Renderer
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import NOW, Memctl, changed_in, commits, git, process
+from tests.world import WORLD
+
+INDEX, TOP, SOURCES = "INDEX.md", "1.0-executive-summary.md", "4-sources.md"
+
+
+def prepared(folder: Path, writes: Sequence[Sequence[str]]) -> None:
+    """Run memctl some times, where no test runs yet: fixtures of a module are made before those of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**WORLD, "MEMCTL_NOW": NOW, "MEMCTL_AGENT": "claude"}.items():
+            patch.setenv(name, value)
+        for args in writes:
+            assert main(["-C", str(folder), *args]) == 0, args
+
+
+@pytest.fixture(scope="module")
+def made(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory with two sections, each with details, and a record in each section; tests get copies."""
+    folder = tmp_path_factory.mktemp("made") / "shop"
+    shutil.copytree(built, folder, symlinks=True)
+    writes = (
+        ("project", "set", "--goal", "Sell"),
+        ("section", "add", "Payment", "--path", "app.py"),
+        ("section", "add", "Orders"),
+        ("detail", "add", "Cards", "--section", "2.1"),
+        ("detail", "add", "Carts", "--section", "2.2"),
+        ("decide", "Use PostgreSQL", "--section", "2.1", "--rationale", "It has transactions.", "--tag", "db"),
+        ("issue", "Carts vanish", "--section", "3.2"),
+    )
+    prepared(folder, writes)
+    return folder
+
+
+@pytest.fixture
+def shop(repo: Path, made: Path) -> Path:
+    shutil.rmtree(repo)
+    shutil.copytree(made, repo, symlinks=True)
+    return repo
+
+
+def docs(repo: Path) -> Path:
+    return repo / ".memory" / "docs"
+
+
+def rendered_in(repo: Path, revision: str = "HEAD") -> list[str]:
+    """The documents that a commit has, by name."""
+    paths = git(repo, "show", "--format=", "--name-only", "-z", revision).strip("\0\n").split("\0")
+    start = ".memory/docs/"
+    return [path.removeprefix(start) for path in paths if path.startswith(start)]
+
+
+def texts(repo: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in docs(repo).iterdir() if file.name != ".gitignore"}
+
+
+def leftovers(repo: Path) -> list[str]:
+    return [str(file.relative_to(repo)) for file in repo.rglob(".memctl-*")]
+
+
+def template(repo: Path, name: str, text: str) -> None:
+    folder = repo / ".memory" / "templates"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def configure(repo: Path, line: str) -> None:
+    file = repo / ".memory" / "config.yaml"
+    file.write_text("\n".join(x for x in file.read_text().split("\n") if not x.startswith("docs:")) + f"{line}\n")
+
+
+def test_every_write_takes_exactly_the_documents_along_that_it_touches(shop: Path, memctl: Memctl) -> None:
+    decision, issue = "DEC-2025-11-04-001", "ISS-2025-11-04-001"
+    first, second = ["2.1-payment.md", "3.1-cards.md"], ["2.2-orders.md", "3.2-carts.md"]
+    for args, expected in (
+        (["decide", "Two", "--section", "2.1"], [TOP, *first, INDEX]),
+        (["issue", "Slow", "--section", "2.2", "--severity", "critical"], [TOP, *second, INDEX]),
+        (["learn", "Care", "--section", "3.1"], ["3.1-cards.md"]),
+        (["state", "At work", "--section", "2.2"], ["2.2-orders.md"]),
+        (["learn", "At large"], [INDEX]),
+        (["decide", "At large"], [TOP, INDEX]),
+        (["learn", "Of code", "--section", "4.app.py"], [INDEX]),
+        (["edit", issue, "--set", "section=2.1"], [TOP, *first, *second, INDEX]),
+        (["edit", decision, "--set", "validation_criteria=x", "--allow-accepted"], ["3.1-cards.md"]),
+        (["resolve", issue], [TOP, *first, INDEX]),
+        (["archive", decision], [TOP, *first, INDEX]),
+        (["link", issue, decision], []),
+        (["delete", decision, "--unlink"], []),
+        (["restore", decision], []),
+        (["project", "set", "--completion", "5"], [TOP, INDEX]),
+        (["section", "edit", "2.1", "--title", "Pay"], [TOP, *first, SOURCES, INDEX]),
+        (["section", "edit", "2.2", "--completion", "5"], [TOP, "2.2-orders.md", INDEX]),
+        (["detail", "edit", "3.2", "--code", "app.py"], ["3.2-carts.md", SOURCES]),
+        (["detail", "edit", "3.2", "--title", "Baskets"], [*second, INDEX]),
+        (["section", "add", "New"], [TOP, "2.3-new.md", INDEX]),
+        (["section", "remove", "2.3"], [TOP, "2.3-new.md", INDEX]),
+    ):
+        before = commits(shop)
+        memctl(*args)
+        assert commits(shop) == before + 1, args
+        assert rendered_in(shop) == sorted(expected), args
+        assert git(shop, "status", "--porcelain") == "", args
+    assert memctl("render", "--check").err == "all documents are up to date\n"
+
+
+def test_a_users_own_files_are_in_a_commit_only_if_the_user_puts_them_there(shop: Path, memctl: Memctl) -> None:
+    """Of docs/ too: notes, pictures, files that Git ignores, and a document that somebody is editing."""
+    mine = {"notes.md": "# Mine\n", "picture.png": "x", "2.9-mine.md": "# 2.9 Mine\n", "scratch.tmp": "ignored\n"}
+    for name, text in mine.items():
+        (docs(shop) / name).write_text(text)
+    (shop / ".git" / "info").mkdir(exist_ok=True)
+    (shop / ".git" / "info" / "exclude").write_text("*.tmp\n")
+    (shop / "staged.py").write_text("x\n")
+    git(shop, "add", "staged.py")
+    (docs(shop) / "2.2-orders.md").write_text("# Edited, and not committed yet\n")
+    status = git(shop, "status", "--porcelain", "--ignored", "-uall")
+    for args in (
+        ["decide", "One", "--section", "2.1"], ["section", "edit", "2.1", "--completion", "7"], ["learn", "Two"],
+        ["detail", "edit", "3.1", "--title", "Three"], ["render"], ["section", "add", "Four"],
+        ["section", "remove", "2.3"],
+    ):  # fmt: skip
+        result = memctl(*args, code=None)
+        assert "commit pending" not in result.err, args
+        assert not {*mine, "2.2-orders.md"} & set(rendered_in(shop)), args
+        assert {name: (docs(shop) / name).read_text() for name in mine} == mine, args
+        assert git(shop, "status", "--porcelain", "--ignored", "-uall") == status, args
+
+
+def test_what_was_edited_by_hand_is_left_alone_by_every_command(shop: Path, memctl: Memctl) -> None:
+    (shop / ".memory" / "sections" / "2.3-going.md").write_text("---\nid: §2.3\ntitle: Going\n---\n")
+    memctl("commit")
+    edited = {name: f"{text}\nEdited by hand.\n" for name, text in texts(shop).items()}
+    edited |= {"2.1-payment.md": "", "3.1-cards.md": "no head at all\n"}
+    for name, text in edited.items():
+        (docs(shop) / name).write_text(text)
+    decision, issue = "DEC-2025-11-04-001", "ISS-2025-11-04-001"
+    lines = '{"memory_type": "learning", "title": "Imported"}\n'
+    for args in (
+        ["decide", "One", "--section", "2.1"], ["issue", "Two", "--section", "3.2"], ["archive", decision],
+        ["edit", decision, "--set", "importance=9"], ["unarchive", decision], ["link", issue, decision],
+        ["resolve", issue], ["delete", "ISS-2025-11-04-002"], ["restore", "ISS-2025-11-04-002"], ["import", "-"],
+        ["project", "set", "--completion", "3"], ["section", "edit", "2.1", "--title", "Pay"], ["review", "3.1"],
+        ["section", "remove", "2.3"], ["detail", "edit", "3.1", "--code", "app.py"], ["render"],
+        ["render", "--staged"], ["render", "--no-commit"], ["check", "--fix"], ["commit"],
+    ):  # fmt: skip
+        memctl(*args, stdin=lines, code=None)
+        assert texts(shop) == edited, args
+    configure(shop, "docs: false")
+    memctl("render", code=None)
+    assert {name: text for name, text in texts(shop).items() if text != edited[name]} == {}
+    configure(shop, "docs: true")
+    memctl("render", "--force")
+    assert [name for name, text in texts(shop).items() if "Edited" in text] == [
+        "2.3-going.md"
+    ]  # no page asks for that one
+    assert memctl("render", "--check").err == "all documents are up to date\n"
+
+
+def test_a_document_that_no_page_asks_for_goes_and_a_file_of_the_users_stays(shop: Path, memctl: Memctl) -> None:
+    (docs(shop) / "2.7-mine.md").write_text("# Mine\n")
+    (docs(shop) / "deep").mkdir()
+    (docs(shop) / "deep" / "notes.md").write_text("# Mine\n")
+    (shop / ".memory" / "details" / "3.2-carts.md").unlink()
+    (shop / ".memory" / "details" / "3.1-cards.md").rename(shop / ".memory" / "details" / "3.1-renamed.md")
+    assert "stale: .memory/docs/3.2-carts.md" in memctl("render", "--check", code=1).out
+    memctl("render")
+    assert sorted(texts_below(shop)) == sorted(
+        [INDEX, TOP, SOURCES, "2.1-payment.md", "2.2-orders.md", "3.1-renamed.md", "2.7-mine.md", "deep/notes.md"]
+    )
+    assert "3.2-carts.md" in rendered_in(shop)
+
+
+def texts_below(repo: Path) -> list[str]:
+    return [file.relative_to(docs(repo)).as_posix() for file in docs(repo).rglob("*") if file.is_file()]
+
+
+def test_rendering_twice_is_rendering_once(shop: Path, memctl: Memctl) -> None:
+    memctl("render")
+    before, head = texts(shop), git(shop, "rev-parse", "HEAD")
+    result = memctl("render")
+    assert (result.out, result.err) == ("", "all documents are up to date\n")
+    memctl("render", "--force")
+    assert (texts(shop), git(shop, "rev-parse", "HEAD")) == (before, head)
+    shutil.rmtree(docs(shop))
+    memctl("render")
+    assert texts(shop) == before
+
+
+def test_the_same_memory_gives_the_same_bytes_wherever_and_whenever(
+    shop: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("render")
+    expected = texts(shop)
+    clones = [tmp_path / "a", tmp_path / "quite a different place" / "größer" / "b"]
+    for number, clone in enumerate(clones):
+        clone.parent.mkdir(parents=True, exist_ok=True)
+        git(shop, "clone", "-q", str(shop), str(clone))
+        shutil.rmtree(docs(clone))
+        monkeypatch.setenv("MEMCTL_NOW", f"202{number}-01-01T00:00:00Z")
+        monkeypatch.setenv("MEMCTL_AGENT", f"agent{number}")
+        monkeypatch.setenv("LC_ALL", ["C", "tr_TR.UTF-8"][number])
+        monkeypatch.setenv("TZ", ["Asia/Tokyo", "America/New_York"][number])
+        memctl("list", where=clone)
+        shutil.rmtree(clone / ".git" / "memctl")
+        memctl("render", where=clone)
+        assert texts(clone) == expected
+
+
+def test_the_order_of_writes_shows_nowhere(shop: Path, memctl: Memctl, tmp_path: Path, built: Path) -> None:
+    """Documents that followed each write are those that one rendering of the end makes."""
+    memctl("decide", "Another", "--section", "2.2", "--tag", "db", "--tag", "api")
+    memctl("learn", "Equal in all", "--section", "3.1")
+    memctl("learn", "Equal in every way", "--section", "3.1")
+    memctl("archive", "DEC-2025-11-04-001")
+    paths = [
+        path for path in git(shop, "ls-files", ".memory").splitlines() if path.endswith(".md") and "/docs/" not in path
+    ]
+    other = tmp_path / "other"
+    shutil.copytree(built, other, symlinks=True)
+    for path in reversed(paths):
+        (other / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(shop / path, other / path)
+        memctl("commit", where=other)
+    assert texts(other) == texts(shop)
+    memctl("render", where=shop)
+    assert texts(other) == texts(shop) | {SOURCES: texts(other)[SOURCES]}
+
+
+def test_disk_index_and_head_render_alike_when_they_hold_the_same(shop: Path, memctl: Memctl) -> None:
+    template(shop, "section.md.j2", "{{ page.title }} {{ page.decisions|length }}\n")
+    git(shop, "add", ".memory/templates")
+    git(shop, "commit", "-qm", "template")
+    memory = open_memory(shop, os.environ)
+
+    def rendered(snapshot: Snapshot) -> dict[str, str]:
+        making = Renderer(snapshot)
+        return {name: making.document(name) for name in making.names()}
+
+    before = rendered(load.disk(memory))
+    assert before == rendered(load.index(memory)) == rendered(load.revision(memory, "HEAD"))
+    assert before["2.1-payment.md"].endswith("Payment 1\n")
+    page = shop / ".memory" / "sections" / "2.1-payment.md"
+    page.write_text(page.read_text().replace("Payment", "Staged"))
+    git(shop, "add", ".memory")
+    staged = rendered(load.index(open_memory(shop, os.environ)))
+    assert staged["2.1-payment.md"].endswith("Staged 1\n")
+    page.write_text(page.read_text().replace("Staged", "Only on disk"))
+    memory = open_memory(shop, os.environ)
+    assert rendered(load.disk(memory))["2.1-payment.md"].endswith("Only on disk 1\n")
+    assert (rendered(load.index(memory)), rendered(load.revision(memory, "HEAD"))) == (staged, before)
+
+
+def test_staged_rendering_stages_and_leaves_what_is_dirty_on_the_disk(shop: Path, memctl: Memctl) -> None:
+    (shop / "other.py").write_text("staged\n")
+    git(shop, "add", "other.py")
+    section = shop / ".memory" / "sections" / "2.1-payment.md"
+    section.write_text(section.read_text().replace("Payment", "Staged"))
+    new = shop / ".memory" / "sections" / "2.3-new.md"
+    new.write_text("---\nid: §2.3\ntitle: New\n---\n")
+    git(shop, "add", ".memory")
+    section.write_text(section.read_text().replace("Staged", "Later"))
+    (docs(shop) / "2.1-payment.md").write_text("somebody is editing here\n")
+    head = git(shop, "rev-parse", "HEAD")
+    memctl("render", "--staged")
+    assert git(shop, "rev-parse", "HEAD") == head
+    assert (docs(shop) / "2.1-payment.md").read_text() == "somebody is editing here\n"
+    assert "# 2.1 Staged" in git(shop, "show", ":.memory/docs/2.1-payment.md")
+    assert "# 2.3 New" in git(shop, "show", ":.memory/docs/2.3-new.md") == (docs(shop) / "2.3-new.md").read_text()
+    assert "Staged" in git(shop, "show", f":.memory/docs/{INDEX}") == (docs(shop) / INDEX).read_text()
+    assert git(shop, "show", ":other.py") == "staged\n"
+    index = git(shop, "ls-files", "-s")
+    memctl("render", "--staged")
+    assert git(shop, "ls-files", "-s") == index
+    git(shop, "commit", "-qm", "mine")
+    memory = open_memory(shop, os.environ)
+    making = Renderer(load.revision(memory, "HEAD"))
+    assert all(making.document(name) == git(shop, "show", f"HEAD:.memory/docs/{name}") for name in making.names())
+    git(shop, "rm", "-q", "-f", ".memory/sections/2.3-new.md")
+    memctl("render", "--staged")
+    assert "2.3-new" not in git(shop, "ls-files", ".memory/docs")
+    assert not (docs(shop) / "2.3-new.md").exists()
+
+
+def test_documents_can_be_kept_out_of_git_and_come_back(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+    before = texts(shop)
+    configure(shop, "docs: false")
+    memctl("commit")
+    memctl("render")
+    assert git(shop, "ls-files", ".memory/docs") == ""
+    assert git(shop, "status", "--porcelain") == ""
+    assert sorted(texts(shop)) == sorted(before)
+    assert "render" in git(shop, "log", "-1", "--format=%s")
+    for args in (["decide", "Quietly", "--section", "2.1"], ["section", "edit", "2.1", "--title", "Pay"]):
+        memctl(*args)
+        assert rendered_in(shop) == []
+        assert len(changed_in(shop)) == 1
+        assert git(shop, "status", "--porcelain") == ""
+    assert "Quietly" in texts(shop)["2.1-payment.md"]
+    head = git(shop, "rev-parse", "HEAD")
+    memctl("render")
+    assert git(shop, "rev-parse", "HEAD") == head
+    assert memctl("render", "--check").err == "all documents are up to date\n"
+    clone = tmp_path / "clone"
+    git(shop, "clone", "-q", str(shop), str(clone))
+    assert memctl("render", "--check", where=clone).err == "all documents are up to date\n"
+    memctl("decide", "Elsewhere", where=clone)
+    assert not docs(clone).exists()
+    configure(shop, "docs: true")
+    memctl("commit")
+    result = memctl("render")
+    assert "commit pending" not in result.err
+    assert sorted(git(shop, "ls-files", "-z", ".memory/docs").strip("\0").split("\0")) == sorted(
+        f".memory/docs/{name}" for name in before
+    )
+    assert git(shop, "status", "--porcelain", "--ignored", ".memory") == ""
+    memctl("decide", "Loudly", "--section", "2.1")
+    assert "2.1-payment.md" in rendered_in(shop)
+
+
+def test_a_file_of_the_users_stays_in_git_when_documents_are_taken_out(shop: Path, memctl: Memctl) -> None:
+    (docs(shop) / "notes.md").write_text("# Mine\n")
+    git(shop, "add", ".memory/docs")
+    git(shop, "commit", "-qm", "notes")
+    configure(shop, "docs: false")
+    memctl("commit")
+    for options in ([], ["--force"]):
+        memctl("render", *options)
+        assert git(shop, "ls-files", ".memory/docs") == ".memory/docs/notes.md\n"
+        assert (docs(shop) / "notes.md").read_text() == "# Mine\n"
+
+
+HOSTILE = {
+    "syntax": "{% if %}",
+    "unclosed": "{{ page.title",
+    "undefined": "{{ page.nothing }}",
+    "mro": "{{ page.__class__.__mro__ }}",
+    "subclasses": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "globals": "{{ cycler.__init__.__globals__ }}",
+    "attr": "{{ page|attr('__class__') }}",
+    "format": "{{ '{0.__class__.__init__.__globals__}'.format(page) }}",
+    "arithmetic": "{{ 1 // 0 }}",
+    "huge text": "{{ 'x' * 10**15 }}",
+    "long range": "{% for n in range(10**12) %}x{% endfor %}",
+    "recursion": "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "itself": '{% include "section.md.j2" %}',
+    "missing": '{% include "not-there.j2" %}',
+    "codec": "{{ 'x'.encode('no-such-codec') }}",
+    "import": '{% import "os" as os %}{{ os.system("id") }}',
+    "type": "{{ page.title + 1 }}",
+    "no text": "\udcff",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path, memctl: Memctl, text: str) -> None:
+    template(shop, "section.md.j2", "")
+    file = shop / ".memory" / "templates" / "section.md.j2"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    before, old = commits(shop), texts(shop)
+    made = memctl("decide", "All the same", "--section", "2.1", code=None)
+    assert made.code == 0
+    assert commits(shop) == before + 1
+    assert changed_in(shop) == [made.out.split()[1]]
+    assert "warning: the documents are not rendered: .memory/templates/section.md.j2" in made.err
+    assert texts(shop) == old
+    for args in (["render"], ["render", "--check"], ["show", "2.1"]):
+        refused = memctl(*args, code=None)
+        assert refused.code == 1, args
+        assert refused.err.startswith("error: .memory/templates/section.md.j2"), args
+    file.unlink()
+    memctl("render")
+    assert "All the same" in texts(shop)["2.1-payment.md"]
+
+
+@pytest.mark.parametrize("reach", ["../../secret.txt", "../../../outside.txt", "{outside}", "x/../../config.yaml"])
+def test_a_template_takes_in_templates_and_nothing_else(shop: Path, memctl: Memctl, reach: str) -> None:
+    """Templates come with a cloned repository; what they take in would be committed and pushed."""
+    (shop / "secret.txt").write_text("SECRET project: shop")
+    outside = shop.parent / "outside.txt"
+    outside.write_text("SECRET")
+    name = reach.replace("{outside}", str(outside))
+    template(shop, "section.md.j2", f'{{% include "{name}" %}}\n')
+    made = memctl("decide", "All the same", "--section", "2.1", code=None)
+    assert "warning: the documents are not rendered: .memory/templates/section.md.j2" in made.err
+    assert not any("SECRET" in text or "project: shop" in text for text in texts(shop).values())
+
+
+def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
+    loops = "{% for a in range(90000) %}{% for b in range(90000) %}{% for c in range(90000) %}"
+    template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
+    running = process(shop, "decide", "All the same", "--section", "2.1", start_new_session=True)
+    try:
+        _, err = running.communicate(timeout=10)
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+    assert "the documents are not rendered" in err
+    assert commits(shop) == int(git(shop, "rev-list", "--count", "HEAD"))
+
+
+def killed_at(replacement: int, repo: Path, *args: str) -> bool:
+    """Run memctl and kill it as `kill -9` does, before it puts the n-th document in place; whether it came that far."""
+    child = os.fork()
+    if child == 0:
+        real, count = os.replace, 0
+
+        def counted(source: str | Path, target: str | Path) -> None:
+            nonlocal count
+            if "/docs/" in str(target):
+                count += 1
+                if count == replacement:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            real(source, target)
+
+        os.replace = counted  # type: ignore[assignment]
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os._exit(main(["-C", str(repo), *args]))
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def _render(memctl: Memctl, repo: Path) -> None:
+    memctl("render", where=repo)
+
+
+def _record_elsewhere(memctl: Memctl, repo: Path) -> None:
+    memctl("learn", "About something else", where=repo)
+    memctl("render", where=repo)
+
+
+def _undo(memctl: Memctl, repo: Path) -> None:
+    """The document whose rendering was killed is not asked for any more."""
+    (repo / ".memory" / "sections" / "2.3-new.md").unlink()
+    git(repo, "checkout", "-q", ".memory/sections")
+    memctl("render", where=repo)
+
+
+@pytest.mark.parametrize("after", [_render, _record_elsewhere, _undo])
+def test_a_killed_rendering_is_made_good_and_leaves_nothing(
+    shop: Path, memctl: Memctl, tmp_path: Path, after: Callable[[Memctl, Path], None]
+) -> None:
+    (shop / ".memory" / "sections" / "2.3-new.md").write_text("---\nid: §2.3\ntitle: New\n---\n")
+    git(shop, "add", ".memory/sections")
+    git(shop, "commit", "-qm", "by hand")
+    page = shop / ".memory" / "sections" / "2.1-payment.md"
+    page.write_text(page.read_text().replace("Payment", "Paying"))
+    for replacement in (1, 3, 4):  # of the index, of a section, of one that is new
+        victim = tmp_path / f"victim{replacement}"
+        shutil.copytree(shop, victim, symlinks=True)
+        assert killed_at(replacement, victim, "render")
+        after(memctl, victim)
+        assert leftovers(victim) == [], replacement
+        memctl("commit", where=victim)
+        assert git(victim, "status", "--porcelain") == "", replacement
+        assert memctl("render", "--check", where=victim).err == "all documents are up to date\n", replacement
+
+
+def test_a_write_that_is_killed_while_it_renders_leaves_nothing(shop: Path, memctl: Memctl, tmp_path: Path) -> None:
+    for replacement in (1, 3):
+        victim = tmp_path / f"victim{replacement}"
+        shutil.copytree(shop, victim, symlinks=True)
+        assert killed_at(replacement, victim, "decide", "Killed", "--section", "2.1")
+        memctl("commit", where=victim)
+        assert git(victim, "log", "-1", "--format=%s").startswith("docs(memory): decide DEC-2025-11-04-002 Killed")
+        assert leftovers(victim) == [], replacement
+        assert git(victim, "status", "--porcelain") == ""
+        assert memctl("render", "--check", where=victim).err == "all documents are up to date\n"
+
+
+def test_documents_that_waited_for_a_commit_are_in_the_next(shop: Path, memctl: Memctl) -> None:
+    (shop / ".git" / "MERGE_HEAD").write_text(git(shop, "rev-parse", "HEAD"))
+    memctl("decide", "Waits", "--section", "2.1")
+    (shop / ".git" / "MERGE_HEAD").unlink()
+    memctl("commit")
+    assert rendered_in(shop) == [TOP, "2.1-payment.md", "3.1-cards.md", INDEX]
+    assert git(shop, "status", "--porcelain") == ""
+    memctl("decide", "Held", "--section", "2.2", "--no-commit")
+    assert "Held" in texts(shop)["2.2-orders.md"]
+    memctl("commit")
+    assert git(shop, "status", "--porcelain") == ""
+
+
+def test_documents_of_two_writers_at_once_are_those_of_both(shop: Path, memctl: Memctl) -> None:
+    writers = [process(shop, "decide", f"Writer {n}", "--section", f"2.{1 + n % 2}") for n in range(3)]
+    assert [writer.wait() for writer in writers] == [0] * 3
+    for writer in writers:
+        writer.communicate()
+    assert git(shop, "status", "--porcelain") == ""
+    assert memctl("render", "--check").err == "all documents are up to date\n"
+
+
+def test_a_link_in_the_place_of_a_document_is_not_followed(shop: Path, memctl: Memctl) -> None:
+    victim = shop.parent / "victim.md"
+    victim.write_text("untouched\n")
+    (docs(shop) / "2.1-payment.md").unlink()
+    (docs(shop) / "2.1-payment.md").symlink_to(victim)
+    before = commits(shop)
+    made = memctl("decide", "All the same", "--section", "2.1")
+    assert commits(shop) == before + 1
+    assert made.id in git(shop, "log", "-1", "--format=%s")
+    assert victim.read_text() == "untouched\n"
+
+
+def test_a_memory_from_before_there_were_documents_gets_them_with_the_next_write(shop: Path, memctl: Memctl) -> None:
+    expected = texts(shop)
+    git(shop, "rm", "-rq", ".memory/docs", ".memory/.gitattributes")
+    git(shop, "commit", "-qm", "as it was")
+    memctl("state", "New", "--section", "2.1")
+    assert sorted(rendered_in(shop)) == sorted(expected)
+    memctl("render")
+    assert (shop / ".memory" / ".gitattributes").exists()
+    assert git(shop, "status", "--porcelain") == ""
+
+
+def test_a_checkout_with_other_line_ends_is_no_edit_by_hand(shop: Path, memctl: Memctl) -> None:
+    for file in docs(shop).iterdir():
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert "edited by hand" not in memctl("render", "--check", code=None).err

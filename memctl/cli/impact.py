@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
-from memctl.hierarchy import impact, why
+from memctl.hierarchy import given_paths, impact
 from memctl.hierarchy.impact import MATRIX, NOT, Reach, Stale
 from memctl.journal import history
 from memctl.journal.history import RENAMED, FileChange
@@ -104,7 +104,7 @@ def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
     """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
     if ".." not in text or ".." in text.split("/"):
         return False
-    return not disk.files.names().intersection(why.readings(memory.repository.top, folder, text))
+    return not disk.files.names().intersection(given_paths.readings(memory.repository.top, folder, text))
 
 
 def _print(memory: Memory, reaches: list[Reach], stale: list[Stale]) -> None:

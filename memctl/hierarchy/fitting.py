@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memctl.hierarchy.levels import LIMITS, Entry, Level2, Level3
+from memctl.hierarchy.contents import Entry, Level2, Level3
+from memctl.hierarchy.levels import LIMITS
 from memctl.model import markdown
 from memctl.tokens import pieces
 from memctl.tokens.families import Family

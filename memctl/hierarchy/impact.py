@@ -8,11 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.hierarchy import freshness, repository_paths
-from memctl.hierarchy.freshness import MISSING, Drift, Reference
+from memctl.hierarchy import freshness
+from memctl.hierarchy.coverage import covering, referring
+from memctl.hierarchy.freshness import MISSING, Drift
+from memctl.hierarchy.given_paths import inside, readings, unknown
 from memctl.hierarchy.places import EXECUTIVE, SOURCES, document_of
 from memctl.hierarchy.places import FOLDER as DOCUMENTS
-from memctl.hierarchy.why import beginning, covering, inside, readings, referring, unknown
+from memctl.hierarchy.successors import EMPTY, Candidate, candidates
+from memctl.hierarchy.why import beginning
 from memctl.journal import history
 from memctl.journal.history import ADDED, CHANGED, DELETED, RENAMED, Commit, FileChange
 from memctl.model import pages
@@ -54,14 +57,6 @@ _CONFIG_FILE = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env)|\.env(?:\..
 _CONFIG_FOLDER = ".github/"
 _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
-BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
-_CANDIDATES = 5  # for a reference that is broken
-# The ids of an empty file, which says nothing about where another went: SHA-1 and SHA-256.
-_EMPTY = (
-    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
-)
-
 
 class Reach(msgspec.Struct, frozen=True):
     """A changed file: its row of the matrix ("" if that has none for it), and the pages that it has to do with.
@@ -83,13 +78,6 @@ class Level(msgspec.Struct, frozen=True):
     level: int
     condition: str
     documents: tuple[str, ...]
-
-
-class Candidate(msgspec.Struct, frozen=True):
-    """A file that may be what one that is gone has become, and what speaks for it."""
-
-    path: str
-    by: str
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -136,7 +124,7 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
         return changes
     staged = history.changed_in_index(memory.repository)
     moved = {change.path: change.before for change in staged if change.path in added and change.before in gone}
-    by_blob = {blob: path for path, blob in gone.items() if blob not in _EMPTY and path not in moved.values()}
+    by_blob = {blob: path for path, blob in gone.items() if blob not in EMPTY and path not in moved.values()}
     for path, blob in snapshot.files.blobs(sorted(added - moved.keys())).items():
         if blob in by_blob:
             moved[path] = by_blob.pop(blob)
@@ -226,57 +214,6 @@ def _lines_above(snapshot: Snapshot, page: Page) -> int:
     """How many lines of a page's file stand above its body."""
     text = snapshot.read(page.path)
     return text.count("\n", 0, len(text) - len(page.body))
-
-
-def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: Reference, at: str) -> list[Candidate]:
-    """What the file of a broken reference may have become, the likeliest first.
-
-    That is what Git says it was renamed to; files with the content that it last had; files of the same name.
-    """
-    names = snapshot.files.names()
-    name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
-    stamped = repository_paths.resolve([path for path in page.stamps if path not in names], name)
-    path = stamped[0] if len(stamped) == 1 else name
-    start = beginning(memory, at)
-    last = history.last_known(memory.repository, path, start) if start else None
-    became = _became(memory, names, path, at)
-    content = last.blob if last else page.stamps.get(path, _EMPTY[0])
-    blobs = snapshot.files.blobs(names) if content not in _EMPTY else {}
-    alike = [other for other, blob in blobs.items() if blob.startswith(content)]
-    namesakes = [other for other in names if _is_namesake(other, path)]
-    found: dict[str, str] = {}
-    for by, likely in ((BY_RENAME, [became] if became else []), (BY_CONTENT, alike), (BY_NAME, namesakes)):
-        for other in sorted(likely, key=lambda other: _distance(path, other)):
-            found.setdefault(other, by)
-    return [Candidate(other, by) for other, by in found.items()][:_CANDIDATES]
-
-
-def _became(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """The file that a path was renamed to, be it in several steps and the last one not committed; "" if to none."""
-    seen: set[str] = set()
-    start = beginning(memory, at)
-    while path and path not in seen:
-        seen.add(path)
-        last = history.last_known(memory.repository, path, start) if start else None
-        if last and last.removed_by:
-            changes = history.changed_by(memory.repository, last.removed_by)
-        else:
-            changes = [] if at else history.changed_in_index(memory.repository)
-        path = next((change.path for change in changes if change.before == path), "")
-        if path in names:
-            return path
-    return ""
-
-
-def _is_namesake(path: str, gone: str) -> bool:
-    """Whether a file has the name of one that is gone, which may be known only in its dotted form, without suffix."""
-    name = path.rpartition("/")[2]
-    return name == gone.rpartition("/")[2] or ("/" not in gone and name.partition(".")[0] == gone.rpartition(".")[2])
-
-
-def _distance(path: str, other: str) -> tuple[int, str]:
-    """What to order candidates by: those that share most folders first."""
-    return -len(set(path.split("/")) & set(other.split("/"))), other
 
 
 def _judged(change: FileChange, is_covered: bool) -> str:

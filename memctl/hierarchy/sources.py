@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from memctl.hierarchy import freshness, levels, repository_paths
-from memctl.hierarchy.levels import Entry
+from memctl.hierarchy.contents import Entry
 from memctl.hierarchy.places import Links
 from memctl.hierarchy.seal import digest
 from memctl.journal import history

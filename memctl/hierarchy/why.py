@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -11,17 +10,18 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy import freshness, repository_paths
+from memctl.hierarchy.coverage import Referral, covering, referring
 from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
+from memctl.hierarchy.given_paths import inside, readings, refuse_memory, unknown
 from memctl.journal import blame, history, message
 from memctl.journal.blame import Origin
 from memctl.journal.history import LastKnown, Touch
-from memctl.model import ids, mentions
+from memctl.model import ids
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import FOLDER
 
 REVIEWED, UNREVIEWED, SUSPECT, BROKEN = "reviewed", "unreviewed", "suspect", "broken"
 IN_CODE_REFS, IN_TEXT, IN_COMMIT = "code_refs", "text", "commit"
@@ -30,7 +30,6 @@ _WITH_LINE = re.compile(r"(.+):([1-9][0-9]*)")
 _CODE_REF = re.compile(r"(.+?):([0-9]+)(?:-([0-9]+))?")
 # A record's id in code or in a message, be it as the beginning of its file's name.
 _NAMED = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
-_NEAR = 3  # names to suggest
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -39,14 +38,6 @@ class Asked(msgspec.Struct, frozen=True):
     path: str
     line: int | None = None
     last: LastKnown | None = None
-
-
-class Referral(msgspec.Struct, frozen=True):
-    """A reference of a page that means, or may mean, a file; `state` is that of freshness.Reference."""
-
-    page: Page
-    reference: str
-    state: str
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -162,79 +153,6 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
         if below := inside(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
     raise unknown(names, texts[-1][0])
-
-
-def readings(top: Path, folder: Path, text: str) -> list[str]:
-    """What a path given by a person may mean, below the worktree's top: as seen from a folder, and from the top."""
-    found = []
-    for start in (os.path.realpath(folder), str(top)):
-        place, name = os.path.split(os.path.normpath(os.path.join(start, text)))
-        path = Path(os.path.relpath(os.path.join(os.path.realpath(place), name), top)).as_posix()
-        if path != ".." and not path.startswith("../"):
-            found.append(path)
-    return list(dict.fromkeys(found))
-
-
-def inside(names: Iterable[str], path: str) -> list[str]:
-    """The files below a folder ("." for all)."""
-    return sorted(name for name in names if path == "." or name.startswith(path + "/"))
-
-
-def refuse_memory(path: str) -> None:
-    """Raise MemctlError if a path leads into a memory, whose files explain themselves."""
-    if FOLDER in path.split("/"):
-        identifier = ids.id_in_path(path)
-        raise MemctlError(
-            f"{path} belongs to the memory itself", f"`memctl log{f' {identifier}' if identifier else ''}` tells why"
-        )
-
-
-def unknown(names: Iterable[str], text: str) -> MemctlError:
-    """The complaint about a path that is nothing, with the files whose names are like it."""
-    from difflib import get_close_matches
-
-    by_name: dict[str, list[str]] = {}
-    for path in sorted(names):
-        by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    alike = get_close_matches(text.rstrip("/").rpartition("/")[2], by_name, n=_NEAR)
-    near = get_close_matches(text, [path for name in alike for path in by_name[name]], n=_NEAR, cutoff=0)
-    hint = f"did you mean {' or '.join(near)}?" if near else "give a path as seen from here, or from the worktree's top"
-    return MemctlError(f"Git knows no file {text!r}", hint, USAGE)
-
-
-def covering(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]]:
-    """The sections that cover each of some files."""
-    found: dict[str, list[Page]] = {path: [] for path in paths}
-    for page in snapshot.outline.sections:
-        for path in repository_paths.matching(paths, page.paths):
-            found[path].append(page)
-    return found
-
-
-def referring(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
-    """The references of pages that mean each of some files, there or gone, or a folder that such a file is in."""
-    found: dict[str, list[Referral]] = {path: [] for path in paths}
-    wanted = sorted(found)
-    for page in snapshot.outline.pages if wanted else ():
-        if not _may_mean(page, wanted):  # most pages; to resolve a reference among all files takes much longer
-            continue
-        gone = found.keys() - snapshot.files.names()
-        for ref in freshness.references(snapshot, page):
-            meant: Iterable[str] = ref.paths
-            if ref.state == MISSING:
-                name = ref.reference.partition(":")[0]
-                meant = repository_paths.resolve(gone, ref.reference[3:]) if ref.line else [name]
-            hits = {item for item in meant if item in found}
-            hits |= {path for item in meant if item.endswith("/") for path in wanted if path.startswith(item)}
-            for path in sorted(hits if ref.state != MISSING else hits & gone):
-                found[path].append(Referral(page, ref.reference, ref.state))
-    return found
-
-
-def _may_mean(page: Page, paths: list[str]) -> bool:
-    texts = [ref.partition(":")[0] for ref in page.code_refs]
-    texts += [item.text[3:] for item in mentions.in_text(page.body) if item.text.startswith("§4.")]
-    return any(repository_paths.resolve(paths, text) for text in texts)
 
 
 def named(text: str) -> dict[str, str]:

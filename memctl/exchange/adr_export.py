@@ -99,7 +99,10 @@ def write_folder(folder: Path, exported: Sequence[Exported]) -> None:
     """Write the files that are new or changed; the caller has asked whether they may be."""
     writes = [Write(item.file, item.text) for item in exported if item.state != "same"]
     folder = Path(os.path.realpath(folder))  # the user may name a link, but no file in it may be one
-    files.replace_all(folder, files.prepare(folder, writes), ())
+    try:
+        files.replace_all(folder, files.prepare(folder, writes), ())
+    except MemctlError as error:  # no write of the memory's, which the next one would finish
+        raise MemctlError(error.message, "mend that, and export again") from None
 
 
 def _compared(folder: Path, file: str, record: Record, text: str) -> Exported:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
+import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.create import Draft
@@ -15,7 +16,15 @@ from memctl.model import frontmatter, headings
 from memctl.store import files
 from memctl.store.memory import Memory
 
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A page as an editor left it: its title ("" if it stays as it was), its body, and the whole text."""
+
+    title: str
+    body: str
+    text: str
 
 
 def compose(skeleton: str, draft: Draft) -> str:
@@ -24,10 +33,26 @@ def compose(skeleton: str, draft: Draft) -> str:
     heading, edited = headings.take_title(open_editor(f"# {title}\n\n{skeleton}"))
     if heading not in ("", "Title"):
         draft.values["title"] = heading
-    body = _without_empty(_COMMENT.sub("", edited))
+    for comment in _COMMENT.findall(skeleton):  # what else looks like one may be somebody's text or code
+        edited = edited.replace(f"{comment}\n", "").replace(comment, "")
+    body = _tidied(_without_empty(edited))
     if not body.strip() and not draft.values.get("title"):
         raise MemctlError("nothing was written, so nothing is recorded")
     return body
+
+
+def write_page(shown: str, skeleton: Sequence[str]) -> Written:
+    """Let the user write a page; raises MemctlError if nothing is left of it.
+
+    `skeleton` are headings that were put there to be filled in: those under which nothing was written are dropped.
+    """
+    text = open_editor(shown)
+    if not text.strip():
+        raise MemctlError("nothing was written, so nothing was changed")
+    title, body = headings.take_title(text)
+    if title == headings.take_title(shown)[0]:
+        title = ""
+    return Written(title, _without_empty(body, skeleton) if skeleton else body, text)
 
 
 @contextmanager
@@ -52,14 +77,29 @@ def open_editor(text: str) -> str:
         )
     try:
         edited = click.edit(text, extension=".md")
-    except (OSError, UnicodeDecodeError, click.ClickException) as error:
+    except click.ClickException as error:
+        raise MemctlError(f"the editor did not work: {error.message}", "EDITOR names the one to use") from None
+    except (OSError, UnicodeDecodeError) as error:
         raise MemctlError(f"what the editor left can't be read: {error}") from None
     if edited is None:
         raise MemctlError("the editor was left without saving, so nothing was changed")
     return frontmatter.clean_newlines(edited)
 
 
-def _without_empty(body: str) -> str:
-    """Drop the headings of a template under which nothing was written."""
-    kept = [part.text for part in headings.split(body) if part.text.partition("\n")[2].strip() or not part.heading]
-    return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip("\n")
+def _without_empty(body: str, names: Sequence[str] | None = None) -> str:
+    """Drop the headings under which nothing was written: of those given, or of all."""
+    kept = [
+        part.text
+        for part in headings.split(body)
+        if part.text.partition("\n")[2].strip() or not part.heading or (names is not None and part.heading not in names)
+    ]
+    return "".join(kept).strip("\n")
+
+
+def _tidied(body: str) -> str:
+    """One empty line where comments left several, but for those in code."""
+    kept: list[str] = []
+    for line, outside in headings.outside_fences(body):
+        if not (outside and not line.strip() and kept and not kept[-1].strip()):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
+from memctl.errors import OK, REFUSED
 from memctl.model import headings, markdown
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -37,12 +38,14 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     """Show records, and places of the hierarchy by their § markers.
 
     A record by id, by a beginning of it that fits one record only, or by memory_id. A place by its marker: §1.0, §2.1,
-    §3.1.2 (just that heading), §4.PATH. Pages are shown as a model needs them: rendered, without the targets of links.
+    §3.1.2 (just that heading), §4.PATH, §4 (a list of all that sections cover). Pages are shown as a model needs them:
+    rendered, without the targets of links.
     """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    found = [_resolve(memory, snapshot, reference) for reference in ids]
-    counter = _counter(memory) if with_tokens else None
+    reader = _Reader(memory, snapshot)
+    found = [reader.resolve(reference) for reference in ids]
+    counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)
     else:
@@ -57,6 +60,8 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
         access.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
     if records:
         output.warn(memory, snapshot)
+    if any(not isinstance(item, Record) and item.level < 4 for item in found):
+        _warn_of_pages(memory, snapshot)
 
 
 @command(
@@ -74,45 +79,58 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
 
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    if not (with_tokens or as_json):
-        output.text(output.plain(markdown.visible(_renderer(memory, snapshot).page(places.INDEX))), newline=False)
-        return
-    counter = _counter(memory) if with_tokens else None
-    tree = [_place_data(_resolve_marker(memory, snapshot, marker), counter) for marker in snapshot.outline.markers()]
-    for item in tree:
-        del item["text"]
+    outline, reader = snapshot.outline, _Reader(memory, snapshot)
+    if with_tokens or as_json:
+        markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]
+        counter = reader.counter if with_tokens else None
+        tree = [_place_data(reader.place(marker), counter) for marker in markers]
+        for item in tree:
+            del item["text"]
     if as_json:
-        output.json("index", tree, snapshot.outline.faults, memory)
-        return
-    rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
-    output.columns([("marker", "tokens", "title"), *rows])
+        output.json("index", tree, outline.faults, memory)
+    elif with_tokens:
+        rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
+        output.columns([("marker", "tokens", "title"), *rows])
+    else:
+        output.text(output.plain(markdown.visible(reader.renderer.page(places.INDEX))), newline=False)
+    _warn_of_pages(memory, snapshot)
+    ctx.exit(REFUSED if outline.faults else OK)
 
 
-def _resolve(memory: Memory, snapshot: Snapshot, reference: str) -> Record | Place:
-    from memctl.hierarchy import navigate
+class _Reader:
+    """Goes to records and places of one Snapshot; what renders and what counts is made when first asked for."""
 
-    return (
-        _resolve_marker(memory, snapshot, reference) if navigate.is_marker(reference) else snapshot.resolve(reference)
-    )
+    def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
+        self._memory = memory
+        self._snapshot = snapshot
+
+    def resolve(self, reference: str) -> Record | Place:
+        from memctl.hierarchy import navigate
+
+        return self.place(reference) if navigate.is_marker(reference) else self._snapshot.resolve(reference)
+
+    def place(self, marker: str) -> Place:
+        from memctl.hierarchy import navigate
+
+        return navigate.find(self._snapshot, lambda: self.renderer, marker)
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        from memctl.lifecycle import documents
+
+        return documents.renderer(self._memory, self._snapshot)
+
+    @cached_property
+    def counter(self) -> Counter:
+        from memctl.lifecycle import documents
+
+        return documents.counter(self._memory)
 
 
-def _resolve_marker(memory: Memory, snapshot: Snapshot, marker: str) -> Place:
-    from memctl.hierarchy import navigate
-
-    return navigate.find(snapshot, lambda: _renderer(memory, snapshot), marker)
-
-
-@cache
-def _renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
-    from memctl.lifecycle import documents
-
-    return documents.renderer(memory, snapshot)
-
-
-def _counter(memory: Memory) -> Counter:
-    from memctl.lifecycle import documents
-
-    return documents.counter(memory)
+def _warn_of_pages(memory: Memory, snapshot: Snapshot) -> None:
+    """Say on stderr which pages can't be read: what is shown lacks them."""
+    for fault in snapshot.outline.faults:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
 
 
 def _kind(item: Record | Place, text: str) -> str:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import repository_paths
-from memctl.hierarchy.places import document_of
-from memctl.hierarchy.render import Renderer
+from memctl.hierarchy import repository_paths, seal
+from memctl.hierarchy.places import FOLDER, SOURCES, document_of
 from memctl.model import headings, markdown, pages
 from memctl.model.pages import Page
+from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from memctl.hierarchy.render import Renderer  # Jinja takes 30 ms, and a record is shown without
+
+ALL_SOURCES = "§4"
 _SHOWN = 12  # candidates of an ambiguous reference
 _IS_MARKER = re.compile(r"§.+|[1-4](?:\.[0-9]+)+")
 
@@ -39,16 +44,27 @@ def is_marker(text: str) -> bool:
 def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Place:
     """The place that a marker names; raises MemctlError with near ones, or with all that it may mean."""
     marker = "§" + marker.strip().removeprefix("§")
+    if marker == ALL_SOURCES:
+        return _sources(snapshot)
     if marker.startswith("§4."):
         return _source(snapshot, marker)
-    page = snapshot.outline.find(marker)
-    if page is not None or marker == pages.PROJECT_ID:
+    if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
     for detail in snapshot.outline.details:
         for part in pages.parts_of(detail):
             if part.id == marker:
                 return _part(snapshot, making(), detail, part)
+    refuse_broken(snapshot, marker)
+    if marker == pages.PROJECT_ID:
+        return _page(snapshot, making(), marker, None)
     raise MemctlError(f"{marker} leads nowhere", _near(snapshot, marker))
+
+
+def refuse_broken(snapshot: Snapshot, marker: str) -> None:
+    """Raise MemctlError if the page of a marker can't be read: it is not one that is not there."""
+    if (fault := snapshot.outline.fault_of(marker)) is not None:
+        message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
+        raise MemctlError(message, "mend the file first; `memctl check` lists all faults")
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:
@@ -85,6 +101,20 @@ def _part(snapshot: Snapshot, making: Renderer, page: Page, part: pages.Heading)
         parent=page.id,
         children=(),
     )
+
+
+def _sources(snapshot: Snapshot) -> Place:
+    """All files that sections cover: the document of level 4 as last rendered, or a bare list if there is none."""
+    names = snapshot.files.names()
+    covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
+    path = f"{FOLDER}/{SOURCES}"
+    try:
+        document = seal.opened(snapshot.read(path))
+    except (FileNotFoundError, InvalidRecord):
+        document = None
+    text = markdown.visible(document.text) if document else "".join(f"{name}\n" for name in sorted(covered))
+    children = tuple(f"§4.{name}" for name in sorted(covered))
+    return Place(ALL_SOURCES, 4, "Source files", f"{snapshot.prefix}/{path}", text, None, children)
 
 
 def _source(snapshot: Snapshot, marker: str) -> Place:

@@ -14,10 +14,11 @@ from memctl.hierarchy import documents
 from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
 from memctl.hierarchy.render import Renderer, touched
-from memctl.journal import commits, git, history, message
+from memctl.journal import commits, differences, git, index, message
 from memctl.lifecycle import commit
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, take_rule_out
+from memctl.model import pages
 from memctl.model.change import Change
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
@@ -43,7 +44,8 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
     else:
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
-    return Rendering(_wanting(memory, making, found), _settled(names, found))
+    settled = (*_settled(names, found), *_gone(snapshot, changes))
+    return Rendering(_wanting(memory, making, found), settled)
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
@@ -109,10 +111,10 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
         texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory))
     untouched = [path for path in texts if documents.found(snapshot, path) == _on_disk(memory, path)]
     if stage:
-        history.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
+        index.stage(memory.repository, {memory.tracked(path): text for path, text in texts.items()})
     put(memory, {path: texts[path] for path in untouched})
     if stage:
-        history.refresh_index(memory.repository)
+        index.refresh(memory.repository)
     return tuple(texts)
 
 
@@ -122,10 +124,10 @@ def complete_merge(memory: Memory) -> str:
     Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is made again with the same
     parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing was to be done.
     """
-    staged = history.changed(memory.repository, ".", "HEAD", staged=True)
+    staged = differences.changed(memory.repository, ".", "HEAD", staged=True)
     if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
         return ""
-    return history.remake_merge(memory.repository)
+    return index.remake_merge(memory.repository)
 
 
 def attributes() -> str:
@@ -164,6 +166,13 @@ def _settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
     return tuple(path for path in paths if path not in found.by_hand)
 
 
+def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:
+    """The documents of pages that some changes delete, gone already: a change may have waited for its commit."""
+    deleted = (delete.path for change in changes for delete in change.deletes if pages.kind_at(delete.path) is not None)
+    paths = (f"{FOLDER}/{path.rpartition('/')[2]}" for path in deleted)
+    return [path for path in paths if documents.found(snapshot, path) is None]
+
+
 def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
     try:
         name = commit.commit_paths(memory, dict.fromkeys(paths), message.compose([change]))
@@ -176,7 +185,7 @@ def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
 
 def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
     """Delete the documents that Git has, in a commit; those edited by hand only with `force`."""
-    known = [entry.path for entry in history.index(memory.repository, memory.tracked(FOLDER))]
+    known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
     ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
     tracked = [path[len(memory.prefix) + 1 :] for path in known]
     paths = [p for p in tracked if p in ours or documents.is_intact(documents.found(making.snapshot, p) or "")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +9,11 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.hierarchy import freshness
+from memctl.hierarchy.navigate import refuse_broken
 from memctl.model import frontmatter, headings, ids, pages
 from memctl.model.change import Change, Delete, Write
 from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
+from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
 
@@ -33,11 +34,12 @@ class Author(msgspec.Struct, frozen=True):
 
 def set_project(snapshot: Snapshot, text: Text, author: Author) -> Change:
     """Write `project.md`, or change what is given of it."""
+    refuse_broken(snapshot, PROJECT_ID)
     page = snapshot.outline.project
-    _refuse_broken(snapshot, pages.PROJECT_PATH)
     if page is None:
         values = {"title": snapshot.config.project, **text.values}
-        write = _written(snapshot, PROJECT, pages.PROJECT_PATH, "", values, text, author)
+        _refuse(PROJECT, values, pages.PROJECT_PATH)
+        write = _written(snapshot, PROJECT, pages.PROJECT_PATH, values, text, author)
     else:
         write = _changed(snapshot, page, text, author)
     return Change(op="project", title=f"{PROJECT_ID} ({_told(text)})", ids=(PROJECT_ID,), writes=(write,))
@@ -47,16 +49,20 @@ def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author) -> Chang
     """Add a section or a page of details under the next free number, or the one given as `id`."""
     title = str(text.values.get("title", "")).strip()
     if not title:
-        raise MemctlError("a title is missing")
-    taken = {page.id for page in snapshot.outline.pages}
-    marker = text.values.get("id") or _next_marker(snapshot, kind)
-    if marker in taken or str(marker)[1:] in _numbers_given(snapshot, kind):
-        raise MemctlError(f"{marker} is there already", f"`memctl {kind.name} edit {marker} …` changes it")
-    values = {**text.values, "id": marker}
+        raise MemctlError(
+            "a title is missing", f"`memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
+        )
+    values = {**text.values, "title": title, "id": text.values.get("id") or _next_marker(snapshot, kind)}
     if kind is DETAIL:
         _refuse_unknown_section(snapshot, values.get("section"))
+    marker = str(values["id"])
     path = f"{kind.folder}/{marker[1:]}{'-' + slug if (slug := ids.slug(title)) else ''}.md"
-    write = _written(snapshot, kind, path, None, values, text, author)
+    _refuse(kind, values, path)
+    if marker[1:] in _numbers_given(snapshot, kind):
+        if snapshot.outline.find(marker) is None:
+            refuse_broken(snapshot, marker)
+        raise MemctlError(f"{marker} is there already", f"`memctl {kind.name} edit {marker} …` changes it")
+    write = _written(snapshot, kind, path, values, text, author)
     return Change(op=f"add-{kind.name}", title=f"{marker} {title}", ids=(marker,), writes=(write,))
 
 
@@ -110,27 +116,40 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
 def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     """The page with a marker, with or without its §; raises MemctlError with near ones."""
     wanted = "§" + marker.strip().removeprefix("§")
-    page = snapshot.outline.find(wanted)
-    if page is not None and (kind is None or page.kind is kind):
-        return page
-    for fault in snapshot.outline.faults:
-        if fault.path.rpartition("/")[2].startswith(f"{wanted[1:]}-"):
-            raise MemctlError(f"{wanted} can't be read: {fault}", "mend the file; `memctl check` lists all faults")
-    known = [page.id for page in snapshot.outline.pages if kind is None or page.kind is kind]
+    known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
+    found = [page for page in known if page.id == wanted]
+    if len(found) > 1:  # two branches may give out the same number, and either may be meant
+        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
+        raise MemctlError(f"{wanted} is the number of {names}", "give one another number, in its name and its `id`")
+    if found:
+        return found[0]
     what = kind.name if kind else "page"
-    hint = f"there are {', '.join(known)}" if known else f"`memctl {what if kind else 'section'} add TITLE` makes one"
+    if kind is None or wanted.startswith(f"§{kind.level}."):
+        refuse_broken(snapshot, wanted)
+    names = ", ".join(page.id for page in known)
+    hint = f"there are {names}" if known else f"`memctl {what if kind else 'section'} add TITLE` makes one"
     raise MemctlError(f"there is no {what} {wanted}", hint)
 
 
+def with_content(kind: PageKind, body: str, text: Text) -> str:
+    """A body with the content fields that are given; an empty one takes its heading along."""
+    for field in kind.fields:
+        if (value := text.content.get(field.name)) is not None:
+            clean = frontmatter.clean_newlines
+            value = clean(value) if isinstance(value, str) else [clean(item) for item in value]
+            body = headings.replace(kind, body, field, value)
+    return body
+
+
 def _next_marker(snapshot: Snapshot, kind: PageKind) -> str:
-    used = [int(name[2:]) for name in _numbers_given(snapshot, kind)]
+    used = [int(number[2:]) for number in _numbers_given(snapshot, kind)]
     return f"§{kind.level}.{max(used, default=0) + 1}"
 
 
-def _numbers_given(snapshot: Snapshot, kind: PageKind) -> list[str]:
-    """The numbers that the names of pages' files begin with, those that can't be read among them."""
-    names = (path.rpartition("/")[2] for path in snapshot.names(kind.folder))
-    return [match[0] for name in names if (match := re.match(rf"{kind.level}\.[1-9][0-9]*(?=[-.])", name))]
+def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:
+    """The numbers that files of pages have in their names, those that can't be read among them."""
+    numbers = map(pages.number_at, snapshot.names(kind.folder))
+    return {number for number in numbers if number.startswith(f"{kind.level}.")}
 
 
 def _is_below(section: str | None, marker: str) -> bool:
@@ -138,69 +157,56 @@ def _is_below(section: str | None, marker: str) -> bool:
 
 
 def _refuse_unknown_section(snapshot: Snapshot, marker: object) -> None:
-    if not marker:
-        raise MemctlError("a section is missing", "`--section §2.1` says whose details these are")
+    if marker in (None, "", "§"):
+        if not snapshot.outline.sections:
+            raise MemctlError("a section is missing", "`memctl section add TITLE` makes one")
+        first = snapshot.outline.sections[0].id
+        raise MemctlError("a section is missing", f"`--section {first}` says whose details these are")
     find(snapshot, str(marker), SECTION)
 
 
-def _refuse_broken(snapshot: Snapshot, path: str) -> None:
-    fault = next((fault for fault in snapshot.outline.faults if fault.path == path), None)
-    if fault is not None:
-        raise MemctlError(f"{snapshot.prefix}/{fault}", "mend the file first")
-
-
 def _written(
-    snapshot: Snapshot,
-    kind: PageKind,
-    path: str,
-    old: str | None,
-    values: Mapping[str, Any],
-    text: Text,
-    author: Author,
+    snapshot: Snapshot, kind: PageKind, path: str, values: Mapping[str, Any], text: Text, author: Author
 ) -> Write:
-    """A new page's file."""
-    body = _clean_body(text.body or "")
-    for field in kind.fields:
-        if field.name in text.content:
-            body = headings.replace(kind, body, field, text.content[field.name])
+    """A new page's file; its values are known to be right."""
+    body = with_content(kind, _clean_body(text.body or ""), text)
     given = {name: values.get(name) for name in pages.ORDER}
     given |= {"timestamp": author.now, "agent_id": author.name}
     if kind is PROJECT:
         given["id"] = None  # its path says it
-    _refuse(kind, given, path)
-    draft = _composed(given, body)
-    stamped = freshness.stamps(snapshot, pages.parse(draft, path))
-    return Write(path, _composed({**given, "reviewed": stamped}, body))
-
-
-def _composed(values: Mapping[str, Any], body: str) -> str:
-    return frontmatter.compose(values, body)
+    draft = frontmatter.compose(given, body)
+    stamped = freshness.stamps(snapshot, _parsed(snapshot, draft, path))
+    return Write(path, frontmatter.compose({**given, "reviewed": stamped}, body))
 
 
 def _changed(snapshot: Snapshot, page: Page, text: Text, author: Author) -> Write:
     """A page's file with some values, content fields or its whole body changed, and nothing else."""
     old = snapshot.read(page.path)
-    new = old
-    if text.body is not None:
-        new = _with_body(new, _clean_body(text.body))
-    body = pages.parse(new, page.path).body
-    for field in page.kind.fields:
-        if field.name in text.content:
-            body = headings.replace(page.kind, body, field, text.content[field.name])
-    new = _with_body(new, body)
+    body = page.body if text.body is None else _clean_body(text.body)
+    new = _with_body(old, with_content(page.kind, body, text))
     values = {name: value for name, value in text.values.items() if getattr(page, name) != value}
     if new == old and not values:
         return Write(page.path, old, old)
     current = {name: getattr(page, name) for name in pages.ORDER}
     _refuse(page.kind, {**current, **values}, page.path)
+    _parsed(snapshot, new, page.path)
     new = frontmatter.replace(new, {**values, "timestamp": author.now, "agent_id": author.name}, pages.ORDER)
-    stamped = freshness.stamps(snapshot, pages.parse(new, page.path), keep=True)
+    stamped = freshness.stamps(snapshot, _parsed(snapshot, new, page.path), keep=True)
     return Write(page.path, frontmatter.replace(new, {"reviewed": stamped}, pages.ORDER), old)
 
 
 def _rewritten(snapshot: Snapshot, page: Page, values: Mapping[str, Any]) -> Write:
     old = snapshot.read(page.path)
     return Write(page.path, frontmatter.replace(old, values, pages.ORDER), old)
+
+
+def _parsed(snapshot: Snapshot, text: str, path: str) -> Page:
+    """The page that a text is about to become."""
+    try:
+        return pages.parse(text, path)
+    except InvalidRecord as error:
+        faults = (f"{snapshot.prefix}/{fault}" for fault in error.faults)
+        raise MemctlError("\n".join(["this is no valid page:", *faults])) from None
 
 
 def _with_body(text: str, body: str) -> str:
@@ -214,7 +220,7 @@ def _with_body(text: str, body: str) -> str:
 
 def _clean_body(text: str) -> str:
     text = frontmatter.clean_newlines(text).strip("\n")
-    return f"{text}\n" if text else ""
+    return f"{text}\n" if text.strip() else ""
 
 
 def _refuse(kind: PageKind, values: Mapping[str, Any], path: str) -> None:

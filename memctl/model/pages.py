@@ -17,13 +17,14 @@ import msgspec
 from memctl.model import frontmatter, headings, moments
 from memctl.model.kinds import Field
 from memctl.model.malformed import Malformed
-from memctl.model.record import Fault, InvalidRecord, Percent, found_allowed, leads_out
+from memctl.model.record import STEERING, Fault, InvalidRecord, Percent, found_allowed, leads_out
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
 _REVIEWED = re.compile(r".*\S.* [0-9a-f]{7,64}")
 _LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 _FILE = re.compile(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
+_BEGINS = re.compile(r"[23]\.[1-9][0-9]*(?![0-9])")
 _NUMBERED = re.compile(r"§?([0-9]+(?:\.[0-9]+)*)[.:]? +(\S.*)")
 
 
@@ -38,30 +39,18 @@ class PageKind(msgspec.Struct, frozen=True):
     fields: tuple[Field, ...]
 
 
-PROJECT = PageKind(
-    "project",
-    1,
-    "",
-    "§1\\.0",
-    "§1.0",
-    (
-        Field("goal", "Goal", "goal", "What the project is to achieve, in one sentence."),
-        Field("status", "Status", "status", "Where it stands, in a sentence or two."),
-        Field("priorities", "Priorities", "priority", "What comes first, most important first.", True),
-    ),
+_OF_PROJECT = (
+    Field("goal", "Goal", "goal", "What the project is to achieve, in one sentence."),
+    Field("status", "Status", "status", "Where it stands, in a sentence or two."),
+    Field("priorities", "Priorities", "priority", "What comes first, most important first.", True),
 )
-SECTION = PageKind(
-    "section",
-    2,
-    "sections",
-    "§2\\.[1-9][0-9]*",
-    "a marker such as §2.1",
-    (
-        Field("overview", "Overview", "overview", "What this part is, in three to five sentences."),
-        Field("status", "Status", "status", "Where it stands."),
-        Field("next_actions", "Next actions", "next", "What is to be done next.", True),
-    ),
+_OF_SECTION = (
+    Field("overview", "Overview", "overview", "What this part is, in three to five sentences."),
+    Field("status", "Status", "status", "Where it stands."),
+    Field("next_actions", "Next actions", "next", "What is to be done next.", True),
 )
+PROJECT = PageKind("project", 1, "", "§1\\.0", "§1.0", _OF_PROJECT)
+SECTION = PageKind("section", 2, "sections", "§2\\.[1-9][0-9]*", "a marker such as §2.1", _OF_SECTION)
 DETAIL = PageKind("detail", 3, "details", "§3\\.[1-9][0-9]*", "a marker such as §3.1", ())
 KINDS = {kind.name: kind for kind in (PROJECT, SECTION, DETAIL)}
 _BY_FOLDER = {kind.folder: kind for kind in (SECTION, DETAIL)}
@@ -102,18 +91,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         return dict(item.rsplit(" ", 1) for item in self.reviewed)
 
 
-ORDER = (
-    "id",
-    "title",
-    "section",
-    "completion_percentage",
-    "weight",
-    "paths",
-    "code_refs",
-    "reviewed",
-    "timestamp",
-    "agent_id",
-)
+_SAID = ("id", "title", "section", "completion_percentage", "weight")
+ORDER = (*_SAID, "paths", "code_refs", "reviewed", "timestamp", "agent_id")
 LISTS = ("paths", "code_refs", "reviewed")
 
 
@@ -146,6 +125,11 @@ class Outline(msgspec.Struct, frozen=True):
         """The page with a marker; of several with the same, the first."""
         return next((page for page in self.pages if page.id == marker), None)
 
+    def fault_of(self, marker: str) -> Fault | None:
+        """What is wrong with the page that a marker leads to, or that its heading is on, if that can't be read."""
+        number = ".".join(marker[1:].split(".")[:2])
+        return next((fault for fault in self.faults if number_at(fault.path) == number), None)
+
     def markers(self) -> tuple[str, ...]:
         """Every marker of levels 1 to 3 that leads somewhere."""
         parts = [heading.id for page in self.details for heading in parts_of(page)]
@@ -159,6 +143,14 @@ def kind_at(path: str) -> PageKind | None:
     folder, _, name = path.partition("/")
     kind = _BY_FOLDER.get(folder)
     return kind if kind and "/" not in name and name.endswith(".md") and not name.startswith(".") else None
+
+
+def number_at(path: str) -> str:
+    """The number that the name of a page's file gives it, whatever the file holds; "" if none."""
+    if path == PROJECT_PATH:
+        return PROJECT_ID[1:]
+    match = _BEGINS.match(path.rpartition("/")[2]) if kind_at(path) else None
+    return match[0] if match else ""
 
 
 def outline(texts: Iterable[tuple[str, str]], unreadable: Iterable[Fault] = ()) -> Outline:
@@ -186,6 +178,9 @@ def parse(text: str, path: str) -> Page:
     kind = kind_at(path)
     assert kind is not None, path
     text = frontmatter.clean_newlines(text)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
     try:
         values, body = frontmatter.read(text)
     except Malformed as error:
@@ -255,8 +250,9 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
             moments.parse(values["timestamp"])
         except ValueError:
             wrong.append(("timestamp", found_allowed(values["timestamp"], moments.ALLOWED)))
-    if not values["title"].strip() or not values["title"].isprintable():
-        wrong.append(("title", found_allowed(values["title"], "one line of text without control characters")))
+    for name in ("title", "agent_id"):
+        if (value := values.get(name)) is not None and (not value.strip() or STEERING.search(value)):
+            wrong.append((name, found_allowed(value, "one line of text without control characters")))
     return wrong
 
 

@@ -98,7 +98,7 @@ LISTS = ("tags", "supersedes", "superseded_by", "relates_to", "blocks", "blocked
 FIXED = ("id", "memory_id", "memory_type", "aliases", "path")  # what no edit may change
 _LINKS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by", "aliases")
 # Line ends, other control characters, and those that change the order in which text is shown.
-_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECTION = re.compile(r"§[1-4](?:\.[\w./-]*\w)?")
 
@@ -199,10 +199,10 @@ def _wrong_values(record: Record) -> list[tuple[str, str]]:
                 wrong.append((name, found_allowed(value, moments.ALLOWED)))
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
-    if any(not tag.strip() or "," in tag or _STEERING.search(tag) for tag in record.tags):
+    if any(not tag.strip() or "," in tag or STEERING.search(tag) for tag in record.tags):
         wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
     for name in ("title", "agent_id", "project_id"):
-        if _STEERING.search(getattr(record, name)):
+        if STEERING.search(getattr(record, name)):
             wrong.append((name, found_allowed(getattr(record, name), "one line of text without control characters")))
     return wrong
 

@@ -16,7 +16,7 @@ def work() -> None:
 
 
 def test_what_never_ends_is_given_up() -> None:
-    with pytest.raises(TimeoutError, match="longer than 0.05 seconds"), deadline(0.05):
+    with pytest.raises(TimeoutError, match="longer than"), deadline(0.05):
         work()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import navigate
+from memctl.hierarchy import navigate, seal
 from memctl.hierarchy.navigate import Place
 from memctl.hierarchy.render import Renderer
 from memctl.model.snapshot import Snapshot
@@ -131,6 +131,31 @@ def test_a_marker_that_leads_nowhere_names_near_ones(marker: str, message: str, 
     error = refusal(marker)
     assert message in error.message
     assert hint in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("marker", "path"),
+    [
+        ("1.0", "project.md"), ("§2.4", "sections/2.4-s.md"), ("§3.4", "details/3.4-d.md"),
+        ("3.4.1", "details/3.4-d.md"),
+    ],
+)  # fmt: skip
+def test_a_page_that_can_not_be_read_is_not_one_that_is_not_there(marker: str, path: str) -> None:
+    broken = memory(section(1), {"project.md": "", "sections/2.4-s.md": "x", "details/3.4-d.md": "x"})
+    with pytest.raises(MemctlError) as caught:
+        go(marker, broken)
+    number = "§" + marker.removeprefix("§")
+    assert caught.value.message.startswith(f"{number} can't be read: .memory/{path}:1: ")
+    assert go("2.1", broken).marker == "§2.1"
+
+
+def test_level_4_alone_is_a_list_of_what_sections_cover() -> None:
+    place = go("§4")
+    assert (place.level, place.path) == (4, ".memory/docs/4-sources.md")
+    assert place.text == "src/auth/jwt.py\nsrc/auth/keys.py\nsrc/db.py\nsrc/latin.py\n"
+    assert place.children == tuple(f"§4.{path}" for path in place.text.split())
+    rendered = memory({"docs/4-sources.md": seal.sealed("# 4\n\n- [`a.py`](../../a.py)\n")})
+    assert go("§4", rendered).text == "# 4\n\n- [`a.py`]\n"
 
 
 def test_an_ambiguous_reference_lists_its_candidates() -> None:

@@ -70,6 +70,7 @@ def test_the_project_needs_no_id_and_a_page_has_defaults() -> None:
         ("section", {"title": "x" * 101}, 3, "title", "1 to 100 characters"),
         ("section", {"title": "  "}, 3, "title", "one line of text"),
         ("section", {"title": "two\nlines"}, 3, "title", "one line of text"),
+        ("section", {"agent_id": "a\x1b[2Jb"}, 4, "agent_id", "one line of text"),
         ("section", {"title": "turned \u202e round"}, 3, "title", "one line of text"),
         ("section", {"id": "2.1"}, 2, "id", "a marker such as §2.1"),
         ("section", {"id": "§2.01"}, 2, "id", "a marker such as §2.1"),
@@ -102,6 +103,20 @@ def test_a_fault_is_named_with_its_line(kind: str, change: dict[str, Any], line:
 def test_all_faults_of_a_page_are_named_at_once() -> None:
     found = faults_of("section", {**SECTION, "paths": ["../a"], "timestamp": "x", "reviewed": ["b"]})
     assert [field for _, field, _ in found] == ["paths", "reviewed", "timestamp"]
+
+
+@pytest.mark.parametrize(
+    "title", ["No\u00a0break", "a\u200db", "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}", "عربى", "x" * 100]
+)
+def test_a_title_is_one_line_in_any_script(title: str) -> None:
+    assert pages.parse(text_of({**SECTION, "title": title}), PLACES["section"]).title == title
+
+
+def test_a_nul_is_a_fault_at_its_line() -> None:
+    with pytest.raises(InvalidRecord) as caught:
+        pages.parse(text_of(SECTION, "One.\n\0\n"), PLACES["section"])
+    (fault,) = caught.value.faults
+    assert (fault.line, fault.message) == (7, "a NUL character stands here; Git would take the file for binary")
 
 
 @pytest.mark.parametrize("text", ["", "no front matter", "---\ntitle: x\n", "---\ntitle: a\ntitle: b\n---\n"])
@@ -137,6 +152,31 @@ def test_an_outline_is_in_the_order_of_numbers_and_a_broken_page_hides_no_other(
     assert found.markers() == ("§1.0", "§2.1", "§2.9", "§2.10", "§3.1", "§3.2", "§3.2.1", "§3.2.2")
     assert found.find("§2.10") is not None
     assert found.find("§2.4") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        ("project.md", "1.0"), ("sections/2.1-a.md", "2.1"), ("sections/2.10.md", "2.10"), ("details/3.2_x.md", "3.2"),
+        ("sections/2.01-a.md", ""), ("sections/2.0-a.md", ""), ("sections/a.md", ""), ("sections/2.1-a.txt", ""),
+        ("sections/deep/2.1-a.md", ""), ("docs/2.1-a.md", ""),
+    ],
+)  # fmt: skip
+def test_a_files_name_gives_a_number_whatever_the_file_holds(path: str, number: str) -> None:
+    assert pages.number_at(path) == number
+
+
+def test_the_fault_of_a_marker_is_that_of_its_page() -> None:
+    found = pages.outline([("sections/2.4-broken.md", ""), ("details/3.1-broken.md", ""), ("project.md", "")])
+    for marker, path in (
+        ("§2.4", "sections/2.4-broken.md"), ("§3.1", "details/3.1-broken.md"), ("§3.1.7", "details/3.1-broken.md"),
+        ("§1.0", "project.md"),
+    ):  # fmt: skip
+        fault = found.fault_of(marker)
+        assert fault is not None
+        assert fault.path == path
+    for marker in ("§2.5", "§3.10", "§2", "§4.src/a.py", "§"):
+        assert found.fault_of(marker) is None
 
 
 @pytest.mark.parametrize(

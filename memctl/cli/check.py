@@ -14,7 +14,7 @@ from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.journal import commits, git, history
+from memctl.journal import commits, differences, git, history
 from memctl.lifecycle import documents, door, mend
 from memctl.lifecycle.door import How
 from memctl.model.snapshot import Snapshot
@@ -98,7 +98,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
         told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
         others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
         for parent in (before, *(other for other in others if _exists(memory, other))):
-            paths = history.changed(memory.repository, memory.tracked("decisions"), parent, after, staged=staged)
+            paths = differences.changed(memory.repository, memory.tracked("decisions"), parent, after, staged=staged)
             found = {path[len(memory.prefix) + 1 :] for path in paths}
             changed = found if parent == before else changed & found
 

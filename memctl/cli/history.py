@@ -9,7 +9,7 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
-from memctl.journal import history, message
+from memctl.journal import differences, history, message
 from memctl.lifecycle import remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
@@ -79,7 +79,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
-    text = history.diff(memory.repository, revisions, [path])
+    text = differences.diff(memory.repository, revisions, [path])
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})
     elif text:

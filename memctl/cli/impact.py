@@ -13,8 +13,8 @@ from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.hierarchy import given_paths, impact
 from memctl.hierarchy.impact import MATRIX, NOT, Reach, Stale
-from memctl.journal import history
-from memctl.journal.history import RENAMED, FileChange
+from memctl.journal import differences, history
+from memctl.journal.differences import RENAMED, FileChange
 from memctl.model.pages import Page
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
@@ -86,7 +86,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     if staged and paths:
         raise MemctlError("--staged goes without paths and revisions", exit_code=USAGE)
     if staged:
-        return Question("index", load.index(memory), "", history.changed_in_index(repository))
+        return Question("index", load.index(memory), "", differences.changed_in_index(repository))
     disk = opening.snapshot(memory, None)
     if not paths:
         return Question("disk", disk, "", impact.in_worktree(memory, disk))
@@ -95,7 +95,7 @@ def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged
     # As in `git diff`: with three dots from where the two went apart.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
-    changes = history.changed_between(repository, before, after, from_base=dots == "...")
+    changes = differences.changed_between(repository, before, after, from_base=dots == "...")
     rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
     return Question(paths[0], load.revision(memory, after), after, changes, rows)
 

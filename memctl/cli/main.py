@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib import import_module
@@ -156,7 +155,6 @@ def cli(ctx: click.Context, /, **_: object) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run memctl with some arguments (default: the process's) and return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
     try:
         _refuse_broken_text(given)
         code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=Start())

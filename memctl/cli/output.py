@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 
 SCHEMA = 1
 # What would make a terminal do something, or show text in another order than it stands in.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
@@ -29,7 +29,7 @@ def text(line: str = "", *, newline: bool = True) -> None:
 
 def plain(value: str) -> str:
     """Text from a record, made harmless for a terminal; unchanged if the output goes elsewhere."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", value) if sys.stdout.isatty() else value
+    return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", value) if sys.stdout.isatty() else value
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
@@ -41,7 +41,7 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
 
 
 def note(line: str) -> None:
-    print(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", line) if sys.stderr.isatty() else line, file=sys.stderr)
+    print(re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", line) if sys.stderr.isatty() else line, file=sys.stderr)
 
 
 def name(path: str) -> str:

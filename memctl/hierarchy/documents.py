@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.hierarchy import seal, sources
+from memctl.hierarchy import seal
 from memctl.hierarchy.places import FOLDER, SOURCES
 from memctl.hierarchy.render import Renderer
 from memctl.model.record import InvalidRecord
@@ -65,6 +65,8 @@ def _is_torn(text: str) -> bool:
 
 def _sources(snapshot: Snapshot) -> tuple[bool, bool]:
     """Of the document of the sources: whether it is as memctl left it, and whether it lists the wrong files."""
+    from memctl.hierarchy import sources  # what a write of a record does not touch
+
     text = found(snapshot, f"{FOLDER}/{SOURCES}")
     if text is None:
         return True, True

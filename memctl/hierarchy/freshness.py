@@ -86,8 +86,8 @@ def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:
 def _exact(names: frozenset[str], path: str) -> tuple[str, ...]:
     if path in names:
         return (path,)
-    folder = path.rstrip("/") + "/"
-    return (folder,) if any(name.startswith(folder) for name in names) else ()
+    folder = path.rstrip("/")
+    return (folder + "/",) if repository_paths.is_folder(names, folder) else ()
 
 
 def _is_file(reference: Reference) -> bool:

@@ -16,8 +16,9 @@ from memctl.hierarchy.places import EXECUTIVE, SOURCES, document_of
 from memctl.hierarchy.places import FOLDER as DOCUMENTS
 from memctl.hierarchy.successors import EMPTY, Candidate, candidates
 from memctl.hierarchy.why import beginning
-from memctl.journal import history
-from memctl.journal.history import ADDED, CHANGED, DELETED, RENAMED, Commit, FileChange
+from memctl.journal import differences, history
+from memctl.journal.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
+from memctl.journal.history import Commit
 from memctl.model import pages
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.pages import Page
@@ -117,12 +118,12 @@ def in_worktree(memory: Memory, snapshot: Snapshot) -> list[FileChange]:
     """What differs between HEAD and the worktree. A file deleted and one added are told as one renamed if Git says so
     of what is staged, or if their contents are the same.
     """
-    changes = history.changed_in_worktree(memory.repository)
+    changes = differences.changed_in_worktree(memory.repository)
     gone = {change.path: change.blob for change in changes if change.blob}
     added = {change.path for change in changes if change.status == ADDED}
     if not gone or not added:
         return changes
-    staged = history.changed_in_index(memory.repository)
+    staged = differences.changed_in_index(memory.repository)
     moved = {change.path: change.before for change in staged if change.path in added and change.before in gone}
     by_blob = {blob: path for path, blob in gone.items() if blob not in EMPTY and path not in moved.values()}
     for path, blob in snapshot.files.blobs(sorted(added - moved.keys())).items():

@@ -16,7 +16,7 @@ from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import fitting, levels, sources
+from memctl.hierarchy import fitting, levels
 from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.hierarchy.seal import sealed
@@ -88,6 +88,8 @@ class Renderer:
 
     def sources(self, repository: Repository, counter: Counter) -> str:
         """The document of level 4, with its head. It reads and counts the files, and their history."""
+        from memctl.hierarchy import sources
+
         page = sources.level4(self.snapshot, self.links, repository, counter)
         return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot))
 

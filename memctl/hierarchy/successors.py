@@ -7,7 +7,7 @@ import msgspec
 from memctl.hierarchy import repository_paths
 from memctl.hierarchy.freshness import Reference
 from memctl.hierarchy.why import beginning
-from memctl.journal import history
+from memctl.journal import differences, history
 from memctl.model.pages import Page
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -59,9 +59,9 @@ def _became(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
         seen.add(path)
         last = history.last_known(memory.repository, path, start) if start else None
         if last and last.removed_by:
-            changes = history.changed_by(memory.repository, last.removed_by)
+            changes = differences.changed_by(memory.repository, last.removed_by)
         else:
-            changes = [] if at else history.changed_in_index(memory.repository)
+            changes = [] if at else differences.changed_in_index(memory.repository)
         path = next((change.path for change in changes if change.before == path), "")
         if path in names:
             return path

@@ -13,7 +13,7 @@ from memctl.hierarchy import freshness, repository_paths
 from memctl.hierarchy.coverage import Referral, covering, referring
 from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.hierarchy.given_paths import inside, readings, refuse_memory, unknown
-from memctl.journal import blame, history, message
+from memctl.journal import blame, history, message, trees
 from memctl.journal.blame import Origin
 from memctl.journal.history import LastKnown, Touch
 from memctl.model import ids
@@ -189,7 +189,7 @@ def _text(memory: Memory, snapshot: Snapshot, asked: Asked) -> str:
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
     else:
-        content = history.blobs(memory.repository, [asked.last.blob], files.MAX_BYTES)[asked.last.blob]
+        content = trees.blobs(memory.repository, [asked.last.blob], files.MAX_BYTES)[asked.last.blob]
     return "" if content is None or b"\0" in content else content.decode(errors="replace")
 
 

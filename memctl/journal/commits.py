@@ -4,7 +4,8 @@
   of 20,000 files where `git commit --only` takes 67, runs no hooks and does not sign. The index comes first: if the
   process dies in between, the record is staged and not committed, whereas the other order would leave an index from
   which the user's next commit deletes the record.
-- The `commit --only` lane is used wherever something else has a say: hooks, signing, filters, a detached HEAD.
+- The `commit --only` lane is used wherever something else has a say: hooks other than memctl's own, signing,
+  filters, a detached HEAD.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.journal import git
+from memctl.journal.importer import Importer, Made
 from memctl.journal.preparation import NoIdentity, Preparation
 from memctl.journal.repository import Repository
 
@@ -34,41 +36,52 @@ class CommitPending(Exception):
         self.hint = hint
 
 
-def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation) -> str:
+class AllPending(CommitPending):
+    """No commit can be made now, whatever is in it."""
+
+
+def commit(
+    repository: Repository, folder: str, files: Mapping[str, bytes | None], message: str, prepared: Preparation
+) -> Made:
     """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
 
-    The content must be what stands on the disk. Returns the new commit's id. Raises CommitPending if Git can't or the
-    user's hooks won't have it.
+    The content must be what stands on the disk. All files lie below `folder`; the fast lane tells its trees. Raises
+    CommitPending if Git can't or the user's hooks won't have it.
     """
     forbid_if_unsafe(repository)
     try:
         identities = prepared.identities()
     except NoIdentity:
-        raise CommitPending(
+        raise AllPending(
             "Git does not know who you are",
             "run `git config --global user.name NAME`, the same for `user.email ADDRESS`, then `memctl commit`",
         ) from None
-    branch, parent = prepared.branch()
+    branch, parent = repository.branch()
     paths = list(files)
     _refuse_ignored(prepared)
     if branch and not _needs_git_commit(repository, files):
-        _update_index(repository, paths)
+        importer = Importer(repository)  # it starts up while the index is written
         try:
-            name = _fast_import(repository, branch, parent, files, message, identities)
+            _update_index(repository, paths)
+        except CommitPending:
+            importer.give_up()
+            raise
+        try:
+            made = importer.commit(branch, parent, folder, files, message, identities)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise CommitPending(_reason(error)) from None
         _collect_garbage(repository)
-        return name
-    return _commit_only(repository, files, message, prepared.dates)
+        return made
+    return Made(_commit_only(repository, files, message, prepared.dates))
 
 
 def forbid_if_unsafe(repository: Repository) -> None:
     """Raise CommitPending while a commit of ours would be an accident."""
     if "GIT_INDEX_FILE" in os.environ or committing():
-        raise CommitPending("another commit is being made (this runs inside a Git hook)")
+        raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
-        raise CommitPending(f"{operation} is under way")
+        raise AllPending(f"{operation} is under way")
 
 
 def committing() -> str:
@@ -93,7 +106,7 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None])
         or repository.settings().get("i18n.commitencoding", "utf-8").lower() != "utf-8"
     ):
         return True
-    if repository.flag("memctl.verify", default=True) and repository.commit_hooks():
+    if repository.flag("memctl.verify", default=True) and _others_have_hooks(repository):
         return True
     # The fast lane writes plain files. A record that somebody made executable stays so.
     if any(content is not None and os.access(repository.top / path, os.X_OK) for path, content in files.items()):
@@ -102,6 +115,16 @@ def _needs_git_commit(repository: Repository, files: Mapping[str, bytes | None])
     if any(content is not None and b"\r" in content for content in files.values()) or any("\n" in p for p in files):
         return True
     return _filtered(repository, files)
+
+
+def _others_have_hooks(repository: Repository) -> bool:
+    """Whether a commit runs hooks other than memctl's own, which would only look at what memctl itself has written."""
+    files = repository.commit_hooks()
+    if not files:
+        return False
+    from memctl.journal import hooks  # seldom needed
+
+    return not all(hooks.is_ours_alone(repository, file) for file in files)
 
 
 def _filtered(repository: Repository, files: Mapping[str, bytes | None]) -> bool:
@@ -157,7 +180,7 @@ def _update_index(repository: Repository, paths: Sequence[str]) -> None:
             if "index.lock" not in error.stderr:
                 raise CommitPending(_reason(error)) from None
             if time.monotonic() > deadline:
-                raise CommitPending(*index_locked(repository)) from None
+                raise AllPending(*index_locked(repository)) from None
             time.sleep(0.03)
 
 
@@ -172,39 +195,6 @@ def index_locked(repository: Repository) -> tuple[str, str]:
         f"if no git program is running any more, it is left from one that was killed: rm '{lock}', then `memctl commit`"
     )
     return f"another git process has locked the index for {age:.0f} s ({lock})", hint
-
-
-def _fast_import(
-    repository: Repository,
-    branch: str,
-    parent: str,
-    files: Mapping[str, bytes | None],
-    message: str,
-    identities: Sequence[str],
-) -> str:
-    """Add a commit to a branch; git refuses if the branch is no longer at `parent` ("" for none)."""
-    author, committer = identities
-    text = message.encode()
-    head = [f"commit {branch}", "mark :1", f"author {author}", f"committer {committer}", f"data {len(text)}"]
-    parts = [b"feature done\nfeature get-mark\n", os.fsencode("\n".join(head)), b"\n", text, b"\n"]
-    if parent:
-        parts.append(f"from {parent}\n".encode())
-    for path, content in files.items():
-        name = _quoted(path)
-        if content is None:
-            parts.append(b"D " + name + b"\n")
-        else:
-            parts += [b"M 100644 inline ", name, b"\n", f"data {len(content)}\n".encode(), content, b"\n"]
-    parts.append(b"get-mark :1\ndone\n")
-    out = git.write(["fast-import", "--quiet", "--date-format=raw", "--done"], repository.top, b"".join(parts))
-    return out.decode().strip()
-
-
-def _quoted(path: str) -> bytes:
-    name = os.fsencode(path)
-    if name.startswith(b'"') or b"\\" in name:
-        return b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
-    return name
 
 
 def _collect_garbage(repository: Repository) -> None:
@@ -241,13 +231,13 @@ def _commit_only(
                 continue
             _forget_in_index(repository, list(files))
             if "index.lock" in error.stderr:
-                raise CommitPending(*index_locked(repository)) from None
+                raise AllPending(*index_locked(repository)) from None
             raise CommitPending(*_refusal(repository, error)) from None
     return repository.resolve("HEAD")
 
 
 def _refusal(repository: Repository, error: git.GitFailed) -> tuple[str, str]:
-    hooks = repository.commit_hooks()
+    hooks = [file.name for file in repository.commit_hooks()]
     hint = "mend what it complains about, then run `memctl commit`"
     if hooks and repository.flag("memctl.verify", default=True):
         hint += "; `git config memctl.verify false` makes memctl commit without your hooks"

@@ -71,9 +71,14 @@ def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None
     return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
-def finish(process: subprocess.Popen[bytes], args: Sequence[str]) -> bytes:
+def start_writing(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
+    """Begin a git command that changes something once it is given its input, by `finish`."""
+    return _spawn(args, cwd, stdin=True)
+
+
+def finish(process: subprocess.Popen[bytes], args: Sequence[str], stdin: bytes | None = None) -> bytes:
     """The output of a started command; raises GitFailed."""
-    out, err = process.communicate()
+    out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
     return out
@@ -92,11 +97,7 @@ def read(
     Paths among the arguments are taken to the letter, but for the few commands that know no other way and complain.
     """
     extra = {**_READING, **({} if literal else {"GIT_LITERAL_PATHSPECS": "0"}), **(extra or {})}
-    process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
-    out, err = process.communicate(stdin)
-    if process.returncode:
-        raise GitFailed(args, process.returncode, err.decode(errors="replace"))
-    return out
+    return finish(_spawn(args, cwd, stdin=stdin is not None, extra=extra), args, stdin)
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:

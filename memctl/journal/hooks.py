@@ -183,6 +183,15 @@ def look(file: Path) -> Hook:
     return Hook(file, "ours" if pristine else "ours, changed", data)
 
 
+def is_ours_alone(repository: Repository, file: Path) -> bool:
+    """Whether a hook is ours as we wrote it, where we write it, and has none of the user's to run first."""
+    try:
+        pristine = look(file).whose == "ours"
+    except (OSError, MemctlError):
+        return False
+    return pristine and is_private(repository, file.parent) and not os.path.lexists(file.with_name(file.name + KEPT))
+
+
 def equal(one: Path, other: Path) -> bool:
     """Whether two hooks are the same, so that one of them can go and nothing is lost."""
     first, second = os.lstat(one), os.lstat(other)

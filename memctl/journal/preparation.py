@@ -1,4 +1,4 @@
-"""What a commit must know of the repository, asked of Git ahead of time: it looks while Python goes on."""
+"""What a commit must know of Git's settings, asked of it ahead of time: it looks while Python goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from memctl.journal import git
 from memctl.journal.repository import Repository
 
-_BRANCH = ("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
 _VARIABLES = ("var", "-l")
 _ROLES = ("AUTHOR", "COMMITTER")
 _MANY = 100  # paths; more are no arguments of a command but its input
@@ -19,7 +18,7 @@ class NoIdentity(Exception):
 
 
 class Preparation:
-    """Git commands under way: which branch HEAD is on, the settings and identities, whether paths are ignored."""
+    """Git commands under way: what the settings and identities are, and whether paths are ignored."""
 
     def __init__(self, repository: Repository, paths: Sequence[str], moment: int | None = None) -> None:
         """Begin. `paths` are to be committed; `moment` (Unix seconds) fixes the dates."""
@@ -28,20 +27,11 @@ class Preparation:
             self.dates = {f"GIT_{role}_DATE": f"{moment} +0000" for role in _ROLES}
         self._repository = repository
         self._paths = tuple(paths)
-        self._branch = git.start(_BRANCH, repository.top)
         self._variables = git.start(_VARIABLES, repository.top, self.dates)
-        self._ignored_args = ["check-ignore", "-v", "--", *paths[:_MANY]]
+        # Without the index Git answers in half the time, and mostly there is no rule at all.
+        self._ruled_args = ["check-ignore", "--no-index", "--", *paths[:_MANY]]
         # This one knows only one way to take paths, and complains of being told of another.
-        self._ignored = git.start(self._ignored_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
-
-    def branch(self) -> tuple[str, str]:
-        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one)."""
-        try:
-            out = os.fsdecode(git.finish(self._branch, _BRANCH))
-        except git.GitFailed:
-            return self._repository.unborn(), ""
-        commit, name = out.rstrip("\n").split("\n")
-        return ("" if name == "HEAD" else name), commit
+        self._ruled = git.start(self._ruled_args, repository.top, {"GIT_LITERAL_PATHSPECS": "0"}) if paths else None
 
     def identities(self) -> list[str]:
         """Author and committer with their dates, as `git commit` would have them; raises NoIdentity."""
@@ -61,18 +51,31 @@ class Preparation:
 
     def ignored(self) -> str:
         """The first of the paths that Git was told to ignore, with the rule; "" if there is none."""
-        if self._ignored is None:
+        if self._ruled is None or not (self._is_ruled() or self._paths[_MANY:]):
             return ""
-        rest = b"\0".join(os.fsencode(path) for path in self._paths[_MANY:])
+        asked = b"\0".join(os.fsencode(path) for path in self._paths)
         try:
-            out = git.finish(self._ignored, self._ignored_args)
-            if not out and rest:
-                out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, rest, literal=False)
+            out = git.read(["check-ignore", "-z", "-v", "--stdin"], self._repository.top, asked, literal=False)
         except git.GitFailed as error:
-            if error.code == 1:  # nothing is ignored
+            if error.code == 1:  # the rules are about other paths, or Git has these already
                 return ""
             raise
-        return out.decode(errors="replace").replace("\0", ":").partition("\n")[0]
+        fields = iter(out.decode(errors="replace").split("\0"))
+        for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False):
+            if not pattern.startswith("!"):
+                return f"{source}:{line}:{pattern}\t{path}"
+        return ""
+
+    def _is_ruled(self) -> bool:
+        """Whether a rule is about one of the first paths, even if Git has that already."""
+        assert self._ruled is not None
+        try:
+            git.finish(self._ruled, self._ruled_args)
+        except git.GitFailed as error:
+            if error.code == 1:
+                return False
+            raise
+        return True
 
     def _is_told(self, role: str) -> bool:
         settings = self._repository.settings()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -22,8 +22,16 @@ _UNDER_WAY = {
 }
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _SETTINGS = (
-    r"^(core\.(hookspath|attributesfile)|commit\.gpgsign|i18n\.commitencoding|memctl\..*|user\.(name|email)|gc\.auto)$"
+    "core.hookspath",
+    "core.attributesfile",
+    "commit.gpgsign",
+    "i18n.commitencoding",
+    "user.name",
+    "user.email",
+    "gc.auto",
 )
+_OWN = "memctl."  # how the names of memctl's own settings begin
+_DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 
 
 class Repository:
@@ -48,9 +56,24 @@ class Repository:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
         return self.common_dir / "memctl"
 
-    def unborn(self) -> str:
-        """The branch that HEAD is on when it has no commit yet."""
-        return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n")
+    def branch(self) -> tuple[str, str]:
+        """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
+
+        Mostly two files say so (gitrepository-layout(5)), which saves a process.
+        """
+        head = self.git_dir / "HEAD"
+        with suppress(OSError):
+            kind, _, name = os.fsdecode(head.read_bytes()).rstrip("\n").partition(": ")
+            if kind == "ref" and name.startswith("refs/heads/"):
+                commit = (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
+                if len(commit) in _DIGITS and commit.isalnum():  # it is not the name of another branch
+                    return name, commit
+        try:
+            out = os.fsdecode(git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top))
+        except git.GitFailed:
+            return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n"), ""
+        commit, name = out.rstrip("\n").split("\n")
+        return ("" if name == "HEAD" else name), commit
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""
@@ -88,8 +111,9 @@ class Repository:
     def settings(self) -> dict[str, str]:
         """The settings of Git that a commit depends on, keys in lower case; read once."""
         if self._settings is None:
+            pattern = "|".join([*(f"{name}$" for name in _SETTINGS), _OWN]).replace(".", "[.]")
             try:
-                out = git.read(["config", "-z", "--get-regexp", _SETTINGS], self.top).decode(errors="replace")
+                out = git.read(["config", "-z", "--get-regexp", f"^({pattern})"], self.top).decode(errors="replace")
             except git.GitFailed:
                 out = ""  # nothing of it is set
             pairs = (item.partition("\n") for item in out.split("\0") if item)
@@ -99,18 +123,18 @@ class Repository:
     def learn(self, variables: Mapping[str, str]) -> None:
         """Take settings from what another command has said of them, keys in any case."""
         known = {name.lower(): value for name, value in variables.items()}
-        self._settings = {name: value for name, value in known.items() if re.fullmatch(_SETTINGS, name)}
+        self._settings = {name: value for name, value in known.items() if name in _SETTINGS or name.startswith(_OWN)}
 
     def flag(self, key: str, default: bool = False) -> bool:
         """A setting that is on or off."""
         value = self.settings().get(key)
         return default if value is None else value.lower() not in ("false", "no", "off", "0")
 
-    def commit_hooks(self) -> list[str]:
-        """The user's hooks that a commit runs."""
+    def commit_hooks(self) -> list[Path]:
+        """The hooks that a commit runs."""
         configured = self.settings().get("core.hookspath")
         folder = self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
-        return [name for name in _COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
+        return [folder / name for name in _COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
 
 
 def find_top(start: Path) -> Path:

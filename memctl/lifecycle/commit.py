@@ -15,7 +15,7 @@ from memctl.model import ids, pages
 from memctl.model.change import Change, Write
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
-from memctl.store import files, lock, pending
+from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
 from memctl.store.place import CONFIG
@@ -25,7 +25,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`).
 
     `by_hand` are files that were changed without memctl, for a change that has no writes of its own; `documents` were
-    rendered anew and are in the commit; `warning` says what did not work and does not undo the rest.
+    rendered anew and are in the commit; `warning` says what did not work and does not undo the rest; with `all_pending`
+    no other commit can be made either.
     """
 
     change: Change
@@ -35,6 +36,7 @@ class Outcome(msgspec.Struct, frozen=True):
     by_hand: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     warning: str = ""
+    all_pending: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -64,6 +66,8 @@ def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
             joint = _joint(group)
             if dry_run:
                 outcomes.append(Outcome(joint, pending="not committed yet"))
+            elif outcomes and outcomes[-1].all_pending:
+                outcomes.append(_postpone(group, outcomes[-1]))
             elif (outcome := _commit_group(memory, group) or _vanished(memory, joint)) is not None:
                 outcomes.append(outcome)
         if any(outcome.pending for outcome in outcomes) and not dry_run:
@@ -79,13 +83,16 @@ def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
 def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another."""
     outcome = Outcome(newest.change)
+    refused: Outcome | None = None
     for group in _groups(pending.entries(folder(memory))):
-        if all(entry.stage == HELD for entry in group):
+        has_newest = any(entry.file == newest.file for entry in group)
+        if all(entry.stage == HELD for entry in group) or (refused and not has_newest):
             continue
         is_new = not newest.change.deletes and all(write.old is None for write in newest.change.writes)
         is_fresh = is_new and [entry.file for entry in group] == [newest.file]
-        made = _commit_group(memory, group, is_fresh=is_fresh)
-        if any(entry.file == newest.file for entry in group):
+        made = _commit_group(memory, group, is_fresh=is_fresh, refused=refused)
+        refused = made if made and made.all_pending else None
+        if has_newest:
             outcome = msgspec.structs.replace(made, change=newest.change) if made else outcome
     return outcome
 
@@ -137,24 +144,39 @@ def _joint(group: list[Entry]) -> Change:
     return msgspec.structs.replace(first, ids=identifiers, writes=tuple(writes.values()), deletes=deletes)
 
 
-def _commit_group(memory: Memory, group: list[Entry], *, is_fresh: bool = False) -> Outcome | None:
-    """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD."""
+def _commit_group(
+    memory: Memory, group: list[Entry], *, is_fresh: bool = False, refused: Outcome | None = None
+) -> Outcome | None:
+    """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD.
+
+    If a commit has just been `refused` for a reason that holds for all, only the documents are rendered.
+    """
     change = _joint(group)
     changes = [entry.change for entry in group]
+    if refused:
+        return _postpone(group, msgspec.structs.replace(refused, warning=refreshing.refresh(memory, changes)[1]))
     prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
     rendered, warning = refreshing.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         name = commit_paths(memory, paths, message.compose(changes), is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
-        for entry in group:
-            pending.advance(entry, entry.stage, error.why)
-        return Outcome(change, pending=error.why, hint=error.hint, warning=warning)
+        for_all = isinstance(error, commits.AllPending)
+        return _postpone(
+            group, Outcome(change, pending=error.why, hint=error.hint, warning=warning, all_pending=for_all)
+        )
     except git.GitFailed as error:  # the files are written; a second try must not write them again
         return Outcome(change, pending=error.message, hint="`memctl commit` tries again")
     for entry in group:
         pending.drop(entry)
     return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
+
+
+def _postpone(group: list[Entry], refused: Outcome) -> Outcome:
+    """Note why a group waits: for the reason that an outcome has."""
+    for entry in group:
+        pending.advance(entry, entry.stage, refused.pending)
+    return msgspec.structs.replace(refused, change=_joint(group))
 
 
 def _prepare(memory: Memory, paths: Iterable[str]) -> Preparation:
@@ -187,7 +209,11 @@ def commit_paths(
             contents[memory.tracked(path)] = files.locate(memory.folder, path).read_bytes()
         except FileNotFoundError:
             contents[memory.tracked(path)] = None
-    return commits.commit(memory.repository, contents, text, prepared or _prepare(memory, differing))
+    prepared = prepared or _prepare(memory, differing)
+    made = commits.commit(memory.repository, memory.prefix, contents, text, prepared)
+    if made.after:
+        following.follow(memory, differing, made.before, made.after)
+    return made.commit
 
 
 def is_ours(path: str, code: str) -> bool:

@@ -58,8 +58,7 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
         return Merged(theirs)
     merged = _merge(*map(frontmatter.clean_newlines, (base, ours, theirs)))
     text = merged.text.replace("\n", "\r\n") if ours.partition("\n")[0].endswith("\r") else merged.text
-    mark = "\ufeff" if ours.startswith("\ufeff") else ""
-    return Merged(mark + text, merged.conflicts, merged.notes)
+    return Merged("\ufeff" * ours.startswith("\ufeff") + text, merged.conflicts, merged.notes)
 
 
 def _merge(base_text: str, ours_text: str, theirs_text: str) -> Merged:
@@ -109,10 +108,8 @@ def _merge_heads(base: _Side, ours: _Side, theirs: _Side) -> tuple[str, list[str
         if value is _CONFLICT:
             conflicts.append(key)
         elif key == "status":
-            said = [side.values.get(key) for side in (ours, theirs)]
-            notes += [
-                f"{key} is {value}, no longer {lost}" for lost in said if lost not in (value, base.values.get(key))
-            ]
+            lost = [side.values.get(key) for side in (ours, theirs)]
+            notes += [f"{key} is {value}, no longer {v}" for v in lost if v not in (value, base.values.get(key))]
     return head, conflicts, notes
 
 
@@ -147,6 +144,8 @@ def _merge_value(key: str, base: Values, ours: Values, theirs: Values) -> Any:
     if _same(one, before):
         return other
     if all(value is None or _is_list(value) for value in (before, one, other)):
+        if key == "reviewed" and "memory_type" not in ours:
+            return _stamps(base, ours, theirs)
         return threeway.lists(before or [], one or [], other or [], key=lambda item: (type(item), item))
     rule = (_RECORD_RULES if "memory_type" in ours else _PAGE_RULES).get(key)
     return rule(key, base, ours, theirs) if rule else _CONFLICT
@@ -158,6 +157,21 @@ def _same(one: Any, other: Any) -> bool:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value)
+
+
+def _stamps(base: Values, ours: Values, theirs: Values) -> list[str]:
+    """One stamp a file: if both sides reviewed it, that of the page that was changed later, else ours.
+
+    What the file itself will hold is not known yet; if neither stamp is for that, the page counts as suspect.
+    """
+    was, *sides = ({str(item).rsplit(" ", 1)[0]: item for item in v.get("reviewed", ())} for v in (base, ours, theirs))
+    is_later = _later("timestamp", base, ours, theirs) == theirs.get("timestamp") != ours.get("timestamp")
+    found = []
+    for path in {**sides[0], **sides[1]}:
+        stamps = [side.get(path) for side in (reversed(sides) if is_later else sides)]
+        changed = [stamp for stamp in stamps if stamp != was.get(path)] or stamps
+        found += [stamp for stamp in changed if stamp is not None][:1]
+    return found
 
 
 def _both_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:

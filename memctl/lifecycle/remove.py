@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memctl.errors import MemctlError
-from memctl.journal import history
+from memctl.journal import history, trees
 from memctl.lifecycle import links
 from memctl.model import ids
 from memctl.model.change import Change, Delete, Write
@@ -95,11 +95,11 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
         blob = found[1]
     else:
         commit = memory.repository.resolve(revision)
-        entries = history.tree(memory.repository, commit, tracked.rpartition("/")[0])
+        entries = trees.entries(memory.repository, commit, tracked.rpartition("/")[0])
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
         if not blob:
             raise MemctlError(f"there is no {ids.id_in_path(path)} at {revision}", "`memctl log ID` lists its commits")
-    content = history.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
+    content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
     if content is None:
         raise MemctlError(f"{path} is too large there")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import time
 from collections.abc import Mapping
@@ -77,6 +76,8 @@ class Memory:
         name = self.environ.get("GIT_AUTHOR_NAME") or self.repository.settings().get("user.name", "")
         if _clean(name):
             return _clean(name)
+        import getpass
+
         try:
             return getpass.getuser()
         except (OSError, KeyError):

@@ -696,7 +696,7 @@ def test_the_manifest_of_hooks_names_commands_and_is_as_the_framework_wants_it()
     assert (check["id"], check["entry"], check["always_run"]) == ("memctl-check", "memctl check --staged", True)
     assert (render["id"], render["entry"], render["files"]) == (
         "memctl-render",
-        "memctl render --no-commit",
+        "memctl render --staged --no-commit",
         r"^\.memory/",
     )
     for hook in (check, render):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from memctl.journal import git as plumbing
+from memctl.journal.importer import Importer
+from memctl.journal.repository import open_repository
 from tests.conftest import Memctl, changed_in, commits, git, process
 
 
@@ -34,6 +37,61 @@ def lane(request: pytest.FixtureRequest, repo: Path) -> str:
 def test_takes_the_lane_it_should(repo: Path, memctl: Memctl, lane: str) -> None:
     memctl("decide", "One")
     assert reflog(repo).startswith("fast-import" if lane == "fast-import" else "commit")
+
+
+class TestOwnHook:
+    """The hook that `memctl install git` writes has nothing to say about what memctl itself commits."""
+
+    def test_alone_it_leaves_the_fast_lane_open(self, repo: Path, memctl: Memctl) -> None:
+        memctl("install", "git")
+        before = commits(repo)
+        made = memctl("decide", "Fast")
+        assert reflog(repo).startswith("fast-import")
+        assert commits(repo) == before + 1
+        assert changed_in(repo) == [made.out.split()[1]]
+        assert git(repo, "status", "--porcelain") == ""
+
+    def test_a_hook_of_the_users_that_it_calls_runs(self, repo: Path, memctl: Memctl) -> None:
+        hook(repo, "pre-commit", "echo ran > .git/ran; exit 1")
+        memctl("install", "git")
+        before = commits(repo)
+        assert "refused the commit" in memctl("decide", "Refused").err
+        assert commits(repo) == before
+        assert (repo / ".git" / "ran").exists()
+        (repo / ".git" / "hooks" / "pre-commit.before-memctl").write_text("#!/bin/sh\nexit 0\n")
+        memctl("commit")
+        assert commits(repo) == before + 1
+        assert reflog(repo).startswith("commit")
+
+    def test_a_hook_of_the_users_beside_it_runs(self, repo: Path, memctl: Memctl) -> None:
+        memctl("install", "git")
+        hook(repo, "post-commit", "echo ran > .git/ran")
+        memctl("decide", "Told")
+        assert (repo / ".git" / "ran").exists()
+
+    @pytest.mark.parametrize("name", ["pre-merge-commit", "post-merge", "post-rewrite", "pre-push"])
+    def test_hooks_that_no_commit_runs_do_not_count(self, repo: Path, memctl: Memctl, name: str) -> None:
+        hook(repo, name, "exit 1")
+        memctl("decide", "Fast")
+        assert reflog(repo).startswith("fast-import")
+
+    def test_changed_by_somebody_it_runs(self, repo: Path, memctl: Memctl) -> None:
+        memctl("install", "git")
+        file = repo / ".git" / "hooks" / "pre-commit"
+        file.write_text(file.read_text().replace("#!/bin/sh\n", "#!/bin/sh\necho ran > .git/ran\n"))
+        memctl("decide", "Told")
+        assert (repo / ".git" / "ran").exists()
+
+    def test_moved_to_where_it_is_not_installed_it_runs(self, repo: Path, memctl: Memctl) -> None:
+        memctl("install", "git")
+        (repo / ".git" / "hooks").rename(repo.parent / "hooks")
+        git(repo, "config", "core.hooksPath", str(repo.parent / "hooks"))
+        memctl("decide", "Slow")
+        assert reflog(repo).startswith("commit")
+
+    def test_one_that_cannot_be_read_counts_as_somebodys(self, repo: Path, memctl: Memctl) -> None:
+        (repo / ".git" / "hooks" / "pre-commit").mkdir(parents=True)
+        assert "commit pending" in memctl("decide", "Odd").err
 
 
 @pytest.mark.usefixtures("lane")
@@ -169,6 +227,19 @@ class TestBothLanes:
         assert [r["title"] for r in memctl("list", "--json").data["records"]] == ["Hidden"]
 
 
+def test_a_rule_that_another_takes_back_ignores_nothing(repo: Path, memctl: Memctl) -> None:
+    (repo / ".gitignore").write_text("*.md\n!.memory/**\n")
+    assert "commit pending" not in memctl("decide", "Seen").err
+
+
+def test_what_git_has_already_is_committed_even_if_a_rule_ignores_it(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "Known")
+    (repo / ".gitignore").write_text(".memory/\n")
+    before = commits(repo)
+    memctl("edit", made.id, "--add", "tags=x")
+    assert commits(repo) == before + 1
+
+
 def test_works_before_the_first_commit(tmp_path: Path, memctl: Memctl) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
@@ -264,18 +335,13 @@ def test_a_filter_is_applied(repo: Path, memctl: Memctl) -> None:
 
 
 def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
-    from memctl.journal import commits as lanes
-    from memctl.journal import git as plumbing
-    from memctl.journal.preparation import Preparation
-    from memctl.journal.repository import open_repository
-
     repository = open_repository(repo)
-    branch, parent = Preparation(repository, []).branch()
+    branch, parent = repository.branch()
     git(repo, "commit", "-q", "--allow-empty", "-m", "somebody else's")
     tip = git(repo, "rev-parse", "HEAD")
     identity = "Ada <ada@example.org> 1762266720 +0000"
     with pytest.raises(plumbing.GitFailed):
-        lanes._fast_import(repository, branch, parent, {".memory/x.md": b"x"}, "late", [identity, identity])
+        Importer(repository).commit(branch, parent, ".memory", {".memory/x.md": b"x"}, "late", [identity] * 2)
     assert git(repo, "rev-parse", "HEAD") == tip
 
 
@@ -289,6 +355,7 @@ def test_a_locked_index_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: p
     assert f"rm '{lock}'" in made.err
     assert commits(repo) == before
     assert str(lock) in memctl("status").out
+    assert list((repo / ".git").rglob("fast_import_crash*")) == list((repo / ".git").rglob("tmp_*")) == []
     lock.unlink()
     memctl("commit")
     assert commits(repo) == before + 1

@@ -315,6 +315,43 @@ def test_pages_are_merged_like_records() -> None:
     assert merge(PAGE, ours, theirs.replace("40", "60")).conflicts == ("completion_percentage",)
 
 
+def reviewed(day: int, *stamps: str) -> str:
+    listed = "".join(f"  - {stamp}\n" for stamp in stamps)
+    return PAGE.replace("timestamp: 2025-11-01", f"reviewed:\n{listed}timestamp: 2025-11-{day:02d}")
+
+
+BEFORE = ("a.py 1111111", "b.py 1111111", "dir/c d.py 1111111", "gone.py 1111111")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        pytest.param((2, "a.py 2222222"), (3, "a.py 3333333"), "3333333", id="theirs is later"),
+        pytest.param((3, "a.py 2222222"), (2, "a.py 3333333"), "2222222", id="ours is later"),
+        pytest.param((2, "a.py 2222222"), (2, "a.py 3333333"), "2222222", id="none is later"),
+        pytest.param((2, "a.py 2222222"), (3, "a.py 1111111"), "2222222", id="only ours reviewed it"),
+        pytest.param((3, "a.py 1111111"), (2, "a.py 3333333"), "3333333", id="only theirs reviewed it"),
+        pytest.param((2, "a.py 2222222"), (3, "a.py 2222222"), "2222222", id="both alike"),
+        pytest.param((2, "new.py 2222222"), (3, "a.py 3333333"), "3333333", id="reviewed and taken out"),
+    ],
+)
+def test_each_file_has_one_stamp(ours: tuple[int, str], theirs: tuple[int, str], expected: str) -> None:
+    one = reviewed(ours[0], ours[1], "b.py 2222222", "dir/c d.py 1111111")
+    other = reviewed(theirs[0], theirs[1], "b.py 1111111", "dir/c d.py 4444444", "gone.py 1111111", "new.py 3333333")
+    page = pages.parse(merged(reviewed(1, *BEFORE), one, other), "sections/2.1-architecture.md")
+    assert len(page.reviewed) == len(page.stamps)
+    assert page.stamps["a.py"] == expected
+    assert page.stamps["b.py"] == "2222222"
+    assert page.stamps["dir/c d.py"] == "4444444"
+    assert "gone.py" not in page.stamps
+
+
+def test_stamps_of_a_page_that_both_sides_added_are_one_a_file() -> None:
+    one, other = reviewed(2, "a.py 2222222"), reviewed(3, "a.py 3333333", "b.py 3333333")
+    page = pages.parse(merged("", one, other), "sections/2.1-architecture.md")
+    assert page.reviewed == ["a.py 3333333", "b.py 3333333"]
+
+
 def test_items_done_on_one_side_and_added_on_the_other() -> None:
     """A step moves from Remaining to Done while the other side plans another one."""
     ours = state(BODY.replace("- one\n", "").replace("## Remaining", "## Done\n\n- one\n\n## Remaining"))

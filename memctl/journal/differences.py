@@ -1,0 +1,96 @@
+"""Differences between two states of the files: commits, the index, the worktree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
+_STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}
+
+
+class FileChange(msgspec.Struct, frozen=True):
+    """A file that differs between two states: what became of it, its name `before` if it was RENAMED.
+
+    `blob` is the content that a file DELETED from the worktree had.
+    """
+
+    path: str
+    status: str
+    before: str = ""
+    blob: str = ""
+
+
+def changed_between(repository: Repository, first: str, second: str, *, from_base: bool = False) -> list[FileChange]:
+    """The files that differ between two commits, or between their merge base and the second; renames are detected."""
+    base = ["--merge-base"] if from_base else []
+    return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", *base, first, second])
+
+
+def changed_by(repository: Repository, commit: str) -> list[FileChange]:
+    """The files that one commit changed, as compared with its first parent; renames are detected."""
+    return _changes(repository, ["diff-tree", "-r", "-z", "-M", "--name-status", f"{commit}^", commit])
+
+
+def changed_in_index(repository: Repository) -> list[FileChange]:
+    """The files that differ between HEAD and the index; renames are detected."""
+    top = repository.top
+    tree = "HEAD" if repository.has_head() else git.read(["hash-object", "-t", "tree", "--stdin"], top, b"").decode()
+    return _changes(repository, ["diff-index", "--cached", "-z", "-M", "--name-status", tree.strip()])
+
+
+def _changes(repository: Repository, args: Sequence[str]) -> list[FileChange]:
+    words = iter(git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"))
+    found = []
+    for word in words:
+        status = _STATUSES.get(word[:1].decode(), CHANGED)
+        if word:
+            before = git.name(next(words)) if status == RENAMED else ""
+            found.append(FileChange(git.name(next(words)), status, before))
+    return found
+
+
+def changed_in_worktree(repository: Repository) -> list[FileChange]:
+    """The files that differ between HEAD and the worktree, staged or not, untracked ones too but no ignored ones."""
+    args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
+    found: dict[str, FileChange] = {}
+    for item in git.read(args, repository.top).split(b"\0"):
+        if item[:1] == b"?" and not item.endswith(b"/"):  # with a slash: a repository of its own
+            path = git.name(item[2:])
+            found[path] = FileChange(
+                path, CHANGED if path in found else ADDED
+            )  # taken out of the index, but still here
+        elif item[:1] == b"u":
+            path = git.name(item.split(b" ", 10)[10])
+            found[path] = FileChange(path, CHANGED)
+        elif item[:1] == b"1":
+            _, _, _, in_head, _, on_disk, blob, _, name = item.split(b" ", 8)
+            path, is_new, is_gone = git.name(name), not int(in_head), not int(on_disk)
+            if is_new and is_gone:  # staged, and deleted again
+                continue
+            status = ADDED if is_new else DELETED if is_gone else CHANGED
+            found[path] = FileChange(path, status, blob=blob.decode() if is_gone else "")
+    return list(found.values())
+
+
+def changed(
+    repository: Repository, folder: str, before: str, after: str | None = None, *, staged: bool = False
+) -> list[str]:
+    """The files below a folder that differ between a revision and another, the index (`staged`) or the worktree."""
+    args = ["-c", "diff.autoRefreshIndex=false", "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
+    args += [*(["--cached"] if staged else []), before, *([after] if after else []), "--", folder]
+    out = git.read(args, repository.top, extra=repository.index_in_use() if staged else None)
+    return [git.name(path) for path in out.split(b"\0") if path]
+
+
+def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str]) -> str:
+    """A unified diff of paths between two revisions, or between one and the worktree."""
+    # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
+    args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
+    out = git.read([*args, *revisions, "--", *paths], repository.top).decode(errors="replace")
+    return re.sub(r"^diff --git .*\n(?=diff --git |\Z)", "", out, flags=re.MULTILINE)

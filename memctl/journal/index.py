@@ -1,0 +1,76 @@
+"""The index: what is in it, and putting texts into it that are not on the disk, also into a merge commit just made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+
+from memctl.journal import git
+from memctl.journal.repository import Repository
+from memctl.journal.trees import REGULAR, Entry
+
+
+def entries(repository: Repository, folder: str = "") -> list[Entry]:
+    """The files below `folder` ("" for all) in the index: inside a hook, in the one that is being committed.
+
+    A path with a merge conflict stands there once for each side, and is no regular file.
+    """
+    below = ["--", folder] if folder else []
+    out = git.read(["ls-files", "-s", "-z", "--full-name", *below], repository.top, extra=repository.index_in_use())
+    found: dict[str, Entry] = {}
+    for item in out.split(b"\0"):
+        if item:
+            meta, _, path = item.partition(b"\t")
+            mode, blob, stage = meta.split()
+            name = git.name(path)
+            found[name] = Entry(name, blob.decode(), mode in REGULAR and stage == b"0")
+    return list(found.values())
+
+
+def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
+    """Put texts by path into the index (None takes a path out), without touching the disk."""
+    extra = repository.index_in_use()
+    lines = []
+    for path, text in texts.items():
+        if text is not None:
+            blob = git.write(["hash-object", "-w", "--stdin"], repository.top, text.encode()).decode().strip()
+            lines.append(f"100644 {blob}\t{path}\0")
+    if lines:
+        git.write(["update-index", "-z", "--index-info"], repository.top, "".join(lines).encode(), extra)
+    gone = "".join(f"{path}\0" for path, text in texts.items() if text is None)
+    if gone:
+        git.write(["update-index", "-z", "--force-remove", "--stdin"], repository.top, gone.encode(), extra)
+
+
+def refresh(repository: Repository) -> None:
+    """Let the index learn the times and sizes of files that were staged without them."""
+    with suppress(git.GitFailed):  # it says that some files differ, which is nobody's fault
+        git.write(["update-index", "-q", "--refresh"], repository.top, extra=repository.index_in_use())
+
+
+def remake_merge(repository: Repository) -> str:
+    """Make the merge commit at HEAD again with the tree of the index; "" if HEAD is none that was just made.
+
+    Git still has MERGE_HEAD then, whose commit is a parent of HEAD.
+    """
+    try:
+        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
+    except OSError:
+        return ""
+    raw = git.read(["cat-file", "commit", "HEAD"], repository.top)
+    head, _, message = raw.partition(b"\n\n")
+    parents = [line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")]
+    author = next(line[7:] for line in head.split(b"\n") if line.startswith(b"author "))
+    if not merging or not set(merging) <= set(parents[1:]):
+        return ""
+    name, rest = os.fsdecode(author).split(" <", 1)
+    address, date = rest.rsplit("> ", 1)
+    extra = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": address, "GIT_AUTHOR_DATE": date}
+    tree = git.write(["write-tree"], repository.top).decode().strip()
+    old = git.read(["rev-parse", "HEAD"], repository.top).decode().strip()
+    options = [word for parent in parents for word in ("-p", parent)]
+    options += ["-S"] if repository.flag("commit.gpgsign") else []
+    new = git.write(["commit-tree", tree, *options, "-F", "-"], repository.top, message, extra).decode().strip()
+    git.write(["update-ref", "-m", "merge: documents rendered", "HEAD", new, old], repository.top)
+    return new

@@ -1,0 +1,54 @@
+"""Trees and blobs: which files Git has at a revision, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+REGULAR = (b"100644", b"100755")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A file that Git has: its path below the worktree's top, its blob, and whether it is a regular file."""
+
+    path: str
+    blob: str
+    is_regular: bool = True
+
+
+def entries(repository: Repository, revision: str, folder: str = "") -> list[Entry]:
+    """The files below `folder` ("" for all) at a revision."""
+    below = ["--", folder + "/"] if folder else []
+    return list(parse(git.read(["ls-tree", "-r", "-z", "--full-tree", revision, *below], repository.top)))
+
+
+def parse(out: bytes) -> Iterator[Entry]:
+    """The entries that `git ls-tree -z` prints."""
+    for item in out.split(b"\0"):
+        if item:
+            meta, _, path = item.partition(b"\t")
+            columns = meta.split()
+            yield Entry(path.decode("utf-8", "backslashreplace"), columns[2].decode(), columns[0] in REGULAR)
+
+
+def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
+    """The contents of blobs by id; None for one of more than `limit` bytes, which is not read."""
+    names = list(dict.fromkeys(wanted))
+    if not names:
+        return {}
+    asked = "".join(name + "\n" for name in names).encode()
+    sizes = git.read(["cat-file", "--batch-check=%(objectname) %(objectsize)"], repository.top, asked).split(b"\n")
+    small = [line.split()[0] for line in sizes if line and int(line.split()[1]) <= limit]
+    found: dict[str, bytes | None] = dict.fromkeys(names)
+    out = git.read(["cat-file", "--batch"], repository.top, b"".join(name + b"\n" for name in small))
+    position = 0
+    for name in small:
+        end = out.index(b"\n", position)
+        size = int(out[position:end].split()[2])
+        found[name.decode()] = out[end + 1 : end + 1 + size]
+        position = end + size + 2
+    return found

@@ -1,0 +1,31 @@
+"""Letting the cache follow HEAD over a commit of memctl's own: the next command need not ask what that changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+
+from memctl.model.kinds import BY_FOLDER
+from memctl.store import files, load
+from memctl.store.memory import Memory
+
+_MANY = 100  # paths; after a commit of more the next command looks for itself
+
+
+def follow(memory: Memory, paths: Iterable[str], before: str, after: str) -> None:
+    """Let a cache that is for the tree `before` be for `after`, if it has seen the records in which they differ.
+
+    It has seen those that it keeps with a stat. As they differ from HEAD no longer, they are read once more.
+    """
+    records = [path for path in paths if files.is_record_path(path, BY_FOLDER)]
+    if len(records) > _MANY:
+        return
+    seen = f"SELECT count(*) FROM records WHERE stat <> '' AND path IN ({', '.join('?' * len(records))})"
+    with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
+        database = load.open_cache(memory).database
+        database.execute(
+            f"UPDATE state SET value = ? WHERE key = 'tree' AND value = ? AND ({seen}) = ?",
+            (after, before, *records, len(records)),
+        )
+        database.close()

@@ -1,0 +1,40 @@
+"""Commits and what they did to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memctl.journal import history
+from memctl.journal.history import LastKnown
+from memctl.journal.repository import open_repository
+from tests.conftest import Memctl, git
+
+
+def test_commits_are_read_with_their_trailers_and_paths(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "One", "--reason", "because")
+    found = history.commits(open_repository(repo), [".memory"], limit=1)[0]
+    assert found.subject == f"docs(memory): decide {made.id} One"
+    assert (found.trailers.ids, found.trailers.reason) == ((made.id,), "because")
+    assert made.out.split()[1] in found.paths
+
+
+def test_a_deleted_file_is_known_by_what_it_was_and_what_took_it_away(repo: Path) -> None:
+    repository, blob = open_repository(repo), git(repo, "rev-parse", "HEAD:app.py").strip()
+    before = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "rm", "-q", "app.py")
+    git(repo, "commit", "-qm", "gone")
+    gone = git(repo, "rev-parse", "HEAD").strip()
+    assert history.last_known(repository, "app.py", "HEAD") == LastKnown(f"{gone}^", blob, gone)
+    last = history.last_version(repository, "app.py")
+    assert last is not None
+    assert last[1] == blob
+    assert git(repo, "rev-parse", f"{before}:app.py").strip() == blob
+    assert history.last_version(repository, "never.py") is None
+    assert "app.py" in history.paths_ever(repository, ".")
+
+
+def test_a_repository_without_a_commit_has_no_history(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    repository = open_repository(tmp_path)
+    assert history.commits(repository, ["."]) == history.paths_ever(repository, ".") == []
+    assert history.last_changes(repository, ["a"]) == {}

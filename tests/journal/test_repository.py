@@ -1,0 +1,38 @@
+"""The repository around a memory, as its files and Git tell of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.journal.repository import open_repository
+from tests.conftest import Memctl, git
+
+
+@pytest.mark.parametrize("command", [["pack-refs", "--all"], ["symbolic-ref", "refs/heads/other", "refs/heads/main"]])
+def test_the_branch_is_found_however_it_is_stored(repo: Path, memctl: Memctl, command: list[str]) -> None:
+    git(repo, *command)
+    if "symbolic-ref" in command:
+        git(repo, "symbolic-ref", "HEAD", "refs/heads/other")
+    before = git(repo, "rev-parse", "main").strip()
+    assert open_repository(repo).branch() == ("refs/heads/main", before)
+    memctl("decide", "Stored")
+    assert git(repo, "rev-parse", "main^").strip() == before
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_a_branch_without_a_commit_is_one(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "trunk")
+    assert open_repository(tmp_path).branch() == ("refs/heads/trunk", "")
+
+
+def test_a_detached_head_is_on_no_branch(repo: Path) -> None:
+    git(repo, "checkout", "-q", "--detach")
+    assert open_repository(repo).branch() == ("", git(repo, "rev-parse", "HEAD").strip())
+
+
+def test_a_linked_worktree_has_a_branch_of_its_own(repo: Path) -> None:
+    other = repo.parent / "other"
+    git(repo, "worktree", "add", "-q", "-b", "side/way", str(other))
+    assert open_repository(other).branch()[0] == "refs/heads/side/way"

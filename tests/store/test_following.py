@@ -1,0 +1,88 @@
+"""The cache after a commit of memctl's own: it is for the new tree, and says what the files say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.journal import git as plumbing
+from memctl.store import following, load
+from memctl.store.memory import Memory, open_memory
+from tests.conftest import Memctl, git
+
+NOBODYS = "decisions/2025-11/DEC-2025-11-04-999-nobodys.md"
+
+
+def opened(repo: Path) -> Memory:
+    return open_memory(repo, os.environ)
+
+
+def tree_of_cache(repo: Path) -> str:
+    return load.open_cache(opened(repo)).state().head[0]
+
+
+def tree_of_head(repo: Path) -> str:
+    return git(repo, "rev-parse", "HEAD:.memory").strip()
+
+
+def is_right(repo: Path) -> bool:
+    """Whether the cache gives the same as reading everything anew."""
+    memory = opened(repo)
+    known = [(record.id, record.title, record.tags) for record in load.disk(memory).records]
+    (memory.private / "cache.db").unlink()
+    return known == [(record.id, record.title, record.tags) for record in load.disk(opened(repo)).records]
+
+
+def test_the_cache_follows_every_commit_of_ours(repo: Path, memctl: Memctl) -> None:
+    made = memctl("decide", "One")
+    assert tree_of_cache(repo) == tree_of_head(repo)
+    memctl("edit", made.id, "--add", "tags=x")
+    assert tree_of_cache(repo) == tree_of_head(repo)
+    other = memctl("learn", "Two")
+    memctl("delete", made.id, "--reason", "wrong")
+    assert tree_of_cache(repo) == tree_of_head(repo)
+    assert [record["id"] for record in memctl("list", "--json").data["records"]] == [other.id]
+    assert is_right(repo)
+
+
+def test_the_next_write_does_not_ask_what_the_last_one_changed(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("decide", "One")
+    asked: list[str] = []
+    spawn = plumbing._spawn
+
+    def noted(args: list[str], *more: object, **how: object) -> object:
+        asked.append(args[0])
+        return spawn(args, *more, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(plumbing, "_spawn", noted)
+    memctl("decide", "Two")
+    assert set(asked) == {"check-ignore", "fast-import", "rev-parse", "status", "update-index", "var"}
+    assert is_right(repo)
+
+
+def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> None:
+    one, two = memctl("decide", "One"), memctl("decide", "Two")
+    file = repo / one.out.split()[1]
+    file.write_text(file.read_text().replace("title: One", "title: Other"))
+    git(repo, "commit", "-qam", "by hand")
+    memctl("edit", two.id, "--add", "tags=x")
+    assert is_right(repo)
+    git(repo, "reset", "-q", "--hard", "HEAD~2")
+    memctl("learn", "Three")
+    assert is_right(repo)
+
+
+@pytest.mark.parametrize("case", ["another tree", "a record it has not seen", "too many"])
+def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: Memctl, case: str) -> None:
+    made = memctl("decide", "One")
+    seen = made.out.split()[1].removeprefix(".memory/")
+    before = tree_of_cache(repo)
+    paths = {"a record it has not seen": [seen, NOBODYS], "too many": [seen] * 101}.get(case, [seen])
+    following.follow(opened(repo), paths, "0" * 40 if case == "another tree" else before, "1" * 40)
+    assert tree_of_cache(repo) == before
+    following.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
+    assert tree_of_cache(repo) == "1" * 40

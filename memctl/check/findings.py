@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 
 import msgspec
 
+from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.hierarchy.render import Renderer
 from memctl.model import canonical, frontmatter, ids
@@ -60,8 +61,8 @@ class Subject:
         self._suggested = 0
 
     @cached_property
-    def making(self) -> Renderer:
-        return self._making()
+    def making(self) -> Remembering:
+        return Remembering(self.snapshot, self._making)
 
     @cached_property
     def by_id(self) -> dict[str, Record]:
@@ -70,8 +71,22 @@ class Subject:
         return found | {record.id: record for record in self.snapshot.records}
 
     @cached_property
+    def linked(self) -> tuple[Record, ...]:
+        """The records that have links to others."""
+        return tuple(
+            record
+            for record in self.snapshot.records
+            if record.relates_to or record.supersedes or record.superseded_by or record.blocks or record.blocked_by
+        )
+
+    @cached_property
     def markers(self) -> frozenset[str]:
         return frozenset(self.snapshot.outline.markers())
+
+    def lengths(self, files: Iterable[str]) -> dict[str, int]:
+        """How many lines each of some files of the repository has; those that can't be read are left out."""
+        contents = self.snapshot.files.read(set(files))
+        return {file: text.count(b"\n") + (text[-1:] not in (b"\n", b"")) for file, text in contents.items()}
 
     def known_id(self, identifier: str) -> bool:
         """Whether there is such a record; one that can't be read counts, since that is another finding."""

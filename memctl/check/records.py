@@ -18,8 +18,7 @@ OTHER_END = {
     "blocked_by": "blocks",
 }
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
-_MIN_SIZE = 1_000  # characters; a shorter text can't have that many tokens (Japanese has 1.4 a character)
-_MIN_ASCII = 4_000  # the same for a text of ASCII alone (.6 a character, of JSON)
+_MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
 
 
 def readable(subject: Subject) -> Iterator[Finding]:
@@ -45,11 +44,13 @@ def links(subject: Subject) -> Iterator[Finding]:
     """Links lead somewhere, and stand at both ends."""
     by_memory_id = {record.memory_id for record in subject.snapshot.records}
     for record in subject.snapshot.records:
-        is_told = record.parent_memory_id in by_memory_id or subject.snapshot.faults  # one of those may be the parent
-        if record.parent_memory_id and not is_told:
+        if record.parent_memory_id is None or record.parent_memory_id in by_memory_id:
+            continue
+        if not subject.snapshot.faults:  # one of those may be the parent
             line = subject.line_of(record.path, "parent_memory_id")
             message = f"parent_memory_id: there is no record with memory_id {record.parent_memory_id}"
             yield Finding("MEM106", record.path, line, message)
+    for record in subject.linked:
         for relation, other_end in OTHER_END.items():
             for identifier in getattr(record, relation):
                 yield from _link(subject, record, relation, other_end, identifier)
@@ -91,7 +92,7 @@ def circles(subject: Subject) -> Iterator[Finding]:
 def _graph(subject: Subject, relation: str, other_end: str) -> dict[str, list[str]]:
     """Which records a relation leads to from each, whichever end says so."""
     found: dict[str, list[str]] = {}
-    for record in subject.snapshot.records:
+    for record in subject.linked:
         for identifier in getattr(record, relation):
             if (other := subject.by_id.get(identifier)) is not None:
                 found.setdefault(record.id, []).append(other.id)
@@ -156,8 +157,7 @@ def _changed(subject: Subject, record: Record, old: Record, body: str, old_body:
 
 def secrets(subject: Subject) -> Iterator[Finding]:
     """No credential stands in a record."""
-    read = subject.snapshot.read
-    for path in subject.snapshot.catalogue.suspicious(lambda path: credentials.is_suspicious(read(path))):
+    for path in subject.snapshot.catalogue.suspicious():
         for number, line in enumerate(subject.snapshot.read(path).split("\n"), 1):
             if kind := credentials.kind_of_secret(line):
                 yield Finding("MEM110", path, number, f"this looks like a credential ({kind})")
@@ -165,10 +165,7 @@ def secrets(subject: Subject) -> Iterator[Finding]:
 
 def sizes(subject: Subject) -> Iterator[Finding]:
     """No record is too long for a pack."""
-    for path in subject.snapshot.catalogue.longer_than(_MIN_SIZE):
-        text = subject.snapshot.read(path)
-        if len(text) < _MIN_ASCII and text.isascii():
-            continue
-        tokens = subject.counter.tokens(text)
+    for path in subject.snapshot.catalogue.heavy(_MIN_WEIGHT):
+        tokens = subject.counter.tokens(subject.snapshot.read(path))
         if tokens > _MAX_TOKENS:
             yield Finding("MEM111", path, 1, f"it has {tokens:,} tokens; {_MAX_TOKENS:,} are enough")

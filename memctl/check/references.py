@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject
 from memctl.hierarchy import freshness, repository_paths
 from memctl.model import mentions, pages
 from memctl.model.mentions import IGNORE, Mention
-from memctl.model.record import Record
 
 
 def code_of_pages(subject: Subject) -> Iterator[Finding]:
     """What pages say of code leads to one file or folder."""
+    beyond: list[tuple[str, str, str]] = []
     for page in subject.snapshot.outline.pages:
         start = subject.body_line(page.path, page.body)
         for reference in freshness.references(subject.snapshot, page):
@@ -26,37 +26,34 @@ def code_of_pages(subject: Subject) -> Iterator[Finding]:
                 some = ", ".join(reference.paths[:4]) + (" …" if len(reference.paths) > 4 else "")
                 yield Finding("MEM202", page.path, line, f"{reference.reference} may be any of {some}")
             elif not reference.line and reference.paths[0] != reference.reference:
-                last = pages.last_line(reference.reference)
-                yield from _beyond(subject, page.path, line, reference.paths[0], last)
+                beyond.append((page.path, reference.reference, reference.paths[0]))
+    yield from _beyond(subject, beyond)
 
 
 def code_of_records(subject: Subject) -> Iterator[Finding]:
     """What open records say of code is there, down to the line."""
-    asked: list[tuple[Record, str, str, int]] = []
-    names: frozenset[str] | None = None
-    for record in subject.snapshot.records:
-        if not record.code_refs or not record.is_open:
-            continue
-        names = subject.snapshot.files.names() if names is None else names
-        for reference in record.code_refs:
-            path = reference if reference in names else pages.code_path(reference)
-            if path in names:
-                asked += [(record, reference, path, pages.last_line(reference))] if path != reference else []
-            elif not any(name.startswith(path.rstrip("/") + "/") for name in names):
-                line = subject.line_of(record.path, "code_refs", reference)
-                message = f"code_refs: {path} is no file of the repository"
-                yield Finding("MEM203", record.path, line, message, _near_file(subject, path))
-    for record, reference, path, last in asked:
-        yield from _beyond(subject, record.path, subject.line_of(record.path, "code_refs", reference), path, last)
+    beyond: list[tuple[str, str, str]] = []
+    referring = [(record, ref) for record in subject.snapshot.records if record.is_open for ref in record.code_refs]
+    names = subject.snapshot.files.names() if referring else frozenset()
+    for record, reference in referring:
+        path = reference if reference in names else pages.code_path(reference)
+        if path in names:
+            beyond += [(record.path, reference, path)] if path != reference else []
+        elif not repository_paths.is_folder(names, path.rstrip("/")):
+            line = subject.line_of(record.path, "code_refs", reference)
+            message = f"code_refs: {path} is no file of the repository"
+            yield Finding("MEM203", record.path, line, message, _near_file(subject, path))
+    yield from _beyond(subject, beyond)
 
 
-def _beyond(subject: Subject, path: str, line: int, file: str, last: int) -> Iterator[Finding]:
-    """A finding if a file has no such line."""
-    content = subject.snapshot.files.read([file]).get(file)
-    if content is not None:
-        length = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
-        if last > length:
-            yield Finding("MEM204", path, line, f"code_refs: {file} has {length:,} lines, and not {last:,}")
+def _beyond(subject: Subject, found: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
+    """Findings where a page or record refers, in its `code_refs`, to a line that the file does not have."""
+    lengths = subject.lengths(file for _, _, file in found)
+    for path, reference, file in found:
+        last = pages.last_line(reference)
+        if last > lengths.get(file, last):
+            line = subject.line_of(path, "code_refs", reference)
+            yield Finding("MEM204", path, line, f"code_refs: {file} has {lengths[file]:,} lines, and not {last:,}")
 
 
 def sections(subject: Subject) -> Iterator[Finding]:

@@ -124,6 +124,7 @@ def rendered(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM308", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
     for path in found.by_hand:
         yield Finding("MEM309", path, 1, "it was edited by hand")
+    subject.making.remember()
     for path in found.orphans:
         yield Finding("MEM310", path, 1, "it belongs to no page any more", "`memctl render` deletes it")
 

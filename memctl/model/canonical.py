@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from memctl.model import moments
@@ -112,7 +113,7 @@ def read(head: str) -> dict[str, Any] | None:
             value = _read_scalar(rest)
             if value is _OTHER:
                 return None
-        if name in values or KEY.fullmatch(name) is None or name.lower() in _RESERVED:
+        if name in values or not _is_key(name):
             return None
         values[name] = value
     return values
@@ -121,6 +122,12 @@ def read(head: str) -> dict[str, Any] | None:
 _OTHER = object()
 
 
+@lru_cache(maxsize=256)
+def _is_key(name: str) -> bool:
+    return KEY.fullmatch(name) is not None and name.lower() not in _RESERVED
+
+
+@lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again
 def _read_scalar(text: str) -> Any:
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:

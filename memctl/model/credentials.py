@@ -7,6 +7,7 @@ ordinary prose. Importing it takes 180 ms, so a cheap pattern that covers the sa
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -48,12 +49,14 @@ _SHAPES = (
     r"|(?:key|pwd|pw|password|pass|token)[\"'\]]{0,2}[:=> ]{1,8}[\"']?[\w-]{24}"
 )
 
-_LONG_WORD = re.compile(r"(?<![\w+/=.:@-])[\w+/=.:@-]{20,}")
-_HARMLESS = re.compile(  # paths and names in small letters, ids, times, UUIDs
-    r"(?:[a-z]{0,19}[/._:-]+)*[a-z]{0,19}|(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}[.:]?|\d{4}-\d\d-\d\dT[\d:]+Z?"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_LONG = b"w" * 20
+# What tokens are made of becomes `w`, anything else a space: so `find` comes upon long words ten times as fast as `re`.
+_MARKED = bytes(ord("w") if chr(c).isascii() and (chr(c).isalnum() or chr(c) in "_+/=.:@-") else 32 for c in range(256))
+_HARMLESS = re.compile(  # paths and names in small letters, numbered or not, ids, times, UUIDs
+    rb"(?:[a-z]{0,19}\d{0,3}[/._:-])*[a-z]{0,19}\d{0,3}|(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}[.:]?|\d{4}-\d\d-\d\dT[\d:]+Z?"
+    rb"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
-_PHRASES = ("PRIVATE KEY", "PuTTY-User-Key", "AKC", "AP", "://")
+_PHRASES = (b"PRIVATE KEY", b"PuTTY-User-Key", b"AKC", b"AP", b"://")
 
 
 def kind_of_secret(line: str) -> str:
@@ -66,16 +69,24 @@ def is_suspicious(text: str) -> bool:
 
     Every shape has a word of 20 characters or more that is not made of small letters alone, or one of some phrases.
     """
-    for match in _LONG_WORD.finditer(text):
-        if _HARMLESS.fullmatch(match[0]) is None and _suspicious().search(_line_at(text, match.start())):
-            return True
+    data = text.encode(errors="replace")
+    return any(_suspicious().search(_line_at(data, position)) for position in _odd_places(data))
+
+
+def _odd_places(data: bytes) -> Iterator[int]:
+    """Where long words that are not harmless begin, and phrases."""
+    marked = data.translate(_MARKED) + b" "
+    start = marked.find(_LONG)
+    while start >= 0:
+        end = marked.index(b" ", start)
+        if _HARMLESS.fullmatch(data, start, end) is None:
+            yield start
+        start = marked.find(_LONG, end)
     for phrase in _PHRASES:
-        start = text.find(phrase)
+        start = data.find(phrase)
         while start >= 0:
-            if _suspicious().search(_line_at(text, start)):
-                return True
-            start = text.find(phrase, start + len(phrase))
-    return False
+            yield start
+            start = data.find(phrase, start + len(phrase))
 
 
 @cache
@@ -83,9 +94,9 @@ def _suspicious() -> re.Pattern[str]:
     return re.compile(_SHAPES, re.IGNORECASE)  # 2 ms, and most text has nothing of the sort
 
 
-def _line_at(text: str, position: int) -> str:
-    end = text.find("\n", position)
-    return text[text.rfind("\n", 0, position) + 1 : len(text) if end < 0 else end]
+def _line_at(data: bytes, position: int) -> str:
+    end = data.find(b"\n", position)
+    return data[data.rfind(b"\n", 0, position) + 1 : len(data) if end < 0 else end].decode()
 
 
 def _kind_of(line: str) -> str:

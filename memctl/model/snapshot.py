@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
 from memctl.errors import MemctlError
-from memctl.model import ids, pages
+from memctl.model import frontmatter, ids, pages
 from memctl.model.config import Config
+from memctl.model.malformed import Malformed
 from memctl.model.mentions import Mention
 from memctl.model.pages import Outline
-from memctl.model.record import Fault, InvalidRecord, Record, parse
+from memctl.model.record import Fault, InvalidRecord, Record
 
 
 class Hit:
@@ -55,14 +56,23 @@ class Catalogue(Protocol):
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """What the bodies of records refer to, by path."""
 
-    def longer_than(self, size: int) -> list[str]:
-        """The paths of records whose bodies have more than so many characters."""
+    def heavy(self, weight: int) -> list[str]:
+        """The paths of records whose text weighs so much or more.
+
+        An ASCII character weighs 1, others from 3 to 7: their bytes in UTF-8 twice, less 1.
+        """
 
     def severe(self, place: str) -> list[Record]:
         """The open issues of severity critical or high at a place."""
 
-    def suspicious(self, judge: Callable[[str], bool]) -> list[str]:
-        """The paths of records that a judge, given a path, finds suspicious; each text is judged once, ever."""
+    def suspicious(self) -> list[str]:
+        """The paths of records in which something has the shape of a credential."""
+
+    def recall(self, key: bytes) -> bytes | None:
+        """What was kept under a key, if no record has changed since; None if nothing was."""
+
+    def keep(self, key: bytes, value: bytes) -> None:
+        """Keep what was found out, for as long as no record changes."""
 
 
 class Files(Protocol):
@@ -106,6 +116,14 @@ class Source(Protocol):
     def catalogue(self) -> Catalogue: ...
 
     def files(self) -> Files: ...
+
+
+def body_of(text: str, path: str) -> str:
+    """The body of a file that was found to be a record; raises InvalidRecord if it has none any more."""
+    try:
+        return frontmatter.split(text)[1].removeprefix("\n")
+    except Malformed as error:
+        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
 
 
 class Snapshot:
@@ -160,7 +178,7 @@ class Snapshot:
 
     def body(self, record: Record) -> str:
         """The body of a record, in Markdown."""
-        return parse(self.read(record.path), record.path)[1]
+        return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
         """The record with exactly this id, alias or memory_id."""

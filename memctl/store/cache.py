@@ -7,9 +7,9 @@ file that differs from HEAD, to that file's stat.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,14 +19,15 @@ from memctl import __version__
 from memctl.model.mentions import Mention
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Hit
+from memctl.store import texts
 
-_VERSION = f"{__version__}/9"
+_VERSION = f"{__version__}/10"
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    size INTEGER, is_suspicious INTEGER
+    weight INTEGER, is_suspicious INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX numbered ON records (number);
 CREATE INDEX differing ON records (stat) WHERE stat <> '';
@@ -36,15 +37,15 @@ CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHE
 CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
 CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type = 'issue' AND severity = 'critical';
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
-CREATE INDEX unjudged ON records (path) WHERE record NOT NULL AND is_suspicious IS NULL;
-CREATE INDEX long ON records (size) WHERE size > 1000;
+CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (records BLOB);
+CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
-CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, tokenize = 'porter unicode61 remove_diacritics 2');
 """
 _MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
@@ -57,6 +58,8 @@ class Parsed(msgspec.Struct):
     body: str
     mentions: list[Mention]
     faults: list[Fault]
+    weight: int = 0  # see Catalogue.heavy
+    is_suspicious: bool = False
 
 
 class State(msgspec.Struct, frozen=True):
@@ -129,7 +132,7 @@ class Cache:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
     def update(
-        self, parsed: Iterable[Parsed], removed: Iterable[str], before: tuple[str, str], now: tuple[str, str]
+        self, parsed: Sequence[Parsed], removed: Iterable[str], before: tuple[str, str], now: tuple[str, str]
     ) -> bool:
         """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
 
@@ -143,6 +146,7 @@ class Cache:
             new = {"tree": now[0], "sparse": now[1], "changes": str(int(state.get("changes", "0")) + 1)}
             self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
             self.database.execute("DELETE FROM packed")
+            self.database.execute("DELETE FROM kept")
             if self.database.execute("SELECT count(*) FROM tokens").fetchone()[0] > _MAX_COUNTS:
                 self.database.execute("DELETE FROM tokens")
             return True
@@ -158,41 +162,36 @@ class Cache:
             raise
         self.database.execute("COMMIT")
 
-    def _replace(self, parsed: Iterable[Parsed], removed: Iterable[str]) -> None:
+    def _replace(self, parsed: Sequence[Parsed], removed: Iterable[str]) -> None:
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
-        number = last or 0
-        for path in removed:
+        for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
-        for item in parsed:
-            if last is not None:
-                self._remove(item.path)
-            number += 1
-            record = None if item.record is None else _ENCODE(item.record)
-            faults = _ENCODE(item.faults) if item.faults else None
-            mentions = _ENCODE(item.mentions) if item.mentions else None
-            row = (item.path, number, item.stat, record, faults, mentions, *_columns(item.record), len(item.body))
-            self.database.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)", row)
-            if item.record is not None:
-                self._count_tags(item.record, 1)
-                texts = (number, item.record.title, item.body, _terms(item.record))
-                self.database.execute("INSERT INTO texts (rowid, title, body, terms) VALUES (?, ?, ?, ?)", texts)
+        numbered = list(enumerate(parsed, (last or 0) + 1))
+        self.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
+        self._count_tags([item.record for item in parsed if item.record is not None], 1)
+        if texts.is_made(self.database):
+            for number, item in numbered:
+                if item.record is not None:
+                    texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
-                self._count_tags(msgspec.msgpack.decode(row[1], type=Record), -1)
-            self.database.execute("DELETE FROM texts WHERE rowid = ?", row[:1])
+                self._count_tags([msgspec.msgpack.decode(row[1], type=Record)], -1)
+            if texts.is_made(self.database):
+                texts.remove(self.database, row[0])
             self.database.execute("DELETE FROM records WHERE number = ?", row[:1])
 
-    def _count_tags(self, record: Record, step: int) -> None:
+    def _count_tags(self, records: Iterable[Record], step: int) -> None:
         """Keep count of how many open records have a tag at a place."""
-        if record.is_open and record.tags:
-            rows = [(tag, place_of(record), step) for tag in dict.fromkeys(record.tags)]
-            self.database.executemany(
-                "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count", rows
-            )
-            self.database.execute("DELETE FROM tags WHERE count = 0") if step < 0 else None
+        counts = Counter((tag, place_of(record)) for record in records if record.is_open for tag in set(record.tags))
+        self.database.executemany(
+            "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            [(tag, place, step * count) for (tag, place), count in counts.items()],
+        )
+        if step < 0:
+            self.database.execute("DELETE FROM tags WHERE count = 0")
 
     def _packed_rows(self) -> bytes:
         """All records by path, as one array: it decodes four times as fast as each row alone."""
@@ -208,22 +207,26 @@ class Cache:
                 self.database.execute("DELETE FROM packed")
                 self.database.execute("INSERT INTO packed VALUES (?)", (packed,))
 
-    def match(self, query: str) -> list[Hit]:
-        """The records whose text has all words of a query, or if there are none, any of them."""
-        words = query_words(query)
-        for operator in (" ", " OR ") if len(words) > 1 else (" ",):
-            hits = self._match(operator.join(words)) if words else []
-            if hits:
-                return hits
-        return []
+    def match(self, query: str, body_of: Callable[[str], str]) -> list[Hit]:
+        """The records whose text answers a query; `body_of` gives the body of the one at a path."""
+        searched = self
+        if not texts.is_made(self.database):
+            try:
+                self._make_searchable(body_of)
+            except sqlite3.OperationalError:  # another process is writing, for long
+                searched = self.copy()
+                searched._make_searchable(body_of)
+        return texts.match(searched.database, query)
 
-    def _match(self, expression: str) -> list[Hit]:
-        rows = self.database.execute(
-            "SELECT records.path, -bm25(texts, 1, 0, 0), -bm25(texts, 0, 1, 1) FROM texts"
-            " JOIN records ON records.number = texts.rowid WHERE texts MATCH ?",
-            (expression,),
-        )
-        return [Hit(path, max(title, 0.0), max(content, 0.0)) for path, title, content in rows]
+    def _make_searchable(self, body_of: Callable[[str], str]) -> None:
+        with self._transaction("BEGIN IMMEDIATE"):
+            texts.make(self.database, body_of)
+
+    def copy(self) -> Cache:
+        """The same in memory."""
+        copied = sqlite3.connect(":memory:", isolation_level=None)
+        self.database.backup(copied)
+        return Cache(copied)
 
     def token_count(self, key: bytes) -> int | None:
         """A token count that was kept under a digest, or None."""
@@ -246,17 +249,6 @@ def discard(file: Path) -> None:
     """Delete a cache; SQLite's side files too."""
     for suffix in ("", "-journal"):
         Path(str(file) + suffix).unlink(missing_ok=True)
-
-
-def query_words(query: str) -> list[str]:
-    """The words and quoted phrases of a query, as FTS5 strings; a word that ends in `*` matches by its beginning."""
-    words = []
-    for part in re.findall(r'"[^"]*"|\S+', query):
-        star = "*" if part.endswith("*") and not part.startswith('"') else ""
-        text = re.sub(r"[^\w\s]", " ", part).strip()
-        if text:
-            words.append(f'"{text}"{star}')
-    return words
 
 
 def _connect(file: Path | None) -> sqlite3.Connection:
@@ -295,12 +287,13 @@ def place_of(record: Record) -> str:
     return ".".join(record.section.split(".")[:2])
 
 
-def _columns(record: Record | None) -> tuple[str | int | None, ...]:
+def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
+    record = item.record
+    packed = None if record is None else _ENCODE(record)
+    faults = _ENCODE(item.faults) if item.faults else None
+    mentions = _ENCODE(item.mentions) if item.mentions else None
+    stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return (None,) * 6
-    kind, place = record.memory_type, place_of(record)
-    return kind, place, int(record.is_open), record.importance, record.severity, record.timestamp
-
-
-def _terms(record: Record) -> str:
-    return " ".join([record.id, *record.tags, *record.code_refs, *record.aliases, record.section or ""])
+        return *stored, *(None,) * 8
+    asked = (record.memory_type, place_of(record), int(record.is_open), record.importance, record.severity)
+    return *stored, *asked, record.timestamp, item.weight, int(item.is_suspicious)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -64,23 +65,26 @@ class StoredCatalogue:
     def severe(self, place: str) -> list[Record]:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)
 
-    def longer_than(self, size: int) -> list[str]:
-        rows = self._database.execute(f"SELECT path FROM records WHERE size > {size:d} ORDER BY path")
+    def heavy(self, weight: int) -> list[str]:
+        rows = self._database.execute(f"SELECT path FROM records WHERE weight >= {weight:d} ORDER BY path")
         return [row[0] for row in rows]
 
-    def suspicious(self, judge: Callable[[str], bool]) -> list[str]:
-        unjudged = self._database.execute(
-            "SELECT path FROM records WHERE record NOT NULL AND is_suspicious IS NULL"
-        ).fetchall()
-        judged = {path: judge(path) for (path,) in unjudged}
-        known = self._database.execute("SELECT path FROM records WHERE is_suspicious").fetchall()
-        if judged:
-            with suppress(sqlite3.OperationalError):  # another process is writing: they are judged again next time
-                self._database.execute("BEGIN IMMEDIATE")
-                rows = [(is_suspicious, path) for path, is_suspicious in judged.items()]
-                self._database.executemany("UPDATE records SET is_suspicious = ? WHERE path = ?", rows)
-                self._database.execute("COMMIT")
-        return sorted([*(row[0] for row in known), *(path for path, found in judged.items() if found)])
+    def suspicious(self) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT path FROM records WHERE is_suspicious ORDER BY path")]
+
+    def recall(self, key: bytes) -> bytes | None:
+        row = self._database.execute("SELECT value FROM kept WHERE key = ?", (self._changes + key,)).fetchone()
+        return row[0] if row else None
+
+    def keep(self, key: bytes, value: bytes) -> None:
+        with suppress(sqlite3.OperationalError):  # another process is writing: it is found out again next time
+            self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
+
+    @cached_property
+    def _changes(self) -> bytes:
+        """A mark of what records there are: what is found out while they change is kept for those before."""
+        row = self._database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
+        return f"{row[0] if row else 0}:".encode()
 
     def _records(self, condition: str, *values: Any) -> list[Record]:
         rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)

@@ -35,15 +35,20 @@ def locate(folder: Path, path: str) -> Path:
 
 def read(folder: Path, path: str) -> str:
     """The text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if absent."""
-    file = folder / path
+    top = os.fspath(folder)  # plain texts: with Path this took three times as long, which 10,000 records feel
+    file = f"{top}/{path}"
     status = os.lstat(file)
     if not stat.S_ISREG(status.st_mode):
         raise not_regular(path)
     if status.st_size > MAX_BYTES:
         raise too_large(path, status.st_size)
-    if any(parent.is_symlink() for parent in _parents(folder, path)):
-        raise InvalidRecord([Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")])
-    return decode(file.read_bytes(), path)
+    end = path.find("/")
+    while end >= 0:
+        if stat.S_ISLNK(os.lstat(f"{top}/{path[:end]}").st_mode):
+            raise InvalidRecord([Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")])
+        end = path.find("/", end + 1)
+    with open(file, "rb") as stream:
+        return decode(stream.read(), path)
 
 
 def _parents(folder: Path, path: str) -> list[Path]:

@@ -18,7 +18,7 @@ from memctl.journal import git
 from memctl.model.config import Config
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import Fault, InvalidRecord, Record
-from memctl.model.snapshot import Hit, Snapshot
+from memctl.model.snapshot import Hit, Snapshot, body_of
 from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State
 from memctl.store.catalogue import StoredCatalogue
@@ -42,7 +42,7 @@ def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[
 
 def index(memory: Memory) -> Snapshot:
     """The memory as it is staged."""
-    return Snapshot(objects.from_index(memory))
+    return Snapshot(objects.from_index(memory, lambda: _unlike_the_index(memory)))
 
 
 def revision(memory: Memory, name: str) -> Snapshot:
@@ -87,13 +87,19 @@ class _Disk:
         return files.names(self._memory.folder, folder)
 
     def match(self, query: str) -> list[Hit]:
-        return self._current().match(query)
+        return self._current().match(query, self._body)
 
     def catalogue(self) -> StoredCatalogue:
         return StoredCatalogue(self._current())
 
     def files(self) -> FilesOnDisk:
         return FilesOnDisk(self._memory)
+
+    def _body(self, path: str) -> str:
+        try:
+            return body_of(self.read(path), path)
+        except (InvalidRecord, OSError):  # it changed just now, which is seen next time
+            return ""
 
     def _current(self) -> Cache:
         if self._cache is None:
@@ -109,6 +115,18 @@ def synced(memory: Memory, progress: Progress | None = None, written: tuple[str,
             if _sync(memory, cache, cache.state(), progress, written) is not None:
                 return cache
     return _afresh(memory, progress, written)
+
+
+def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
+    """The cache of the worktree, and the files there that have other contents in the index."""
+    cache = synced(memory)
+    args = ["status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames", "--", memory.prefix]
+    out = git.read(args, memory.repository.top, extra=memory.repository.index_in_use())
+    differing = set()
+    for item in out.split(b"\0"):
+        if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y tells of the worktree
+            differing.add(git.name(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :])
+    return cache, differing
 
 
 def _read(
@@ -209,7 +227,7 @@ def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Pars
 
 def _stat(memory: Memory, path: str) -> str:
     try:
-        status = os.lstat(memory.folder / path)
+        status = os.lstat(f"{memory.folder}/{path}")
     except (FileNotFoundError, NotADirectoryError):
         return _GONE
     except OSError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from memctl.journal import history
-from memctl.journal.history import Entry
-from memctl.model import mentions
+from memctl.journal import index, trees
+from memctl.journal.trees import Entry
+from memctl.model import mentions, snapshot
 from memctl.model.config import Config
 from memctl.model.config import parse as parse_config
 from memctl.model.kinds import BY_FOLDER
@@ -24,22 +24,33 @@ from memctl.store.repository_files import FilesInGit
 def at_revision(memory: Memory, name: str) -> InGit:
     """The memory at a revision; raises MemctlError if there is no such revision."""
     commit = memory.repository.resolve(name)
-    return InGit(memory, name, history.tree(memory.repository, commit, memory.prefix), commit)
+    return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit)
 
 
-def from_index(memory: Memory) -> InGit:
-    """The memory as it is staged."""
-    return InGit(memory, "index", history.index(memory.repository, memory.prefix), "")
+Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
+
+
+def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
+    """The memory as it is staged; most of it is `known` from the worktree."""
+    return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
 class InGit:
-    """The files that Git has of a memory as a source; indexes over its records are made when they are first needed."""
+    """The files that Git has of a memory as a source; records that are not `known` are read when they are needed."""
 
-    def __init__(self, memory: Memory, name: str, entries: Sequence[Entry], commit: str) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        name: str,
+        entries: Sequence[Entry],
+        commit: str,
+        known: Callable[[], Known] = lambda: (Cache.open(None), set()),
+    ) -> None:
         self.name = name
         self.prefix = memory.prefix
         self._memory = memory
         self._commit = commit
+        self._known = known
         self._entries = {entry.path[len(memory.prefix) + 1 :]: entry for entry in entries}
         self._contents: dict[str, bytes | None] = {}
 
@@ -51,8 +62,8 @@ class InGit:
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
 
     def records(self) -> tuple[list[Record], list[Fault]]:
-        records = [item.record for item in self._parsed if item.record is not None]
-        return records, [fault for item in self._parsed for fault in item.faults]
+        view = self._cache.view()
+        return view.records(), view.faults()
 
     def read(self, path: str) -> str:
         entry = self._entries.get(path)
@@ -61,7 +72,8 @@ class InGit:
         if not entry.is_regular:
             raise files.not_regular(path)
         if entry.blob not in self._contents:
-            self._contents |= history.blobs(self._memory.repository, [entry.blob], files.MAX_BYTES)
+            folder, slash, _ = path.partition("/")  # who reads one file will want those beside it
+            self._fetch(self.names(folder) if slash else [name for name in self._entries if "/" not in name])
         content = self._contents[entry.blob]
         if content is None:
             raise files.too_large(path, files.MAX_BYTES + 1)
@@ -72,7 +84,7 @@ class InGit:
         return sorted(path for path in self._entries if path.startswith(start))
 
     def match(self, query: str) -> list[Hit]:
-        return self._cache.match(query)
+        return self._cache.match(query, self._body)
 
     def catalogue(self) -> StoredCatalogue:
         return StoredCatalogue(self._cache)
@@ -81,23 +93,32 @@ class InGit:
         return FilesInGit(self._memory, self._commit)
 
     @cached_property
-    def _parsed(self) -> list[Parsed]:
-        paths = sorted(path for path in self._entries if files.is_record_path(path, BY_FOLDER))
-        wanted = [entry.blob for path in paths if (entry := self._entries[path]).is_regular]
-        self._contents |= history.blobs(self._memory.repository, wanted, files.MAX_BYTES)
-        found = []
-        for path in paths:
-            try:
-                found.append(parsed(self.read(path), path))
-            except InvalidRecord as error:
-                found.append(broken(path, error.faults))
-        return found
-
-    @cached_property
     def _cache(self) -> Cache:
-        cache = Cache.open(None)
-        cache.update(self._parsed, [], ("", ""), ("", ""))
+        cache, differing = self._known()
+        there = cache.paths()
+        paths = {path for path in self._entries if files.is_record_path(path, BY_FOLDER)}
+        stale = sorted((paths & differing) | (paths - there))
+        if stale or there - paths:
+            cache = cache.copy()
+            self._fetch(stale)
+            head = cache.state().head
+            cache.update([self._parse(path) for path in stale], there - paths, head, head)
         return cache
+
+    def _parse(self, path: str) -> Parsed:
+        try:
+            return parsed(self.read(path), path)
+        except InvalidRecord as error:
+            return broken(path, error.faults)
+
+    def _fetch(self, paths: Sequence[str]) -> None:
+        """Read some files at once: each question to Git takes a process."""
+        entries = [self._entries[path] for path in paths]
+        wanted = [entry.blob for entry in entries if entry.is_regular and entry.blob not in self._contents]
+        self._contents |= trees.blobs(self._memory.repository, wanted, files.MAX_BYTES)
+
+    def _body(self, path: str) -> str:
+        return snapshot.body_of(self.read(path), path)
 
 
 def parsed(text: str, path: str, stat: str = "") -> Parsed:
@@ -107,7 +128,10 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     found = mentions.in_text(body, first_line)
     if f"\n{mentions.IGNORE}:" in text:
         found.append(mentions.Mention(1, mentions.IGNORE))
-    return Parsed(path, stat, record, body, found, [])
+    from memctl.model import credentials  # 1 ms, and most commands parse nothing
+
+    weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
+    return Parsed(path, stat, record, body, found, [], weight, credentials.is_suspicious(text))
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> Parsed:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from functools import cached_property
 
-from memctl.journal import git, history
-from memctl.journal.history import Entry
+from memctl.journal import git, index, trees
+from memctl.journal.trees import Entry
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
@@ -31,13 +31,13 @@ class FilesInGit:
 
     def read(self, paths: Iterable[str]) -> dict[str, bytes]:
         wanted = self.blobs(paths)
-        contents = history.blobs(self._repository, wanted.values(), files.MAX_BYTES)
+        contents = trees.blobs(self._repository, wanted.values(), files.MAX_BYTES)
         return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         commit, repository = self._commit, self._repository
-        return _own(history.tree(repository, commit) if commit else history.index(repository))
+        return _own(trees.entries(repository, commit) if commit else index.entries(repository))
 
 
 class FilesOnDisk:
@@ -72,7 +72,7 @@ class FilesOnDisk:
     @cached_property
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
-        known = {path: entry.blob for path, entry in _own(history.index(self._repository)).items()}
+        known = {path: entry.blob for path, entry in _own(index.entries(self._repository)).items()}
         args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
         for item in git.read(args, self._repository.top).decode("utf-8", "backslashreplace").split("\0"):
             count = _FIELDS_BEFORE_PATH.get(item[:1])

@@ -632,6 +632,8 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM110": {
         "what people write of credentials": beside(LEARNING, CREDENTIALS_IN_WORDS),
+        "a line of dashes with an odd end": beside(LEARNING, f"\n{'-' * 60}=\n"),
+        "numbered files": beside(LEARNING, "\ndocs/part01/chapter12.md:120 and v1.2.3-rc.4+build.5678\n"),
         "digests and ids": beside(LEARNING, f"\n{'da39a3ee5e6b4b0d' * 4} is the digest of {MEMORY_ID}7\n"),
     },
     "MEM111": {"somewhat long": beside(LEARNING, SENTENCE * 100)},

@@ -23,7 +23,16 @@ from tests.conftest import Memctl, git
 PLACES = (None, "§2.1", "§2.2", "§3.1", "§3.1.4", "§4.src/a.py", "§2.10")
 PAGES = ("", "§2.1", "§2.2", "§2.10", "§3.1")
 TAGS = ("db", "api", "größe", "a b")
-WORDS = ("plain", "See §2.1 and DEC-2025-11-04-001.", "`§2.2` is code", "SECRET in the text", "x " * 2_500, "")
+KEY = "AKIA" + "ABCDEFGHIJKLMNOP"
+WORDS = (
+    "plain",
+    "See §2.1 and DEC-2025-11-04-001.",
+    "`§2.2` is code",
+    f"{KEY} in it",
+    "x " * 2_500,
+    "größer: 大" * 350,
+    "",
+)
 
 
 def taken(snapshot: Snapshot) -> dict[str, Any]:
@@ -37,8 +46,8 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
         "mentions": {path: [(m.line, m.text) for m in found] for path, found in catalogue.mentions().items()},
-        "long": catalogue.longer_than(4_500),
-        "suspicious": catalogue.suspicious(lambda path: "SECRET" in snapshot.read(path)),
+        "heavy": {weight: catalogue.heavy(weight) for weight in (0, 4_000, 5_500)},
+        "suspicious": catalogue.suspicious(),
         "places": catalogue.places(),
         "severe": {p: sorted(ids(catalogue.severe(p))) for p in PAGES},
         "found": {i: found.path if (found := catalogue.find(i)) else None for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -76,8 +85,8 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(records, key=lambda r: (r.timestamp, r.path))[-1:]),
         "mentions": {path: found for path, found in mentioned.items() if found},
-        "long": sorted(path for path, body in bodies.items() if len(body) > 4_500),
-        "suspicious": sorted(path for path, text in texts.items() if "SECRET" in text),
+        "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
+        "suspicious": sorted(path for path, text in texts.items() if KEY in text),
         "places": dict(Counter(place_of(record) for record in opened)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
@@ -86,6 +95,11 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
 
 def ids(records: Sequence[Record]) -> list[str]:
     return [record.id for record in records]
+
+
+def weight(text: str) -> int:
+    """An ASCII character weighs 1, one of two bytes 3, of three bytes 5, of four 7."""
+    return sum(2 * len(character.encode()) - 1 for character in text)
 
 
 def place_of(record: Record) -> str:
@@ -101,7 +115,7 @@ def text(chance: random.Random, kind: str, number: int) -> tuple[str, str]:
         "id": identifier,
         "memory_id": f"019a4f3e-{list(KINDS).index(kind):04d}-7000-8000-{number:012d}",
         "memory_type": kind,
-        "title": chance.choice(["Title", "A SECRET title", "§2.1"]),
+        "title": chance.choice(["Title", f"A {KEY} title", "§2.1"]),
         "status": chance.choice(KINDS[kind].statuses),
         "severity": chance.choice([None, "critical", "high", "low"]) if kind == "issue" else None,
         "importance": chance.randint(1, 3),
@@ -224,30 +238,22 @@ def test_a_record_is_found_by_its_whole_id_only(repo: Path, memctl: Memctl) -> N
         assert catalogue.find(identifier) is None
 
 
-def test_each_text_is_judged_once_until_it_changes(repo: Path, memctl: Memctl) -> None:
+def test_what_was_kept_is_forgotten_when_a_record_changes(repo: Path, memctl: Memctl) -> None:
     made = memctl("learn", "Fine", "--lesson", "Nothing here.")
-    memctl("learn", "Odd", "--lesson", "A SECRET here.")
-    for written in files(repo):
-        os.utime(written, (1, 1))  # what was written a moment ago is looked at again in any case
-    judged: list[str] = []
-
-    def asked() -> int:
-        snapshot = load.disk(open_memory(repo, os.environ))
-        judged.clear()
-
-        def judge(path: str) -> bool:
-            judged.append(path)
-            return "SECRET" in snapshot.read(path)
-
-        assert len(snapshot.catalogue.suspicious(judge)) == expected
-        return len(judged)
-
-    expected = 1
-    assert asked() == 2
-    assert asked() == 0
     file = repo / made.out.split()[1]
-    file.write_text(file.read_text().replace("Nothing", "SECRET"))
-    os.utime(file, (2, 2))
-    expected = 2
-    assert asked() == 1
-    assert asked() == 0
+    os.utime(file, (1, 1))  # what was written a moment ago is looked at again in any case
+
+    def catalogue() -> Catalogue:
+        found: Catalogue = load.disk(open_memory(repo, os.environ)).catalogue
+        return found
+
+    first = catalogue()
+    assert first.recall(b"key") is None
+    first.keep(b"key", b"value")
+    assert first.recall(b"key") == b"value"
+    assert catalogue().recall(b"key") == b"value"
+    assert catalogue().recall(b"other") is None
+    file.write_text(file.read_text().replace("Nothing", "Something"))
+    assert catalogue().recall(b"key") is None
+    first.keep(b"key", b"found out of what was there before")
+    assert catalogue().recall(b"key") is None

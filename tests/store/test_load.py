@@ -217,3 +217,32 @@ def test_records_that_a_sparse_checkout_brings_back_are_seen(repo: Path, memctl:
     assert memctl("list", "--json").data["total"] == 0
     git(repo, "sparse-checkout", "disable")
     assert memctl("list", "--json").data["total"] == 1
+
+
+def test_a_search_while_another_process_writes_finds_the_same(repo: Path, memctl: Memctl) -> None:
+    """The index of words is made when it is first needed, in memory if the cache can't be written to."""
+    files = write(repo, memctl, 3)
+    for file in files:
+        os.utime(file, (1, 1))  # what was written a moment ago is looked at again in any case
+    shutil.rmtree(repo / ".git" / "memctl")
+    memctl("list")
+    snapshot = read(opened(repo))
+    other = sqlite3.connect(repo / ".git" / "memctl" / ".memory" / "cache.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    while_writing = [(hit.path, hit.title, hit.content) for hit in snapshot.match("lesson 1")]
+    other.execute("ROLLBACK")
+    other.close()
+    assert len(while_writing) == 1
+    assert [(hit.path, hit.title, hit.content) for hit in read(opened(repo)).match("lesson 1")] == while_writing
+
+
+def test_the_index_of_words_follows_the_files_from_when_it_is_made(repo: Path, memctl: Memctl) -> None:
+    first, second = write(repo, memctl, 2)
+    shutil.rmtree(repo / ".git" / "memctl")
+    memctl("list")
+    first.write_text(first.read_text().replace("text 0", "wombat"))
+    assert [hit.path for hit in read(opened(repo)).match("wombat")] == [first.relative_to(repo / ".memory").as_posix()]
+    second.write_text(second.read_text().replace("text 1", "wombat"))
+    first.unlink()
+    assert [hit.path for hit in read(opened(repo)).match("wombat")] == [second.relative_to(repo / ".memory").as_posix()]
+    assert same(*cached_and_fresh(repo))

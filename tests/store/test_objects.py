@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 from pathlib import Path
 
 import pytest
 
 from memctl.errors import MemctlError
+from memctl.journal import index
 from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import load, objects
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git
@@ -123,10 +126,12 @@ def test_a_revision_from_before_the_memory_is_empty(memory: Path) -> None:
     assert (snapshot.catalogue.latest(), snapshot.catalogue.tags()) == (None, [])
 
 
-def test_reading_what_git_has_writes_nothing(memory: Path) -> None:
+def test_reading_what_git_has_writes_nothing_but_the_cache(memory: Path) -> None:
     def state() -> tuple[object, ...]:
         private = memory / ".git" / "memctl"
-        kept = {str(file): file.read_bytes() for file in private.rglob("*") if file.is_file()}
+        kept = {
+            str(file): file.read_bytes() for file in private.rglob("*") if file.is_file() and "cache" not in file.name
+        }
         return kept, (memory / ".git" / "index").read_bytes(), git(memory, "for-each-ref")
 
     before = state()
@@ -134,3 +139,37 @@ def test_reading_what_git_has_writes_nothing(memory: Path) -> None:
         assert (snapshot.records, snapshot.outline, snapshot.catalogue.tags(), snapshot.files.names()) is not None
         assert snapshot.match("lesson")
     assert state() == before
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
+    memory: Path, memctl: Memctl, seed: int
+) -> None:
+    """Records that are in the worktree what they are in the index are not read again."""
+    chance = random.Random(seed)
+    for number in range(6):
+        memctl("learn", f"Lesson {number}", "--lesson", "text")
+    folder = memory / ".memory" / "learnings" / "2025-11"
+    for turn in range(12):
+        file = chance.choice(sorted(folder.glob("*.md")))
+        action = chance.randrange(6)
+        if action == 0:
+            file.unlink()
+        elif action == 1:
+            git(memory, "rm", "-q", "--cached", str(file), check=False)
+        elif action == 2:
+            git(memory, "checkout", "-q", "HEAD", "--", ".memory")
+        elif action == 3:
+            git(memory, "add", "-A", ".memory")
+        else:
+            file.write_text(file.read_text().replace("text", f"text {turn}" if action == 4 else "---\ntext"))
+        snapshot = staged(memory)
+        cached = snapshot.records, snapshot.faults, snapshot.catalogue.mentions(), hits(snapshot, "text")
+        shutil.rmtree(memory / ".git" / "memctl")
+        entries = index.entries(open_memory(memory, os.environ).repository, ".memory")
+        fresh = Snapshot(objects.InGit(open_memory(memory, os.environ), "index", entries, ""))
+        assert cached == (fresh.records, fresh.faults, fresh.catalogue.mentions(), hits(fresh, "text")), (turn, action)
+
+
+def hits(snapshot: Snapshot, query: str) -> list[tuple[str, float, float]]:
+    return sorted((hit.path, round(hit.title, 6), round(hit.content, 6)) for hit in snapshot.match(query))

@@ -1,0 +1,67 @@
+"""Rendering no more than a check needs: a document that stands as it was rendered from the same memory is taken so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from hashlib import blake2b
+
+import msgspec
+
+from memctl import __version__
+from memctl.hierarchy import documents, seal
+from memctl.hierarchy.places import FOLDER
+from memctl.hierarchy.render import Renderer
+from memctl.model.snapshot import Snapshot
+from memctl.store import files
+
+
+class Remembering(Renderer):
+    """A renderer that keeps digests of what it renders, and takes a document that still has that digest for done."""
+
+    def __init__(self, snapshot: Snapshot, making: Callable[[], Renderer]) -> None:
+        self.snapshot = snapshot
+        self._making = making
+        self._rendered: dict[str, str] = {}
+
+    def page(self, name: str) -> str:
+        if name not in self._rendered:
+            self._rendered[name] = self._standing(name) or self._renderer.page(name)
+        return self._rendered[name]
+
+    def remember(self) -> None:
+        """Keep the digests of what was rendered, until something changes that the documents show."""
+        digests = {name: seal.digest(text) for name, text in self._rendered.items()}
+        if not digests.items() <= self._known.items():
+            self.snapshot.catalogue.keep(self._key, msgspec.msgpack.encode(self._known | digests))
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return self._making()
+
+    def _standing(self, name: str) -> str | None:
+        """The text of a document as it is, if that is what it was rendered to; None if it is not."""
+        if name not in self._known:
+            return None
+        document = seal.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")
+        is_same = document is not None and seal.digest(document.text) == self._known[name]
+        return document.text if document is not None and is_same else None
+
+    @cached_property
+    def _known(self) -> dict[str, str]:
+        """The digests of documents that were rendered before from what there is now."""
+        kept = self.snapshot.catalogue.recall(self._key)
+        return msgspec.msgpack.decode(kept, type=dict[str, str]) if kept else {}
+
+    @cached_property
+    def _key(self) -> bytes:
+        """A digest of everything that documents show but for the records, whose changes the cache sees itself."""
+        found = blake2b(digest_size=16)
+        shown = (__version__, self.snapshot.prefix, self.snapshot.config, self.snapshot.outline.pages)
+        found.update(msgspec.msgpack.encode(shown))
+        found.update(msgspec.msgpack.encode(sorted(self.snapshot.files.names())))
+        for path in self.snapshot.names("templates"):
+            found.update(msgspec.msgpack.encode((path, documents.found(self.snapshot, path))))
+        for file in sorted(files.templates().glob("*.j2")):
+            found.update(file.read_bytes())
+        return found.digest()

@@ -11,13 +11,15 @@ from memctl.journal.repository import Repository
 from memctl.journal.trees import REGULAR, Entry
 
 
-def entries(repository: Repository, folder: str = "") -> list[Entry]:
+def entries(repository: Repository, folder: str = "", *, without: str = "") -> list[Entry]:
     """The files below `folder` ("" for all) in the index: inside a hook, in the one that is being committed.
 
-    A path with a merge conflict stands there once for each side, and is no regular file.
+    Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
+    merge conflict stands there once for each side, and is no regular file.
     """
-    below = ["--", folder] if folder else []
-    out = git.read(["ls-files", "-s", "-z", "--full-name", *below], repository.top, extra=repository.index_in_use())
+    chosen = all_without(without) if without else ["--", folder] if folder else []
+    args = ["ls-files", "-s", "-z", "--full-name", *chosen]
+    out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
     found: dict[str, Entry] = {}
     for item in out.split(b"\0"):
         if item:
@@ -26,6 +28,11 @@ def entries(repository: Repository, folder: str = "") -> list[Entry]:
             name = git.name(path)
             found[name] = Entry(name, blob.decode(), mode in REGULAR and stage == b"0")
     return list(found.values())
+
+
+def all_without(name: str) -> list[str]:
+    """Arguments for a git command at the top that takes patterns: everything but what folders of that name hold."""
+    return ["--", f":(exclude,glob)**/{name}/**"]
 
 
 def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:

@@ -37,7 +37,7 @@ class FilesInGit:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         commit, repository = self._commit, self._repository
-        return _own(trees.entries(repository, commit) if commit else index.entries(repository))
+        return _own(trees.entries(repository, commit) if commit else index.entries(repository, without=FOLDER))
 
 
 class FilesOnDisk:
@@ -72,14 +72,17 @@ class FilesOnDisk:
     @cached_property
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
-        known = {path: entry.blob for path, entry in _own(index.entries(self._repository)).items()}
-        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-        for item in git.read(args, self._repository.top).decode("utf-8", "backslashreplace").split("\0"):
+        top = self._repository.top
+        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", *index.all_without(FOLDER)]
+        status = git.start(args, top, {"GIT_LITERAL_PATHSPECS": "0"})
+        entries = index.entries(self._repository, without=FOLDER)
+        known = {path: entry.blob for path, entry in _own(entries).items()}
+        for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is None:
                 continue
             path = item.split(" ", count)[count]
-            if not _is_plain(self._repository.top / path, path):
+            if not _is_plain(top / path, path):
                 known.pop(path, None)
             elif path in known or item[0] in "?u":
                 known[path] = ""

@@ -31,11 +31,12 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """A file that has changed since a page was found to agree with it."""
+    """A file that has changed since a page was found to agree with it, under the path `stamped`."""
 
     path: str
     reviewed: str
     now: str
+    stamped: str
 
 
 def references(snapshot: Snapshot, page: Page) -> list[Reference]:
@@ -60,22 +61,37 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
         return []
-    known = page.stamps if keep else {}
+    known = page.stamps | {path: page.stamps[old] for path, old in _moved(snapshot, page)} if keep else {}
     blobs = snapshot.files.blobs(paths)
     return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
 
 
 def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
     """The files that have changed since the page was reviewed; those that are gone are not among them."""
-    reviewed = page.stamps
-    if not reviewed:
+    if not page.stamps:
         return []
-    now = snapshot.files.blobs(reviewed)
+    pairs = [*((path, path) for path in page.stamps), *_moved(snapshot, page)]
+    now = snapshot.files.blobs([path for path, _ in pairs])
     return [
-        Drift(path, stamp, now[path][:_LENGTH])
-        for path, stamp in reviewed.items()
-        if path in now and not now[path].startswith(stamp)
+        Drift(path, page.stamps[stamped], now[path][:_LENGTH], stamped)
+        for path, stamped in pairs
+        if path in now and not now[path].startswith(page.stamps[stamped])
     ]
+
+
+def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
+    """Files that references lead to since others are gone, which the page was reviewed with: pairs of new and old.
+
+    §4.auth.jwt means lib/auth/jwt.py once there is no src/auth/jwt.py any more.
+    """
+    names = snapshot.files.names()
+    gone = [path for path in page.stamps if path not in names]
+    found = []
+    for ref in references(snapshot, page) if gone else ():
+        if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in page.stamps:
+            before = repository_paths.resolve(gone, ref.reference[3:])
+            found += [(ref.paths[0], before[0])] if len(before) == 1 else []
+    return list(dict(found).items())
 
 
 def code_paths(names: frozenset[str], reference: str) -> tuple[str, ...]:

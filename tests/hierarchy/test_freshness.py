@@ -100,6 +100,25 @@ def test_a_file_that_changes_in_any_way_has_drifted_until_it_is_back(code: Path,
     assert [ref.state for ref in freshness.references(*page(code))] == [MISSING]
 
 
+def test_a_file_that_a_dotted_reference_follows_has_drifted_if_it_changed_on_the_way(
+    code: Path, memctl: Memctl
+) -> None:
+    memctl("section", "add", "Auth")
+    memctl("detail", "add", "Tokens", "--section", "2.1", "--file", "-", stdin="See §4.auth.jwt.\n")
+    stamp = page(code)[1].stamps["src/auth/jwt.py"]
+    (code / "lib" / "auth").mkdir()
+    (code / "src" / "auth" / "jwt.py").rename(code / "lib" / "auth" / "jwt.py")
+    assert drifted(code) == []
+    (code / "lib" / "auth" / "jwt.py").write_text("changed\n")
+    [drift] = freshness.drifted(*page(code))
+    assert (drift.path, drift.reviewed, drift.stamped) == ("lib/auth/jwt.py", stamp, "src/auth/jwt.py")
+    memctl("detail", "edit", "3.1", "--title", "An edit is no review")
+    assert page(code)[1].stamps == {"lib/auth/jwt.py": stamp}
+    assert drifted(code) == ["lib/auth/jwt.py"]
+    memctl("review", "3.1")
+    assert drifted(code) == []
+
+
 def test_what_takes_a_files_place_is_no_file_and_stops_nothing(code: Path, memctl: Memctl) -> None:
     paths = ("app.py", "src/db.py", "lib/db.py")
     memctl("section", "add", "Auth")

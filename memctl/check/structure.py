@@ -115,6 +115,10 @@ def rendered(subject: Subject) -> Iterator[Finding]:
     except BrokenTemplate as error:
         yield Finding("MEM308", error.path, error.line, f"no documents can be rendered: {error.why}", error.hint or "")
         return
+    for path in found.by_hand:
+        yield Finding("MEM309", path, 1, "it was edited by hand")
+    if subject.snapshot.faults or subject.snapshot.outline.faults:
+        return  # what can't be read is missing in the documents for no other reason
     for path, text in found.stale.items():
         old = documents.found(subject.snapshot, path)
         message = "it is not rendered" if old is None else "it is not what the memory says now"
@@ -122,8 +126,6 @@ def rendered(subject: Subject) -> Iterator[Finding]:
     if found.sources_stale:
         message = "it lists other files than the memory asks for"
         yield Finding("MEM308", f"{FOLDER}/{SOURCES}", 1, message, "`memctl render` renders it")
-    for path in found.by_hand:
-        yield Finding("MEM309", path, 1, "it was edited by hand")
     subject.making.remember()
     for path in found.orphans:
         yield Finding("MEM310", path, 1, "it belongs to no page any more", "`memctl render` deletes it")

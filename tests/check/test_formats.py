@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -18,7 +17,7 @@ from memctl.check import formats
 from memctl.check.findings import Finding
 from memctl.check.rules import RULES, SEVERITIES
 from memctl.check.run import Report
-from tests.check import AUTH, ISSUE, LEARNING, PROJECT, SENTENCE, Hand, build
+from tests.check import AUTH, ISSUE, LEARNING, PROJECT, SENTENCE, Hand
 from tests.conftest import Memctl, process
 
 ODD_NAMES = (
@@ -38,21 +37,6 @@ ODD_NAMES = (
     '"quoted".txt',
     "-n.txt",
 )
-
-
-@pytest.fixture(scope="module")
-def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
-
-
-@pytest.fixture
-def repo(healthy: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True))
-
-
-@pytest.fixture
-def hand(repo: Path) -> Hand:
-    return Hand(repo)
 
 
 def spoil(hand: Hand) -> None:

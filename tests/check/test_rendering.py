@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hierarchy.render import Renderer
-from tests.check import AUTH, CLOSED, DECISION, EXECUTIVE, INDEX, PROJECT, REFUNDS, TOKENS, Hand, build, found
+from tests.check import AUTH, CLOSED, DECISION, EXECUTIVE, INDEX, PROJECT, REFUNDS, TOKENS, Hand, found
 from tests.conftest import Memctl
 
 CHANGES: dict[str, Callable[[Hand], object]] = {
@@ -28,11 +28,6 @@ CHANGES: dict[str, Callable[[Hand], object]] = {
     "nothing": lambda hand: None,
     "a closed record": lambda hand: hand.append(CLOSED, "\nMore.\n"),
 }
-
-
-@pytest.fixture(scope="module")
-def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
 
 
 @pytest.fixture

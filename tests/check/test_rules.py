@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,7 +30,6 @@ from tests.check import (
     TOKENS,
     Found,
     Hand,
-    build,
     found,
     identifier,
     learning,
@@ -901,21 +899,6 @@ def test_every_rule_has_its_fault_and_what_only_looks_like_it() -> None:
     assert set(PLANTED) == set(NEAR) == set(RULES)
     assert all(PLANTED.values())
     assert all(NEAR.values())
-
-
-@pytest.fixture(scope="module")
-def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
-
-
-@pytest.fixture
-def repo(healthy: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(healthy, tmp_path / "shop", symlinks=True))
-
-
-@pytest.fixture
-def hand(repo: Path) -> Hand:
-    return Hand(repo)
 
 
 @pytest.mark.parametrize(("code", "fault"), list(cases(PLANTED)))

@@ -90,36 +90,43 @@ def read(head: str) -> dict[str, Any] | None:
     """The values of a front matter without its fences, or None if it is not in canonical form."""
     values: dict[str, Any] = {}
     key = ""
-    for line in head.split("\n")[:-1]:
-        if not line or line.startswith("#"):
-            continue
-        if line.startswith("  - "):
-            item = _read_scalar(line[4:])
-            if item is _OTHER or not key:
+    for name, value in map(_read_line, head.split("\n")[:-1]):
+        if value is _OTHER or name in values:
+            return None
+        if name == _ITEM:
+            if not key:
                 return None
             if values[key] is None:
-                values[key] = [item]
+                values[key] = [value]
             else:
-                values[key].append(item)
-            continue
-        name, colon, rest = line.partition(": ")
-        if not colon:
-            if not line.endswith(":"):
-                return None
-            name = key = line[:-1]
-            value = None
-        else:
+                values[key].append(value)
+        elif value is _LIST:
+            key = name
+            values[name] = None
+        elif name != _NOTHING:
             key = ""
-            value = _read_scalar(rest)
-            if value is _OTHER:
-                return None
-        if name in values or not _is_key(name):
-            return None
-        values[name] = value
+            values[name] = value
     return values
 
 
-_OTHER = object()
+_OTHER, _LIST = object(), object()  # a value that is not canonical, and one that may follow as items
+_ITEM, _NOTHING = "-", ""  # what stands for a key in the lines of items and comments
+
+
+@lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again
+def _read_line(line: str) -> tuple[str, Any]:
+    """The key and value of a line."""
+    if not line or line.startswith("#"):
+        return _NOTHING, None
+    if line.startswith("  - "):
+        return _ITEM, _read_scalar(line[4:])
+    name, colon, rest = line.partition(": ")
+    if not colon and line[-1] != ":":
+        return line, _OTHER
+    name = name if colon else line[:-1]
+    if not _is_key(name):
+        return name, _OTHER
+    return name, _read_scalar(rest) if colon else _LIST
 
 
 @lru_cache(maxsize=256)
@@ -127,7 +134,6 @@ def _is_key(name: str) -> bool:
     return KEY.fullmatch(name) is not None and name.lower() not in _RESERVED
 
 
-@lru_cache(maxsize=4096)  # types, statuses, tags and names come again and again
 def _read_scalar(text: str) -> Any:
     if text[:1] == '"':
         if not text.isprintable() or "\\ud" in text or "\\uD" in text or "\\/" in text:

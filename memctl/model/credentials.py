@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 # Anthropic's keys, which detect-secrets does not know.
@@ -56,7 +57,8 @@ _HARMLESS = re.compile(  # paths and names in small letters, numbered or not, id
     rb"(?:[a-z]{0,19}\d{0,3}[/._:-])*[a-z]{0,19}\d{0,3}|(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}[.:]?|\d{4}-\d\d-\d\dT[\d:]+Z?"
     rb"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
-_PHRASES = (b"PRIVATE KEY", b"PuTTY-User-Key", b"AKC", b"AP", b"://")
+# By a character without which they can't be there: it is found ten times as fast. A password in a URL ends with @.
+_PHRASES = {b"K": (b"PRIVATE KEY", b"PuTTY-User-Key", b"AKC"), b"P": (b"AP",), b"@": (b"://",)}
 
 
 def kind_of_secret(line: str) -> str:
@@ -82,7 +84,7 @@ def _odd_places(data: bytes) -> Iterator[int]:
         if _HARMLESS.fullmatch(data, start, end) is None:
             yield start
         start = marked.find(_LONG, end)
-    for phrase in _PHRASES:
+    for phrase in chain.from_iterable(phrases for character, phrases in _PHRASES.items() if character in data):
         start = data.find(phrase)
         while start >= 0:
             yield start

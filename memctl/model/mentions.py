@@ -12,7 +12,8 @@ from memctl.model.kinds import BY_PREFIX
 # Levels 1 to 3 by numbers, level 4 by a path or its dotted form, as S0 writes them ("Navigation System").
 MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
 _REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
-_BEGINNING = re.compile("|".join(["§", *(f"{prefix}-" for prefix in BY_PREFIX)]))  # found faster than the whole
+_BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))
+_BEGINNING = re.compile("|".join(_BEGINNINGS))  # found faster than the whole
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
 _TRAILING = ".-"  # what ends a sentence and not a path
 
@@ -29,7 +30,7 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
     """The references of a text in Markdown; `first_line` is the number of its first line."""
-    if _BEGINNING.search(text) is None:
+    if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
         return _in_prose(text, first_line)

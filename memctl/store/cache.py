@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import msgspec
@@ -19,31 +19,9 @@ from memctl import __version__
 from memctl.model.mentions import Mention
 from memctl.model.record import Fault, Record
 from memctl.model.snapshot import Hit
-from memctl.store import texts
+from memctl.store import schema, texts
 
 _VERSION = f"{__version__}/10"
-_TABLES = """
-CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE records (
-    path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
-    type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER
-) WITHOUT ROWID;
-CREATE INDEX numbered ON records (number);
-CREATE INDEX differing ON records (stat) WHERE stat <> '';
-CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
-CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
-CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
-CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
-CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type = 'issue' AND severity = 'critical';
-CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
-CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
-CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
-CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
-CREATE TABLE packed (records BLOB);
-CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
-"""
 _MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -167,7 +145,8 @@ class Cache:
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
         numbered = list(enumerate(parsed, (last or 0) + 1))
-        self.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
+        with nullcontext() if last is not None else schema.without_indexes(self.database):
+            self.database.executemany(_INSERT, (_row(number, item) for number, item in numbered))
         self._count_tags([item.record for item in parsed if item.record is not None], 1)
         if texts.is_made(self.database):
             for number, item in numbered:
@@ -185,7 +164,11 @@ class Cache:
 
     def _count_tags(self, records: Iterable[Record], step: int) -> None:
         """Keep count of how many open records have a tag at a place."""
-        counts = Counter((tag, place_of(record)) for record in records if record.is_open for tag in set(record.tags))
+        counts: Counter[tuple[str, str]] = Counter()
+        for record in records:
+            if record.is_open:
+                place = place_of(record)
+                counts.update((tag, place) for tag in set(record.tags))
         self.database.executemany(
             "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
             [(tag, place, step * count) for (tag, place), count in counts.items()],
@@ -274,8 +257,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError("made by another version")
     database.execute("BEGIN IMMEDIATE")
     if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
-        for statement in _TABLES.strip().split(";\n"):
-            database.execute(statement.rstrip(";"))
+        schema.make(database)
         database.execute("INSERT INTO state VALUES ('version', ?)", (_VERSION,))
     database.execute("COMMIT")
 

@@ -59,8 +59,13 @@ class StoredCatalogue:
         return found[0] if found else None
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
+        return self._mentions
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, Sequence[Mention]]:
         rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
-        return {path: msgspec.msgpack.decode(stored, type=list[Mention]) for path, stored in rows}
+        decode = msgspec.msgpack.Decoder(list[Mention]).decode
+        return {path: decode(stored) for path, stored in rows}
 
     def severe(self, place: str) -> list[Record]:
         return self._records("is_open AND place = ? AND type = 'issue' AND severity IN ('critical', 'high')", place)
@@ -88,4 +93,5 @@ class StoredCatalogue:
 
     def _records(self, condition: str, *values: Any) -> list[Record]:
         rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
-        return [msgspec.msgpack.decode(row[0], type=Record) for row in rows]
+        decode = msgspec.msgpack.Decoder(Record).decode
+        return [decode(row[0]) for row in rows]

@@ -193,12 +193,13 @@ def _parse_files(
     memory: Memory, stale: set[str], dirty: set[str], started: int, progress: Progress | None
 ) -> tuple[list[Parsed], list[str]]:
     """Read the files that may have changed: what they came to, and which are gone."""
+    reader = files.Reader(memory.folder)
     parsed: list[Parsed] = []
     removed: list[str] = []
     for number, path in enumerate(sorted(stale)):
         if progress and number % _STEP == 0:
             progress(number, len(stale))
-        item = _parse_file(memory, path, path in dirty, started)
+        item = _parse_file(reader, memory, path, path in dirty, started)
         if item is None:
             removed.append(path)
         else:
@@ -208,30 +209,40 @@ def _parse_files(
     return parsed, removed
 
 
-def _parse_file(memory: Memory, path: str, is_dirty: bool, started: int) -> Parsed | None:
+def _parse_file(reader: files.Reader, memory: Memory, path: str, is_dirty: bool, started: int) -> Parsed | None:
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
-    stat = _stat(memory, path)
-    if stat == _GONE and "\\x" in path:
+    status = _status(memory, path)
+    if status == _GONE and "\\x" in path:
         return objects.broken(path, [Fault(path, 1, "", "the file's name is not UTF-8 text")], _GONE)
-    if stat == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
+    if status == _GONE:  # if HEAD has it, that must be remembered: it may come back without anything else changing
         return objects.broken(path, [], _GONE) if is_dirty else None
-    racy = stat == _UNREADABLE or int(stat.split(":")[0]) > started - _RACY
-    mark = stat if is_dirty or racy else ""
+    racy = isinstance(status, str) or status.st_mtime_ns > started - _RACY
+    mark = _mark(status) if is_dirty or racy else ""
     try:
-        return objects.parsed(files.read(memory.folder, path), path, mark)
+        return objects.parsed(reader.read(path, None if isinstance(status, str) else status), path, mark)
     except InvalidRecord as error:
         return objects.broken(path, error.faults, mark)
     except OSError as error:
-        return objects.broken(path, [Fault(path, 1, "", f"the file can't be read: {error.strerror}")], stat)
+        fault = Fault(path, 1, "", f"the file can't be read: {error.strerror}")
+        return objects.broken(path, [fault], _mark(status))
 
 
 def _stat(memory: Memory, path: str) -> str:
+    return _mark(_status(memory, path))
+
+
+def _status(memory: Memory, path: str) -> os.stat_result | str:
     try:
-        status = os.lstat(f"{memory.folder}/{path}")
+        return os.lstat(f"{memory.folder}/{path}")
     except (FileNotFoundError, NotADirectoryError):
         return _GONE
     except OSError:
         return _UNREADABLE
+
+
+def _mark(status: os.stat_result | str) -> str:
+    if isinstance(status, str):
+        return status
     return f"{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_size}:{status.st_ino}"
 
 

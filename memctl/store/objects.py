@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 from memctl.journal import index, trees
 from memctl.journal.trees import Entry
@@ -27,6 +27,7 @@ def at_revision(memory: Memory, name: str) -> InGit:
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit)
 
 
+_IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
 
 
@@ -126,12 +127,17 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
     found = mentions.in_text(body, first_line)
-    if f"\n{mentions.IGNORE}:" in text:
+    if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
-    from memctl.model import credentials  # 1 ms, and most commands parse nothing
-
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return Parsed(path, stat, record, body, found, [], weight, credentials.is_suspicious(text))
+    return Parsed(path, stat, record, body, found, [], weight, _is_suspicious()(text))
+
+
+@cache
+def _is_suspicious() -> Callable[[str], bool]:
+    from memctl.model.credentials import is_suspicious  # 1 ms, and most commands parse nothing
+
+    return is_suspicious
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> Parsed:

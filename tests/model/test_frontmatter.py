@@ -106,6 +106,22 @@ def test_one_blank_line_between_head_and_body_is_not_part_of_the_body() -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "values"),
+    [
+        ("a: 1\n# why\n\nb:\n  - x\n# why\n  - 2\nc:\nd: null\n", {"a": 1, "b": ["x", 2], "c": None, "d": None}),
+        ("a: null\n  - x\n", None),
+        ("a:\nb: 1\n  - x\n", None),
+        ("  - x\n", None),
+        ("a: 1\na:\n", None),
+        ("yes:\n", None),
+        ("a\n", None),
+    ],
+)
+def test_what_is_canonical_is_read_and_the_rest_is_left_to_yaml(head: str, values: dict[str, Any] | None) -> None:
+    assert canonical.read(head) == values
+
+
+@pytest.mark.parametrize(
     ("value", "line"),
     [
         ("Adopt PostgreSQL", "k: Adopt PostgreSQL\n"),

@@ -14,6 +14,7 @@ import pytest
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.cache import Cache
+from memctl.store.files import Reader
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git, process
 
@@ -154,6 +155,28 @@ def test_an_update_that_fails_half_way_leaves_the_cache_as_it_was(
             _ = load.disk(opened(repo)).records
     assert cache.view() == before
     assert [record.importance for record in load.disk(opened(repo)).records] == [9, 9, 9]
+
+
+def test_filling_an_empty_cache_leaves_the_indexes_that_a_new_one_has(repo: Path, memctl: Memctl) -> None:
+    def indexes(cache: Cache) -> list[tuple[str, str]]:
+        return cache.database.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' ORDER BY name"
+        ).fetchall()
+
+    write(repo, memctl, 2)
+    cached = load.open_cache(opened(repo))
+    assert cached.paths()
+    assert indexes(cached) == indexes(Cache.open(None)) != []
+
+
+def test_a_file_that_grows_or_shrinks_while_it_is_read_is_read_whole(tmp_path: Path) -> None:
+    file = tmp_path / "decisions" / "a.md"
+    file.parent.mkdir()
+    file.write_text("12345")
+    before = file.stat()
+    for text in ("123456789", "123", "12345", ""):
+        file.write_text(text)
+        assert Reader(tmp_path).read("decisions/a.md", before) == text
 
 
 def test_reading_does_not_touch_tree_index_or_head(repo: Path, memctl: Memctl) -> None:

@@ -1,0 +1,53 @@
+"""The tables of the cache, and the indexes over its records."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_TABLES = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE records (
+    path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
+    type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
+    weight INTEGER, is_suspicious INTEGER
+) WITHOUT ROWID;
+CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
+CREATE TABLE packed (records BLOB);
+CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
+"""
+_INDEXES = """
+CREATE INDEX numbered ON records (number);
+CREATE INDEX differing ON records (stat) WHERE stat <> '';
+CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
+CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
+CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type = 'issue' AND severity = 'critical';
+CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
+CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
+CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+"""
+
+
+def make(database: sqlite3.Connection) -> None:
+    """Make everything, within a transaction."""
+    for statement in _statements(_TABLES + _INDEXES):
+        database.execute(statement)
+
+
+@contextmanager
+def without_indexes(database: sqlite3.Connection) -> Iterator[None]:
+    """Fill an empty table of records: indexes are made faster over all rows than they grow with each."""
+    for statement in _statements(_INDEXES):
+        database.execute(f"DROP INDEX {statement.split()[2]}")
+    yield
+    for statement in _statements(_INDEXES):
+        database.execute(statement)
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script, one by one: `executescript` would end the transaction."""
+    return [statement for part in script.split(";") if (statement := part.strip())]

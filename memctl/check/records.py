@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
+from memctl.hierarchy.places import FOLDER
 from memctl.model import credentials
+from memctl.model.change import rewords
+from memctl.model.kinds import BY_FOLDER
 from memctl.model.malformed import CONFLICT, DUPLICATE
 from memctl.model.record import InvalidRecord, Record, parse
+from memctl.store import files
 
 OTHER_END = {
     "supersedes": "superseded_by",
@@ -135,18 +140,14 @@ def accepted(subject: Subject) -> Iterator[Finding]:
         before = subject.earlier(path) if record else None
         if record is None or before is None:
             continue
-        try:
-            old, old_body = parse(before, path)
-        except InvalidRecord:
-            continue
-        body = subject.snapshot.body(record)
-        if old.status == "accepted" and (old.title != record.title or old_body != body):
-            yield _changed(subject, record, old, body, old_body)
+        if rewords(before, subject.snapshot.read(path), path):
+            yield _changed(subject, record, *parse(before, path))
 
 
-def _changed(subject: Subject, record: Record, old: Record, body: str, old_body: str) -> Finding:
+def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:
     if old.title != record.title:
         return Finding("MEM109", record.path, subject.line_of(record.path, "title"), f"the title was {old.title!r}")
+    body = subject.snapshot.body(record)
     before, now = old_body.split("\n"), body.split("\n")
     number = next((n for n, (one, other) in enumerate(zip(before, now, strict=False)) if one != other), len(now) - 1)
     last = subject.snapshot.read(record.path).count("\n") or 1
@@ -156,11 +157,21 @@ def _changed(subject: Subject, record: Record, old: Record, body: str, old_body:
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:
-    """No credential stands in a record."""
-    for path in subject.snapshot.catalogue.suspicious():
+    """No credential stands in a record, nor in any other file of the memory that people write."""
+    for path in (*subject.snapshot.catalogue.suspicious(), *_suspicious_others(subject)):
         for number, line in enumerate(subject.snapshot.read(path).split("\n"), 1):
             if kind := credentials.kind_of_secret(line):
                 yield Finding("MEM110", path, number, f"this looks like a credential ({kind})")
+
+
+def _suspicious_others(subject: Subject) -> Iterator[str]:
+    """Pages, settings, templates and notes; documents only say again what stands in one of those or in a record."""
+    for path in subject.snapshot.names(""):
+        if files.is_record_path(path, BY_FOLDER) or path.startswith(f"{FOLDER}/"):
+            continue
+        with suppress(InvalidRecord, OSError):
+            if credentials.is_suspicious(subject.snapshot.read(path)):
+                yield path
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:

@@ -67,7 +67,7 @@ RULES = _rules(
         " change it with `memctl edit --allow-accepted`.",
     ),
     (
-        "MEM110", "credential", ERROR, "A record holds what looks like a credential.",
+        "MEM110", "credential", ERROR, "A file of the memory holds what looks like a credential.",
         "Git keeps it for ever once it is committed. Take it out, and have it revoked.",
     ),
     (

@@ -22,7 +22,9 @@ from memctl.store.memory import Memory
     ("memctl render --check", "Fail if a document is stale or was edited by hand (for CI)."),
     ("memctl render --force", "Give up what was edited by hand in the documents."),
 )
-@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if something would change.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a document is stale or was edited."
+)
 @click.option("--staged", is_flag=True, help="Render what is staged, and stage the documents (for hooks).")
 @click.option("--merged", is_flag=True, help="Put the staged documents into the merge just made (for hooks).")
 @click.option("--force", is_flag=True, help="Overwrite documents that were edited by hand.")
@@ -44,7 +46,8 @@ def render_command(
     """Render the documents from the memory: an index, a page for each section and its details, the source files.
 
     Every write of memctl renders the documents that it touches; this renders all of them, and reads the size, tokens
-    and last change of the source files afresh.
+    and last change of the source files afresh. Those are as of the last rendering: --check does not ask for them, since
+    they change with every commit of code.
     """
     memory = opening.memory(ctx)
     if only_check or dry_run:

@@ -17,6 +17,7 @@ from memctl.model.change import Change
 from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
+from memctl.store.memory import Memory
 
 _MANY = "Repeatable; replaces those there are."
 _VALUES: dict[str, click.Option] = {
@@ -72,7 +73,7 @@ def _options(kind: PageKind, *names: str) -> list[click.Parameter]:
 
 Plan = Callable[[Snapshot, Author], Change]
 # From the memory as it is and the options: what to do, and the text that an editor left ("" if none did).
-Prepare = Callable[[Snapshot, dict[str, Any]], tuple[Plan, str]]
+Prepare = Callable[[Memory, Snapshot, dict[str, Any]], tuple[Plan, str]]
 
 
 def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> None:
@@ -81,7 +82,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     flags["discard"] = given.pop("discard", False)
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
-    plan, written = prepare(load.disk(memory), given)
+    plan, written = prepare(memory, load.disk(memory), given)
     with editor.kept(memory, written):
         result = door.carry_out(memory, lambda _: plan(load.disk(memory), author), how(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
@@ -99,7 +100,7 @@ def _refuse_changed(marker: str, before: Page | None, now: Page | None) -> None:
 
 
 def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
-    def prepare(snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
+    def prepare(_: Memory, snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         refuse_broken(snapshot, PROJECT_ID)
         page = snapshot.outline.project
         text, written = page_text.read(PROJECT, options, page, snapshot.config.project)
@@ -117,15 +118,16 @@ def _set_project(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def _add(kind: PageKind) -> Callable[..., None]:
-    def prepare(_: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
+    def prepare(memory: Memory, _: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         text, written = page_text.read(kind, options, None, "Title")
-        return lambda now, author: pages.add(now, kind, text, author), written
+        former = pages.former(memory, kind)
+        return lambda now, author: pages.add(now, kind, text, author, former), written
 
     return lambda ctx, given: _carry_out(ctx, given, prepare)
 
 
 def _edit(kind: PageKind) -> Callable[..., None]:
-    def prepare(snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
+    def prepare(_: Memory, snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         marker = options.pop("marker")
         page = pages.find(snapshot, marker, kind)
         options["use_editor"] |= not _is_given(options)
@@ -142,7 +144,7 @@ def _edit(kind: PageKind) -> Callable[..., None]:
 
 
 def _remove(kind: PageKind) -> Callable[..., None]:
-    def prepare(_: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
+    def prepare(_memory: Memory, _snapshot: Snapshot, options: dict[str, Any]) -> tuple[Plan, str]:
         return lambda now, _author: pages.remove(now, options["marker"], kind), ""
 
     return lambda ctx, given: _carry_out(ctx, given, prepare)

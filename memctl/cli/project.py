@@ -71,13 +71,14 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
     ("memctl commit", "Commit what is pending, and edits made by hand."),
     ("memctl commit -n", "Show what that would be."),
 )
+@click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
-def commit_command(ctx: click.Context, /, as_json: bool, dry_run: bool) -> None:
+def commit_command(ctx: click.Context, /, allow_accepted: bool, as_json: bool, dry_run: bool) -> None:
     """Make the commits that are pending, each with its own message, then one of edits made by hand."""
     memory = opening.memory(ctx)
-    results = commit.commit_all(memory, dry_run=dry_run)
+    results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
     if as_json:
         output.json("commits", [report.change_data(memory, result, False) for result in results])
     elif not results:

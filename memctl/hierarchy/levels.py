@@ -260,7 +260,7 @@ def _glob(links: Links, glob: str) -> Entry:
 
 def _files_entry(page: Page) -> Entry:
     """The files of a section on the page of level 4."""
-    anchor = markdown.slug(f"{page.number} {page.title}")
+    anchor = markdown.slug(f"{page.number} {page.title}", literal=True)
     return Entry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
 
 

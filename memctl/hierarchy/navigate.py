@@ -48,6 +48,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
         return _sources(snapshot)
     if marker.startswith("§4."):
         return _source(snapshot, marker)
+    refuse_doubled(snapshot, marker)
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
     for detail in snapshot.outline.details:
@@ -65,6 +66,14 @@ def refuse_broken(snapshot: Snapshot, marker: str) -> None:
     if (fault := snapshot.outline.fault_of(marker)) is not None:
         message = f"{marker} can't be read: {snapshot.prefix}/{fault}"
         raise MemctlError(message, "mend the file first; `memctl check` lists all faults")
+
+
+def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
+    """Raise MemctlError if several pages have a number: two clones may give out the same, and either may be meant."""
+    found = [page for page in snapshot.outline.pages if page.id == marker]
+    if len(found) > 1:
+        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
+        raise MemctlError(f"{marker} is the number of {names}", "give one another number, in its name and its `id`")
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:

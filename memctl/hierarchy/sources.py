@@ -79,7 +79,7 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Co
             max(len(paths) - _ROWS, 0),
         )
         for page, paths in chosen
-        if paths
+        if paths or (page and page.paths)  # its page links to this one
     ]
     return Level4(levels.title_of(snapshot), tuple(groups))
 

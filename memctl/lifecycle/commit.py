@@ -12,7 +12,7 @@ from memctl.journal import commits, git, history, message
 from memctl.journal.preparation import Preparation
 from memctl.lifecycle import credentials, refreshing
 from memctl.model import ids, pages
-from memctl.model.change import Change, Write
+from memctl.model.change import Change, Write, rewords
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import InvalidRecord, parse
 from memctl.store import files, following, lock, pending
@@ -56,8 +56,11 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     return {name: code for name, code in found.items() if not name.rpartition("/")[2].startswith(".memctl-")}
 
 
-def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
-    """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand)."""
+def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False) -> list[Outcome]:
+    """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
+
+    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is.
+    """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recover(memory)
@@ -74,7 +77,7 @@ def commit_all(memory: Memory, *, dry_run: bool = False) -> list[Outcome]:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         by_hand = [path for path, code in uncommitted(memory).items() if path not in handled and is_ours(path, code)]
-        odd = {path: outcome for path in by_hand if (outcome := _odd(memory, path))}
+        odd = {path: outcome for path in by_hand if (outcome := _odd(memory, path, allow_accepted))}
         rest = [path for path in by_hand if path not in odd]
         outcomes += [_commit_by_hand(memory, rest, dry_run)] if rest else []
         return [*outcomes, *odd.values()]
@@ -233,8 +236,9 @@ def _vanished(memory: Memory, change: Change) -> Outcome | None:
     )
 
 
-def _odd(memory: Memory, path: str) -> Outcome | None:
-    """Why a file that was changed by hand is not committed: it is broken, no plain file, or holds a credential."""
+def _odd(memory: Memory, path: str, allow_accepted: bool) -> Outcome | None:
+    """Why a file that was changed by hand is not committed: it is broken, no plain file, holds a credential, or
+    rewords what was decided."""
     why, hint = "", "mend the file first"
     try:
         if path.endswith("/"):
@@ -242,9 +246,13 @@ def _odd(memory: Memory, path: str) -> Outcome | None:
         elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
             files.locate(memory.folder, path)
             text = files.read(memory.folder, path)
+            before = _in_head(memory, path)
             if files.is_record_path(path, BY_FOLDER):
                 parse(text, path)
-            credentials.refuse(Change(op="commit", title="", writes=(Write(path, text, _in_head(memory, path)),)))
+                if not allow_accepted and before is not None and rewords(before, text, path):
+                    why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
+                    hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
+            credentials.refuse(Change(op="commit", title="", writes=(Write(path, text, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except MemctlError as error:

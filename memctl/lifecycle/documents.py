@@ -6,7 +6,7 @@ commit. One that was edited by hand is left alone; `check` names it, and `render
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -45,7 +45,8 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
     settled = (*_settled(names, found), *_gone(snapshot, changes))
-    return Rendering(_wanting(memory, making, found), settled)
+    warning = _warning(memory, snapshot, places or (), found)
+    return Rendering(_wanting(memory, making, found), settled, warning=warning)
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
@@ -158,6 +159,18 @@ def _on_disk(memory: Memory, path: str) -> str | None:
         return files.read(memory.folder, path)
     except (FileNotFoundError, InvalidRecord):
         return None
+
+
+def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: Comparison) -> str:
+    """What whoever wrote should know: that a record belongs nowhere, that documents stay behind it."""
+    outline = snapshot.outline
+    markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
+    nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
+    words = [f"there is no {' and no '.join(nowhere)}; `memctl index` shows the markers"] if nowhere else []
+    if found.by_hand:
+        names = ", ".join(memory.tracked(path) for path in found.by_hand)
+        words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` gives the edits up")
+    return "; ".join(words)
 
 
 def _settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.hierarchy import freshness
-from memctl.hierarchy.navigate import refuse_broken
+from memctl.hierarchy.navigate import refuse_broken, refuse_doubled
+from memctl.journal import history
 from memctl.model import frontmatter, headings, ids, pages
 from memctl.model.change import Change, Delete, Write
 from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
 from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -45,14 +47,24 @@ def set_project(snapshot: Snapshot, text: Text, author: Author) -> Change:
     return Change(op="project", title=f"{PROJECT_ID} ({_told(text)})", ids=(PROJECT_ID,), writes=(write,))
 
 
-def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author) -> Change:
-    """Add a section or a page of details under the next free number, or the one given as `id`."""
+def former(memory: Memory, kind: PageKind) -> list[str]:
+    """The files of pages that any branch of this clone ever had."""
+    paths = history.paths_ever(memory.repository, memory.tracked(kind.folder), everywhere=True)
+    return [path.removeprefix(f"{memory.prefix}/") for path in paths]
+
+
+def add(snapshot: Snapshot, kind: PageKind, text: Text, author: Author, former: Iterable[str] = ()) -> Change:
+    """Add a section or a page of details under the next free number, or the one given as `id`.
+
+    The number of a page that is among the `former` files is not given again: references to it would change their
+    meaning, and another branch may still have it.
+    """
     title = str(text.values.get("title", "")).strip()
     if not title:
         raise MemctlError(
             "a title is missing", f"`memctl {kind.name} add TITLE …`, or a text that begins with `# TITLE`"
         )
-    values = {**text.values, "title": title, "id": text.values.get("id") or _next_marker(snapshot, kind)}
+    values = {**text.values, "title": title, "id": text.values.get("id") or _next_marker(snapshot, kind, former)}
     if kind is DETAIL:
         _refuse_unknown_section(snapshot, values.get("section"))
     marker = str(values["id"])
@@ -104,7 +116,7 @@ def review(snapshot: Snapshot, markers: Sequence[str], author: Author) -> Change
         if broken:
             raise MemctlError(
                 f"{page.id} refers to what is not there: {', '.join(broken[:5])}",
-                f"mend {snapshot.prefix}/{page.path} first; `memctl check` names candidates",
+                f"mend {snapshot.prefix}/{page.path} first; `memctl impact --all` names candidates",
             )
         values = {"reviewed": freshness.stamps(snapshot, page)}
         if values["reviewed"] != page.reviewed:
@@ -117,11 +129,8 @@ def find(snapshot: Snapshot, marker: str, kind: PageKind | None = None) -> Page:
     """The page with a marker, with or without its §; raises MemctlError with near ones."""
     wanted = "§" + marker.strip().removeprefix("§")
     known = [page for page in snapshot.outline.pages if kind is None or page.kind is kind]
-    found = [page for page in known if page.id == wanted]
-    if len(found) > 1:  # two branches may give out the same number, and either may be meant
-        names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
-        raise MemctlError(f"{wanted} is the number of {names}", "give one another number, in its name and its `id`")
-    if found:
+    refuse_doubled(snapshot, wanted)
+    if found := [page for page in known if page.id == wanted]:
         return found[0]
     what = kind.name if kind else "page"
     if kind is None or wanted.startswith(f"§{kind.level}."):
@@ -141,8 +150,9 @@ def with_content(kind: PageKind, body: str, text: Text) -> str:
     return body
 
 
-def _next_marker(snapshot: Snapshot, kind: PageKind) -> str:
-    used = [int(number[2:]) for number in _numbers_given(snapshot, kind)]
+def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
+    numbers = {*_numbers_given(snapshot, kind), *map(pages.number_at, former)}
+    used = [int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")]
     return f"§{kind.level}.{max(used, default=0) + 1}"
 
 

@@ -17,33 +17,39 @@ IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 
 class Rendering(msgspec.Struct, frozen=True):
     """Documents as paths below `.memory/`: those to be written with their texts (None: to be deleted), and all that
-    are then as they should be; or why there are none."""
+    are then as they should be. `warning` is what somebody should know."""
 
     texts: dict[str, str | None] = {}
     settled: tuple[str, ...] = ()
-    fault: str = ""
+    warning: str = ""
 
 
 def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str]:
     """Render what some changes touch, on the disk: the paths that are to be committed with them, and what went wrong.
 
-    A template that is at fault keeps nobody from recording: the documents can be rendered later.
+    Neither a template at fault nor a folder that can't be written keeps anybody from recording: documents can be
+    rendered later.
     """
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
         return (), ""  # nobody has rendered them here
     asked = memory.ask()
     memory.asked = asked
-    found = _rendered(memory, changes)
-    if found.fault:
-        return (), f"the documents are not rendered: {found.fault}"
-    put(memory, found.texts)
+    from memctl.lifecycle import documents  # Jinja takes 20 ms
+
+    try:
+        found = documents.touched_by(memory, changes)
+        put(memory, found.texts)
+    except MemctlError as error:
+        return (), f"the documents are not rendered: {error.message}"
+    except OSError as error:
+        return (), f"the documents are not rendered: {error.filename}: {error.strerror}"
     if kept_out:
-        return (), ""
+        return (), found.warning
     take_rule_out(memory)
     differing = set(asked.differing())
     waiting = [path for path in found.settled if memory.tracked(path) in differing]
-    return tuple(dict.fromkeys((*found.texts, *waiting))), ""
+    return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
 
 
 def take_rule_out(memory: Memory) -> None:
@@ -61,12 +67,3 @@ def put(memory: Memory, texts: Mapping[str, str | None]) -> None:
             file.unlink(missing_ok=True)
         else:
             files.replace(file, text)
-
-
-def _rendered(memory: Memory, changes: list[Change]) -> Rendering:
-    from memctl.lifecycle import documents  # Jinja takes 30 ms
-
-    try:
-        return documents.touched_by(memory, changes)
-    except MemctlError as error:
-        return Rendering(fault=error.message)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from memctl.model.kinds import DECISION
+from memctl.model.record import InvalidRecord, parse
+
 
 class Write(msgspec.Struct, frozen=True):
     """One file with its whole new text; `old` is the text it replaces, None if there was no file."""
@@ -42,3 +45,13 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         return tuple(write.path for write in self.writes) + tuple(delete.path for delete in self.deletes)
+
+
+def rewords(before: str, now: str, path: str) -> bool:
+    """Whether a record file was that of an accepted decision, and says something else now."""
+    try:
+        (old, old_body), (new, new_body) = parse(before, path), parse(now, path)
+    except InvalidRecord:
+        return False
+    is_decided = old.memory_type == DECISION.name and old.status == "accepted"
+    return is_decided and (old.title != new.title or old_body != new_body)

@@ -16,7 +16,7 @@ _INDENTED_FENCE = re.compile(r" {1,3}(?:`{3}|~{3})")  # Markdown lets it close a
 # What would begin something in a line (code, emphasis, a link, HTML, an entity, a cell of a table) or end a heading.
 _SPECIAL = re.compile(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
 _OPENING = re.compile(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
-_TARGET = re.compile(r"\]\([^()\s]*\)")
+_TARGET = re.compile(r"(?<!\\)\]\([^()\s]*\)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: where` would say for the whole document where `[x]` leads, wherever it stands.
 _DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]]+\]:)")
@@ -72,9 +72,13 @@ def code(text: str) -> str:
     return f"{ticks}{text}{ticks}" if len(ticks) == 1 else f"{ticks} {text} {ticks}"
 
 
-def slug(heading: str) -> str:
-    """The anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes."""
-    return re.sub(r"[^\w\- ]", "", _LINK.sub(r"\1", heading).lower()).replace(" ", "-")
+def slug(heading: str, *, literal: bool = False) -> str:
+    """The anchor that hosting sites and editors give a heading: lower case, no punctuation, spaces as dashes.
+
+    A `literal` heading is no Markdown: what looks like a link in it is shown as it is.
+    """
+    shown = heading if literal else _LINK.sub(r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
 
 
 def visible(text: str) -> str:

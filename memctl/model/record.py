@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -108,6 +109,7 @@ _DEFAULTS: dict[str, Any] = {
     **dict(zip(Record.__struct_fields__[len(_REQUIRED) :], Record.__struct_defaults__, strict=True)),
     **{name: [] for name in LISTS},
 }
+_KEYS_OF = itemgetter(*Record.__struct_fields__[:-1])
 _ALLOWED = {
     "id": ids.ALLOWED,
     "memory_id": "a UUID in lower case",
@@ -160,51 +162,75 @@ def parse(text: str, path: str) -> tuple[Record, str]:
         values, body = frontmatter.read(text)
     except Malformed as error:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
-    wrong = problems(values, path)
-    if wrong:
+    record, wrong = _read(values, path)
+    if record is None:
         lines = {block.key: block.line for block in frontmatter.blocks(text)}
         raise InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
-    return build(values, path), body
+    return record, body
 
 
 def build(values: Mapping[str, Any], path: str) -> Record:
     """Make a record of values in which `problems` finds nothing; keys that are not memctl's are left aside."""
-    known = {name: values[name] for name in ORDER if values.get(name) is not None}
-    for name in TIMES:
-        if name in known:
-            known[name] = moments.parse(known[name])
-    return Record(path=path, **known)
+    record, wrong = _read(values, path)
+    assert record is not None, wrong
+    return record
 
 
 def problems(values: Mapping[str, Any], path: str = "") -> list[tuple[str, str]]:
     """What is wrong with the values of a front matter: pairs of field and message, in the order of the fields."""
+    return _read(values, path)[1]
+
+
+def _read(values: Mapping[str, Any], path: str) -> tuple[Record | None, list[tuple[str, str]]]:
+    """The record that the values of a front matter make, or None and what is wrong with them."""
+    if None in values.values():
+        values = {name: value for name, value in values.items() if value is not None}
     try:
-        given = [default if (value := values.get(name)) is None else value for name, default in _DEFAULTS.items()]
-        given[-1] = path  # the last field; a key of that name in a file is somebody else's
-        record = msgspec.convert(given, Record)
+        # The path comes last; a key of that name in a file is somebody else's.
+        record = msgspec.convert((*_KEYS_OF({**_DEFAULTS, **values}), path), Record)
     except msgspec.ValidationError:
-        return _wrong_types(values)
-    return [*_wrong_values(record), *_wrong_references(record), *_wrong_place(record, path)]
+        return None, _wrong_types(values)
+    times, wrong_times = _times(record)
+    wrong = [*_wrong_values(record, wrong_times), *_wrong_references(record), *_wrong_place(record, path)]
+    if wrong:
+        return None, wrong
+    return msgspec.structs.replace(record, **times) if times else record, []
 
 
-def _wrong_values(record: Record) -> list[tuple[str, str]]:
+def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The times of a record that are not written in canonical form, so written; and what are no times."""
+    other: dict[str, str] = {}
     wrong: list[tuple[str, str]] = []
-    if record.status not in record.kind.statuses:
-        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
     for name in TIMES:
         if (value := getattr(record, name)) is not None:
             try:
-                moments.parse(value)
+                canonical = moments.parse(value)
             except ValueError:
                 wrong.append((name, found_allowed(value, moments.ALLOWED)))
+            else:
+                other |= {name: canonical} if canonical != value else {}
+    return other, wrong
+
+
+def _wrong_values(record: Record, wrong_times: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    wrong: list[tuple[str, str]] = []
+    if record.status not in record.kind.statuses:
+        wrong.append(("status", found_allowed(record.status, "one of " + ", ".join(record.kind.statuses))))
+    wrong += wrong_times
     if record.section is not None and not SECTION.fullmatch(record.section):
         wrong.append(("section", found_allowed(record.section, _ALLOWED["section"])))
-    if any(not tag.strip() or "," in tag or STEERING.search(tag) for tag in record.tags):
-        wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
+    for tag in record.tags:
+        if not tag.strip() or "," in tag or _steers(tag):
+            wrong.append(("tags", found_allowed(record.tags, _ALLOWED["tags"])))
+            break
     for name in ("title", "agent_id", "project_id"):
-        if STEERING.search(getattr(record, name)):
+        if _steers(getattr(record, name)):
             wrong.append((name, found_allowed(getattr(record, name), "one line of text without control characters")))
     return wrong
+
+
+def _steers(text: str) -> bool:
+    return not text.isprintable() and STEERING.search(text) is not None
 
 
 def _wrong_references(record: Record) -> list[tuple[str, str]]:
@@ -214,16 +240,18 @@ def _wrong_references(record: Record) -> list[tuple[str, str]]:
         if (value := getattr(record, name)) is not None and _UUID.fullmatch(value) is None:
             wrong.append((name, found_allowed(value, _ALLOWED["memory_id"])))
     for name in _LINKS:
-        bad = [identifier for identifier in getattr(record, name) if not ids.PATTERN.fullmatch(identifier)]
-        wrong += [(name, found_allowed(identifier, _ALLOWED[name])) for identifier in bad]
+        for identifier in getattr(record, name):
+            if ids.PATTERN.fullmatch(identifier) is None:
+                wrong.append((name, found_allowed(identifier, _ALLOWED[name])))
     wrong += [("code_refs", found_allowed(ref, _ALLOWED["code_refs"])) for ref in record.code_refs if leads_out(ref)]
     return wrong
 
 
 def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
-    if ids.PATTERN.fullmatch(record.id) is None:
+    kind = ids.kind_of(record.id)
+    if kind is None:
         return [("id", found_allowed(record.id, ids.ALLOWED))]
-    if ids.kind_of(record.id) is not record.kind:
+    if kind is not record.kind:
         return [("id", f"{record.id} is not the id of a record of the type {record.memory_type}")]
     if path and ids.id_in_path(path) != record.id:
         return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]

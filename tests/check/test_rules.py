@@ -289,6 +289,13 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "in a key of somebody's own": edit(
             LEARNING, "importance: 5", f"importance: 5\nasked_with: {CREDENTIAL}", CREDENTIAL
         ),
+        "on a page": add(TOKENS, f"\nAsk with {CREDENTIAL}\n", CREDENTIAL),
+        "in the settings": add("config.yaml", f"# {CREDENTIAL}\n", CREDENTIAL),
+        "in a template": Fault(
+            lambda hand, _: hand.write("templates/decision.md", f"## Decision\n\n{CREDENTIAL}\n"),
+            "templates/decision.md",
+            CREDENTIAL,
+        ),
         "let pass": run(
             "learnings/2025-11/LRN-2025-11-04-001-how-to-ask.md",
             CREDENTIAL,

@@ -95,7 +95,7 @@ def test_every_command_shows_carries_out_or_holds_what_it_does(
     assert git(pages, "rev-parse", "HEAD") == before[2]
     assert memctl("commit", "--json").data[0]["op"] == op
 
-    git(pages, "revert", "--no-edit", "HEAD")
+    git(pages, "reset", "-q", "--hard", "HEAD~1")
     done = memctl(*args, "--json")
     assert (done.json["kind"], done.err) == ("change", "")
     assert done.data["paths"] == [path]

@@ -149,6 +149,13 @@ def test_a_page_that_can_not_be_read_is_not_one_that_is_not_there(marker: str, p
     assert go("2.1", broken).marker == "§2.1"
 
 
+def test_a_number_that_two_pages_have_leads_to_neither() -> None:
+    doubled = memory(section(1), {"sections/2.1-b.md": "---\nid: §2.1\ntitle: B\n---\n"})
+    with pytest.raises(MemctlError) as caught:
+        go("2.1", doubled)
+    assert caught.value.message == "§2.1 is the number of .memory/sections/2.1-b.md and .memory/sections/2.1-s.md"
+
+
 def test_level_4_alone_is_a_list_of_what_sections_cover() -> None:
     place = go("§4")
     assert (place.level, place.path) == (4, ".memory/docs/4-sources.md")

@@ -506,6 +506,28 @@ def test_documents_of_two_writers_at_once_are_those_of_both(shop: Path, memctl: 
     assert memctl("render", "--check").err == "all documents are up to date\n"
 
 
+def test_documents_that_can_not_be_written_keep_nobody_from_recording(shop: Path, memctl: Memctl) -> None:
+    shutil.rmtree(docs(shop))
+    docs(shop).write_text("no folder")
+    git(shop, "add", "-A")
+    git(shop, "commit", "-qm", "odd")
+    before = commits(shop)
+    made = memctl("decide", "All the same", "--section", "2.1")
+    assert commits(shop) == before + 1
+    assert "warning: the documents are not rendered: " in made.err
+
+
+def test_whoever_writes_hears_of_documents_that_stay_behind_and_of_sections_that_are_not_there(
+    shop: Path, memctl: Memctl
+) -> None:
+    (docs(shop) / "2.1-payment.md").write_text("mine\n")
+    assert "warning" not in memctl("decide", "Elsewhere", "--section", "2.2").err
+    said = memctl("decide", "Here", "--section", "2.1").err
+    assert "warning: .memory/docs/2.1-payment.md was edited by hand, and is left as it is" in said
+    said = memctl("decide", "Nowhere", "--section", "2.44").err
+    assert said == "warning: there is no §2.44; `memctl index` shows the markers\n"
+
+
 def test_a_link_in_the_place_of_a_document_is_not_followed(shop: Path, memctl: Memctl) -> None:
     victim = shop.parent / "victim.md"
     victim.write_text("untouched\n")

@@ -119,6 +119,20 @@ def test_changes_of_one_file_that_wait_become_one_commit_with_all_trailers(repo:
     assert memctl("log", made.id, "--json").data["commits"][0]["ops"] == ["decide", "edit"]
 
 
+def test_a_decision_that_was_reworded_by_hand_is_committed_only_if_one_says_so(repo: Path, memctl: Memctl) -> None:
+    path = repo / memctl("decide", "Sign", "--rationale", "Keys are public.").out.split()[1]
+    path.write_text(path.read_text().replace("Keys are public.", "Keys are not."))
+    before = commits(repo)
+    refused = memctl("commit", code=1).err
+    assert "is accepted: the text of a decision stays as it was decided" in refused
+    assert commits(repo) == before
+    memctl("commit", "--allow-accepted")
+    assert commits(repo) == before + 1
+    path.write_text(path.read_text().replace("importance: 7", "importance: 8"))
+    memctl("commit")
+    assert commits(repo) == before + 2
+
+
 def test_edits_by_hand_are_committed_by_commit(repo: Path, memctl: Memctl) -> None:
     made = memctl("issue", "By hand")
     file = repo / made.out.split()[1]

@@ -267,6 +267,18 @@ def test_a_text_from_a_file_brings_its_title_and_keeps_its_headings(repo: Path, 
     assert (page(repo, "§3.1").title, page(repo, "§3.1").body) == ("Given", "Other.\n")
 
 
+def test_a_number_is_never_given_again_not_even_one_that_another_branch_has(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "One")
+    memctl("detail", "add", "Here", "--section", "2.1")
+    memctl("detail", "remove", "3.1")
+    assert memctl("detail", "add", "There", "--section", "2.1").out.startswith("§3.2 ")
+    git(repo, "switch", "-q", "-c", "other")
+    assert memctl("section", "add", "Two").out.startswith("§2.2 ")
+    git(repo, "switch", "-q", "main")
+    assert memctl("section", "add", "Three").out.startswith("§2.3 ")
+    assert memctl("detail", "add", "Back", "--section", "2.1", "--number", "3.1").out.startswith("§3.1 ")
+
+
 def test_a_section_with_details_or_records_is_not_removed(repo: Path, memctl: Memctl) -> None:
     for title in ("One", "Two"):
         memctl("section", "add", title)

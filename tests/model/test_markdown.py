@@ -130,6 +130,11 @@ def test_anchors_are_those_that_hosting_sites_make(heading: str, anchor: str) ->
     assert markdown.slug(heading) == anchor
 
 
+def test_a_heading_that_only_looks_like_a_link_keeps_its_letters() -> None:
+    assert markdown.slug("2.2 T [x](y) z", literal=True) == "22-t-xy-z"
+    assert markdown.visible("# T \\[x\\](y) z\n") == "# T \\[x\\](y) z\n"
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [

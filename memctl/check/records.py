@@ -42,7 +42,12 @@ def identities(subject: Subject) -> Iterator[Finding]:
         for value, records in holders.items():
             for record in records[1:]:
                 line = subject.line_of(record.path, key)
-                yield Finding(code, record.path, line, f"{key}: {value} is also that of {records[0].path}")
+                hint = (
+                    "two clones gave it out: one record needs another, in its `id` and its file's name"
+                    if key == "id"
+                    else ""
+                )
+                yield Finding(code, record.path, line, f"{key}: {value} is also that of {records[0].path}", hint)
 
 
 def links(subject: Subject) -> Iterator[Finding]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 import click
+from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run
 from memctl.check.findings import Subject
-from memctl.check.rules import RULES
+from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
@@ -32,7 +33,7 @@ _FORMATS = ("text", "json", "github", "sarif")
     ("memctl check --explain MEM305", "What a rule is for, and what to do about it."),
     ("memctl check --fix", "Mend what has one right answer, in one commit."),
 )
-@click.option("--staged", is_flag=True, help="Read what is staged.")
+@click.option("--staged", is_flag=True, help="Read what is staged; what is of information only is not listed.")
 @click.option("--at", metavar="REV", help="Read a commit, branch or tag.")
 @click.option("--select", multiple=True, metavar="CODE", help="Only these rules, by code or its beginning. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules. Repeatable.")
@@ -75,7 +76,7 @@ def check_command(
     if fix:
         _mend(memory, found, dry_run, style)
         found = found if dry_run else _check(memory, False, None, select, ignore)
-    _print(memory, found, style)
+    _print(memory, found, style, brief=staged)
     is_bad = found.has_errors or (strict and found.count("warning") > 0)
     ctx.exit(REFUSED if is_bad else OK)
 
@@ -153,14 +154,18 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         output.note("nothing here has one right answer")
 
 
-def _print(memory: Memory, found: Report, style: str) -> None:
+def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
+    """Print findings; in a `brief` text those of information are only counted, for a hook prints it at each commit."""
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
         output.text(formats.as_sarif(found, memory.tracked, __version__))
     else:
+        listed = found
+        if brief and style == "text":
+            listed = replace(found, findings=tuple(f for f in found.findings if f.rule.severity != INFO))
         printer = formats.as_github if style == "github" else formats.as_text
-        for line in printer(found, memory.tracked):
+        for line in printer(listed, memory.tracked):
             output.text(output.plain(line))
         output.note(formats.summary(found))
 

@@ -167,6 +167,16 @@ def test_a_broken_template_hides_no_fault(hand: Hand, memctl: Memctl, text: str)
 # What is staged
 
 
+def test_what_is_of_information_only_is_not_listed_at_each_commit(hand: Hand, memctl: Memctl) -> None:
+    hand.write("sections/2.1-auth.md", "---\nid: §2.1\ntitle: Auth\n---\n")
+    hand.git("add", "-A")
+    staged = memctl("check", "--staged", code=None)
+    assert "MEM307" in memctl("check", code=None).out
+    assert "MEM307" not in staged.out
+    assert "of information" in staged.err
+    assert any(found["code"] == "MEM307" for found in memctl("check", "--staged", "--json", code=None).data["findings"])
+
+
 def test_what_is_not_staged_is_not_judged(hand: Hand, memctl: Memctl) -> None:
     hand.replace(ISSUE, *DREADFUL)
     hand.write(*learning(1, "section: §2.9\n"))

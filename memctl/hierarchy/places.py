@@ -64,6 +64,8 @@ class Links:
 
     def prose(self, text: str) -> str:
         """A page's own text with every § marker and record id in it made a link, but for those in code."""
+        if "§" not in text and _ID.search(text) is None:
+            return text
         lines = []
         for line, outside in headings.outside_code(text):
             is_text = outside and ("§" in line or "-" in line)

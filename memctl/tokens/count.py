@@ -13,6 +13,7 @@ from memctl.tokens import pieces
 from memctl.tokens.families import Family
 
 _ENCODING = "o200k_base"
+_LONG_WORD = 60  # characters; paths are shorter
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -43,6 +44,24 @@ class Counter:
     def tokens(self, text: str, kind: str = "markdown") -> int:
         """Just the number."""
         return self.count(text, kind).tokens
+
+    def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
+        """Whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
+        key = digest(text, f"{self.family.name} {kind} {least}-{most}")
+        if self._cache is not None and (known := self._cache.token_count(key)) is not None:
+            return known == 1
+        is_within = self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
+        if self._cache is not None:
+            self._cache.keep_token_count(key, int(is_within))
+        return is_within
+
+    def _is_surely_within(self, text: str, least: int, most: int, kind: str) -> bool:
+        words, factor = text.split(), self.family.factors[kind]
+        if not words or len(words) * factor < least:  # no token spans two words
+            return False
+        # Long words may be keys or digests, which have many tokens; letters of other scripts have up to one a byte.
+        about = pieces.estimate(text, kind) + len(text.encode(errors="replace")) - len(text)
+        return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * pieces.ERROR[kind]) <= most
 
     def _exact(self, text: str) -> int | None:
         if self._cache is not None:

@@ -53,3 +53,16 @@ def test_families_share_what_the_cache_keeps() -> None:
     cache = Cache.open(None)
     Counter(FAMILIES["gpt"], cache).tokens(TEXT)
     assert Counter(FAMILIES["claude"], cache).tokens(TEXT) == Counter(FAMILIES["claude"]).tokens(TEXT)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+@pytest.mark.parametrize(
+    "text", [TEXT * 7, "größe §2.1 日本語 `a_b.c` — ok\n" * 30, '{"a": [1, 2.5, "x y"]}\n' * 40, "\n" * 300]
+)
+def test_whether_a_text_is_within_limits_is_what_counting_says(family: Family, text: str) -> None:
+    number = Counter(family).tokens(text)
+    for least, most in ((0, number), (number, number), (number + 1, 10**6), (0, number - 1), (0, 10**6)):
+        cache = Cache.open(None)
+        for _ in range(2):  # the second time, what the first has kept
+            counter = Counter(family, cache)
+            assert counter.is_within(text, least, most) == (least <= number <= most), (least, most)

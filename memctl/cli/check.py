@@ -85,7 +85,17 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if staged and at:
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
+    if staged and not _is_touched(memory):
+        ignore = (*ignore, *mend.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
+
+
+def _is_touched(memory: Memory) -> bool:
+    """Whether anything of the memory is staged: a commit of code alone is not stopped for documents that a rebase or a
+    cherry-pick has left stale."""
+    return not _exists(memory, "HEAD") or bool(
+        differences.changed(memory.repository, memory.prefix, "HEAD", staged=True)
+    )
 
 
 def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -> Subject:

@@ -167,6 +167,18 @@ def test_a_broken_template_hides_no_fault(hand: Hand, memctl: Memctl, text: str)
 # What is staged
 
 
+def test_stale_documents_stop_a_commit_of_the_memory_and_no_other(hand: Hand, memctl: Memctl) -> None:
+    """A rebase may have left them so, and whoever commits code afterwards has nothing to do with that."""
+    hand.replace(AUTH, "title: Auth", "title: Authentication")
+    hand.git("commit", "-qam", "stale")
+    hand.write("../app.py", "print('changed')\n")
+    hand.git("add", "-A")
+    assert found(memctl, "--staged", code=0) == []
+    hand.replace(AUTH, "title: Authentication", "title: Auth and more")
+    hand.git("add", "-A")
+    assert "MEM308" in {finding.code for finding in found(memctl, "--staged", code=1)}
+
+
 def test_what_is_of_information_only_is_not_listed_at_each_commit(hand: Hand, memctl: Memctl) -> None:
     hand.write("sections/2.1-auth.md", "---\nid: §2.1\ntitle: Auth\n---\n")
     hand.git("add", "-A")

@@ -406,7 +406,7 @@ def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl)
     template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
     running = process(shop, "decide", "All the same", "--section", "2.1", start_new_session=True)
     try:
-        _, err = running.communicate(timeout=10)
+        _, err = running.communicate(timeout=90)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)

@@ -321,7 +321,7 @@ def test_an_open_editor_keeps_nobody_else_from_writing(pages: Path, memctl: Memc
     script.write_text(
         "import subprocess, sys\n"
         f"other = [{sys.executable!r}, '-m', 'memctl', '-C', {str(pages)!r}, 'learn', 'Meanwhile']\n"
-        "try:\n    subprocess.run(other, timeout=3, stdin=subprocess.DEVNULL, capture_output=True)\n"
+        "try:\n    subprocess.run(other, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)\n"
         "except subprocess.TimeoutExpired:\n    pass\n"
         "open(sys.argv[1], 'a').write('\\nWritten meanwhile.\\n')\n"
     )

@@ -10,18 +10,11 @@ from memctl.check.findings import Finding, Subject
 from memctl.hierarchy.places import FOLDER
 from memctl.model import credentials
 from memctl.model.change import rewords
-from memctl.model.kinds import BY_FOLDER
+from memctl.model.kinds import BY_FOLDER, OTHER_END
 from memctl.model.malformed import CONFLICT, DUPLICATE
 from memctl.model.record import InvalidRecord, Record, parse
 from memctl.store import files
 
-OTHER_END = {
-    "supersedes": "superseded_by",
-    "superseded_by": "supersedes",
-    "relates_to": "relates_to",
-    "blocks": "blocked_by",
-    "blocked_by": "blocks",
-}
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
 

@@ -10,10 +10,10 @@ import click
 from memctl.cli import editor, opening, report
 from memctl.cli.command import Command, complete_id, how, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle import create, door, links
+from memctl.lifecycle import create, door
 from memctl.lifecycle.edit import section_marker
 from memctl.model import kinds
-from memctl.model.kinds import Kind
+from memctl.model.kinds import OTHER_END, Kind
 from memctl.store import load
 from memctl.store.sequence import Sequence
 
@@ -156,7 +156,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
         )
-    refers = any(draft.values.get(name) for name in (*links.OTHER_END, "parent_memory_id"))
+    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id"))
 
     def plan(sequence: Sequence) -> Any:
         return create.create(memory, sequence, load.disk(memory) if refers else None, draft)

@@ -10,6 +10,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, writing
 from memctl.errors import REFUSED
 from memctl.hierarchy.documents import Comparison
+from memctl.hierarchy.places import FOLDER, SOURCES
 from memctl.lifecycle import documents, door, pages
 from memctl.lifecycle.pages import Author
 from memctl.store import load
@@ -98,7 +99,7 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
 
 
 def _differing(found: Comparison) -> list[str]:
-    extra = ["docs/4-sources.md"] if found.sources_stale else []
+    extra = [f"{FOLDER}/{SOURCES}"] if found.sources_stale else []
     return [*found.stale, *found.orphans, *extra]
 
 

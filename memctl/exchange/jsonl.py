@@ -16,10 +16,9 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.lifecycle.create import Draft, complete, written
-from memctl.lifecycle.links import OTHER_END
 from memctl.model import frontmatter, ids
 from memctl.model.change import Change, Write
-from memctl.model.kinds import KINDS, Kind
+from memctl.model.kinds import KINDS, OTHER_END, Kind
 from memctl.model.record import ORDER, InvalidRecord, Record, parse, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.hierarchy import repository_paths, seal
-from memctl.hierarchy.places import FOLDER, SOURCES, document_of
+from memctl.hierarchy.places import EXECUTIVE, FOLDER, SOURCES, document_of
 from memctl.model import headings, markdown, pages
 from memctl.model.pages import Page
 from memctl.model.record import InvalidRecord
@@ -86,12 +86,12 @@ def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) 
     else:
         parent, children = page.section, [part.id for part in pages.parts_of(page)]
         children += [f"§4.{path}" for path in page.code_refs]
-    name = "1.0-executive-summary.md" if page is None else document_of(page)
+    name = EXECUTIVE if page is None else document_of(page)
     return Place(
         marker=marker,
         level=int(marker[1]),
         title=page.title if page else snapshot.config.project,
-        path=f"{snapshot.prefix}/{page.path}" if page else f"{snapshot.prefix}/docs/{name}",
+        path=f"{snapshot.prefix}/{page.path}" if page else f"{snapshot.prefix}/{FOLDER}/{name}",
         text=markdown.visible(making.page(name)),
         parent=parent,
         children=tuple(children),

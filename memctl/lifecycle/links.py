@@ -9,16 +9,10 @@ from memctl.errors import MemctlError
 from memctl.lifecycle import transitions
 from memctl.lifecycle.edit import rewrite
 from memctl.model.change import Change, Write
+from memctl.model.kinds import OTHER_END
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 
-OTHER_END = {
-    "supersedes": "superseded_by",
-    "superseded_by": "supersedes",
-    "relates_to": "relates_to",
-    "blocks": "blocked_by",
-    "blocked_by": "blocks",
-}
 PARENT = "parent"  # has one end only: the child names its parent's memory_id
 
 

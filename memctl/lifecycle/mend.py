@@ -7,8 +7,8 @@ from typing import Any
 
 from memctl.check.findings import Finding
 from memctl.lifecycle.edit import rewrite
-from memctl.lifecycle.links import OTHER_END
 from memctl.model.change import Change
+from memctl.model.kinds import OTHER_END
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 

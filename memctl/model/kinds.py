@@ -116,3 +116,12 @@ LEARNING = Kind(
 KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING)}
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
+
+# Links between records, each with what it is called at the other end.
+OTHER_END = {
+    "supersedes": "superseded_by",
+    "superseded_by": "supersedes",
+    "relates_to": "relates_to",
+    "blocks": "blocked_by",
+    "blocked_by": "blocks",
+}

@@ -16,8 +16,7 @@ import msgspec
 
 from memctl.model import frontmatter, headings, moments
 from memctl.model.kinds import Field
-from memctl.model.malformed import Malformed
-from memctl.model.record import STEERING, Fault, InvalidRecord, Percent, found_allowed, leads_out
+from memctl.model.record import STEERING, Fault, InvalidRecord, Percent, found_allowed, invalid, leads_out, take_apart
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
@@ -178,17 +177,10 @@ def parse(text: str, path: str) -> Page:
     kind = kind_at(path)
     assert kind is not None, path
     text = frontmatter.clean_newlines(text)
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
-    try:
-        values, body = frontmatter.read(text)
-    except Malformed as error:
-        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
+    values, body = take_apart(text, path)
     values.setdefault("id", PROJECT_ID if kind is PROJECT else None)
     if wrong := problems(kind, values, path):
-        lines = {block.key: block.line for block in frontmatter.blocks(text)}
-        raise InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
+        raise invalid(text, path, wrong)
     known = {name: values[name] for name in ORDER if values.get(name) is not None}
     if "timestamp" in known:
         known["timestamp"] = moments.parse(known["timestamp"])

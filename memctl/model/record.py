@@ -155,18 +155,28 @@ def parse(text: str, path: str) -> tuple[Record, str]:
     Raises InvalidRecord naming every fault with its line.
     """
     text = frontmatter.clean_newlines(text)
+    values, body = take_apart(text, path)
+    record, wrong = _read(values, path)
+    if record is None:
+        raise invalid(text, path, wrong)
+    return record, body
+
+
+def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
+    """The values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
     try:
-        values, body = frontmatter.read(text)
+        return frontmatter.read(text)
     except Malformed as error:
         raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
-    record, wrong = _read(values, path)
-    if record is None:
-        lines = {block.key: block.line for block in frontmatter.blocks(text)}
-        raise InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
-    return record, body
+
+
+def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
+    """What is wrong with the fields of a file, each with its line."""
+    lines = {block.key: block.line for block in frontmatter.blocks(text)}
+    return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
 
 
 def build(values: Mapping[str, Any], path: str) -> Record:

@@ -20,15 +20,14 @@ from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
 
+_IGNORE = f"\n{mentions.IGNORE}:"
+Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
+
 
 def at_revision(memory: Memory, name: str) -> InGit:
     """The memory at a revision; raises MemctlError if there is no such revision."""
     commit = memory.repository.resolve(name)
     return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit)
-
-
-_IGNORE = f"\n{mentions.IGNORE}:"
-Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:

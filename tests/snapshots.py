@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from memctl.model.config import Config
-from memctl.model.record import Fault, Record
+from memctl.model.faults import Fault
+from memctl.model.record import Record
 from memctl.model.snapshot import Catalogue, Files, Hit, Snapshot
 
 SHOP = Config(format=1, project="shop")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
@@ -12,13 +11,13 @@ import msgspec
 from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.hierarchy.render import Renderer
-from memctl.model import canonical, frontmatter, ids
+from memctl.model import canonical, frontmatter, ids, pages
+from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
-from memctl.model.record import InvalidRecord, Record
+from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.tokens.count import Counter
 
-_NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
 
 
@@ -100,8 +99,8 @@ class Subject:
     @cached_property
     def broken_pages(self) -> frozenset[str]:
         """The markers of the pages that can't be read, as their file names have them."""
-        names = [fault.path.rpartition("/")[2] for fault in self.snapshot.outline.faults]
-        return frozenset(f"§{match[0]}" for name in names if (match := _NUMBER.match(name)))
+        numbers = (pages.number_at(fault.path) for fault in self.snapshot.outline.faults)
+        return frozenset(f"§{number}" for number in numbers if number)
 
     @cached_property
     def _unreadable(self) -> frozenset[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
 from memctl.model import pages
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import InvalidRecord
 from memctl.store import files
 
 _KNOWN = re.compile(

@@ -10,9 +10,10 @@ from memctl.check.findings import Finding, Subject
 from memctl.hierarchy.places import FOLDER
 from memctl.model import credentials
 from memctl.model.change import rewords
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, OTHER_END
 from memctl.model.malformed import CONFLICT, DUPLICATE
-from memctl.model.record import InvalidRecord, Record, parse
+from memctl.model.record import Record, parse
 from memctl.store import files
 
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")

@@ -13,9 +13,9 @@ from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.model import frontmatter
+from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.model.mentions import IGNORE
-from memctl.model.record import InvalidRecord
 from memctl.store.place import CONFIG
 
 KEY = IGNORE  # in the settings and in the front matter of records and pages

@@ -30,7 +30,8 @@ def install_command(ctx: click.Context, /, what: str, uninstall: bool, dry_run: 
     """Set up Git's hooks and merge drivers for this clone.
 
     The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
-    before it. Hooks that you have are kept and run first. Nothing is committed, and nothing leaves this clone.
+    before it; `post-merge` puts the rendered documents into the merge that Git has just made. Hooks that you have are
+    kept and run first. Nothing leaves this clone.
     """
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:

@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from memctl.errors import OK, REFUSED
+from memctl.model.faults import Fault
 from memctl.model.pages import Page
-from memctl.model.record import Fault, Record
+from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 

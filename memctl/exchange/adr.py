@@ -23,8 +23,9 @@ from memctl.lifecycle.create import Draft, complete, written
 from memctl.lifecycle.edit import rewrite
 from memctl.model import frontmatter, moments
 from memctl.model.change import Change, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import DECISION
-from memctl.model.record import InvalidRecord, Record, parse, problems
+from memctl.model.record import Record, parse, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence

@@ -16,8 +16,8 @@ from memctl.exchange.adr_text import Head, Origin
 from memctl.journal import history
 from memctl.lifecycle import credentials
 from memctl.model.change import Change, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
-from memctl.model.record import InvalidRecord
 from memctl.store import files
 from memctl.store.memory import Memory
 

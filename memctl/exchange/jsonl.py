@@ -18,8 +18,9 @@ from memctl.errors import MemctlError
 from memctl.lifecycle.create import Draft, complete, written
 from memctl.model import frontmatter, ids
 from memctl.model.change import Change, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS, OTHER_END, Kind
-from memctl.model.record import ORDER, InvalidRecord, Record, parse, problems
+from memctl.model.record import ORDER, Record, parse, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence

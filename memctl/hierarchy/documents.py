@@ -9,7 +9,7 @@ import msgspec
 from memctl.hierarchy import seal
 from memctl.hierarchy.places import FOLDER, SOURCES
 from memctl.hierarchy.render import Renderer
-from memctl.model.record import InvalidRecord
+from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
 

@@ -12,8 +12,8 @@ from memctl.errors import MemctlError
 from memctl.hierarchy import repository_paths, seal
 from memctl.hierarchy.places import EXECUTIVE, FOLDER, SOURCES, document_of
 from memctl.model import headings, markdown, pages
+from memctl.model.faults import InvalidRecord
 from memctl.model.pages import Page
-from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
 if TYPE_CHECKING:

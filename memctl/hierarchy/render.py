@@ -21,14 +21,12 @@ from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.hierarchy.seal import sealed
 from memctl.journal.repository import Repository
+from memctl.model.faults import InvalidRecord
 from memctl.model.pages import Page
-from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.tokens.count import Counter
 from memctl.tokens.families import Family, family_of
-
-TEMPLATES = (INDEX, EXECUTIVE, "section.md", "detail.md", SOURCES)
 
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
 _SECONDS = 5  # of work; a page takes some milliseconds

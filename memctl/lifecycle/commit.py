@@ -13,8 +13,9 @@ from memctl.journal.preparation import Preparation
 from memctl.lifecycle import credentials, refreshing
 from memctl.model import ids, pages
 from memctl.model.change import Change, Write, rewords
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.record import parse
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry

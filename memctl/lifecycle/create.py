@@ -11,8 +11,9 @@ from memctl.errors import MemctlError
 from memctl.lifecycle import links
 from memctl.model import frontmatter, headings, ids, moments
 from memctl.model.change import Change, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import IMPORTANCE_BY_SEVERITY, Kind
-from memctl.model.record import ORDER, InvalidRecord, Record, build, problems
+from memctl.model.record import ORDER, Record, build, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory

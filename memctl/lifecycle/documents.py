@@ -20,8 +20,9 @@ from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, take_rule_out
 from memctl.model import pages
 from memctl.model.change import Change
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files, load, lock, place
 from memctl.store.cache import place_of

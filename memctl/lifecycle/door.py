@@ -14,8 +14,9 @@ from memctl.errors import MemctlError
 from memctl.lifecycle import commit, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import Change
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.record import parse
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence

@@ -11,18 +11,9 @@ from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import transitions
 from memctl.model import frontmatter, headings, moments
 from memctl.model.change import Change, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import Field
-from memctl.model.record import (
-    FIXED,
-    LISTS,
-    ORDER,
-    TIMES,
-    InvalidRecord,
-    Record,
-    found_allowed,
-    parse,
-    problems,
-)
+from memctl.model.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
 from memctl.model.snapshot import Snapshot
 
 _NUMBERS = ("importance", "completion_percentage")

@@ -13,8 +13,8 @@ from memctl.hierarchy.navigate import refuse_broken, refuse_doubled
 from memctl.journal import history
 from memctl.model import frontmatter, headings, ids, pages
 from memctl.model.change import Change, Delete, Write
+from memctl.model.faults import InvalidRecord
 from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
-from memctl.model.record import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 

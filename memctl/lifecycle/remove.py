@@ -9,7 +9,8 @@ from memctl.journal import history, trees
 from memctl.lifecycle import links
 from memctl.model import ids
 from memctl.model.change import Change, Delete, Write
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.faults import InvalidRecord
+from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import DECISION
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.record import parse
 
 
 class Write(msgspec.Struct, frozen=True):

@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.model import frontmatter, headings, moments
+from memctl.model.faults import Fault, InvalidRecord, invalid, take_apart
 from memctl.model.kinds import Field
-from memctl.model.record import STEERING, Fault, InvalidRecord, Percent, found_allowed, invalid, leads_out, take_apart
+from memctl.model.record import STEERING, Percent, found_allowed, leads_out
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"

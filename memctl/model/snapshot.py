@@ -9,10 +9,11 @@ from typing import Protocol
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, ids, pages
 from memctl.model.config import Config
+from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.model.mentions import Mention
 from memctl.model.pages import Outline
-from memctl.model.record import Fault, InvalidRecord, Record
+from memctl.model.record import Record
 
 
 class Hit:

@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 from memctl import __version__
+from memctl.model.faults import Fault
 from memctl.model.mentions import Mention
-from memctl.model.record import Fault, Record
+from memctl.model.record import Record
 from memctl.model.snapshot import Hit
 from memctl.store import schema, texts
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.model.change import Write
+from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.frontmatter import clean_newlines
-from memctl.model.record import Fault, InvalidRecord
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
 _TEMPORARY = ".memctl-"

@@ -16,8 +16,9 @@ import msgspec
 
 from memctl.journal import git
 from memctl.model.config import Config
+from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Fault, InvalidRecord, Record
+from memctl.model.record import Record
 from memctl.model.snapshot import Hit, Snapshot, body_of
 from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State

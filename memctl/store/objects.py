@@ -10,8 +10,9 @@ from memctl.journal.trees import Entry
 from memctl.model import mentions, snapshot
 from memctl.model.config import Config
 from memctl.model.config import parse as parse_config
+from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Fault, InvalidRecord, Record, parse
+from memctl.model.record import Record, parse
 from memctl.model.snapshot import Hit
 from memctl.store import files
 from memctl.store.cache import Cache, Parsed

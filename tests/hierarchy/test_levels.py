@@ -13,9 +13,10 @@ from memctl.hierarchy.places import Links
 from memctl.hierarchy.render import Renderer
 from memctl.model import frontmatter
 from memctl.model.config import Config
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, KINDS
 from memctl.model.pages import Page
-from memctl.model.record import ORDER, InvalidRecord
+from memctl.model.record import ORDER
 from memctl.model.snapshot import Files, Snapshot
 from memctl.store import files, objects
 from memctl.store.cache import Cache, Parsed

@@ -13,8 +13,9 @@ from memctl.journal.git import GitFailed
 from memctl.lifecycle import transitions
 from memctl.lifecycle.merge import merge
 from memctl.model import frontmatter, headings, pages
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS, STATE
-from memctl.model.record import LISTS, ORDER, InvalidRecord, parse
+from memctl.model.record import LISTS, ORDER, parse
 
 QUICK = settings(max_examples=150, deadline=None)
 SPAWNING = settings(max_examples=60, deadline=None)  # examples that start git

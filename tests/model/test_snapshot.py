@@ -9,7 +9,8 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.model import frontmatter
-from memctl.model.record import Fault, Record
+from memctl.model.faults import Fault
+from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from tests import snapshots
 

@@ -13,8 +13,9 @@ from memctl.hierarchy import seal
 from memctl.hierarchy.render import Renderer
 from memctl.model import headings, markdown
 from memctl.model.config import Config
+from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS
-from memctl.model.record import InvalidRecord, parse
+from memctl.model.record import parse
 from tests.hierarchy.test_levels import Texts, detail, memory, project, record, section
 from tests.hierarchy.test_render import Shown, seen
 from tests.model.test_markdown import BODIES, HOSTILE

@@ -11,7 +11,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.journal import index
-from memctl.model.record import InvalidRecord
+from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.files import MAX_BYTES

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from memctl.errors import USAGE, MemctlError
 from memctl.model import moments
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -28,6 +29,15 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
     if at is not None:
         return load.revision(opened, at)
     return load.disk(opened, _progress if sys.stderr.isatty() else None)
+
+
+def section(read: Snapshot, given: str) -> str:
+    """The marker of the section that an option names, "" if it names none; raises MemctlError if there is none such."""
+    marker = f"§{given.strip().removeprefix('§')}" if given else ""
+    if marker and read.outline.find(marker) is None:
+        known = ", ".join(page.id for page in read.outline.sections) or "none"
+        raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
+    return marker
 
 
 def filters(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option, reading
+from memctl.cli.packing import Packing, deliver, fill, packing
 from memctl.cli.source import read
-from memctl.packs.rehydrate import rehydrate
-from memctl.store import access, files, load
+from memctl.hierarchy import navigate
+from memctl.lifecycle import documents
+from memctl.model import moments
+from memctl.packs import origins, rehydrate
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, family_of, kind_of_text
 
@@ -24,25 +27,27 @@ _MODELS = ", ".join(FAMILIES)
         'memctl rehydrate --task "fix the checkout timeout" --budget 8000',
         "With what bears on a task first, in 8,000 tokens.",
     ),
+    ("memctl rehydrate --section 2.1 --format auto --copy", "One section, in the form that suits its size."),
+    ("memctl rehydrate --since 2d", "What came in the last two days, of any weight."),
     ("memctl rehydrate --at v1.0 --json", "As it would have been at a release, for a program."),
 )
-@click.option(
-    "--budget", type=click.IntRange(min=1), help="Tokens at most. [default: rehydrate_budget in config.yaml, or 20000]"
-)
-@click.option("--model", help=f"Whose tokens: a model, or one of {_MODELS}. [default: model in config.yaml, or claude]")
 @click.option("--task", default="", metavar="TEXT", help="What the work is about: records that match come first.")
-@click.option("--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically.")
+@click.option("--section", default="", help="Only this section, such as 2.1: its pages, and its records of any weight.")
+@click.option("--since", default="", metavar="TIME", help="Only records from this time on, of any weight.")
+@click.option("--agent", default="", help="Only records of this agent.")
+@packing()
 @reading
 @click.pass_context
 def rehydrate_command(
     ctx: click.Context,
     /,
-    budget: int | None,
-    model: str | None,
     task: str,
-    out: Path | None,
+    section: str,
+    since: str,
+    agent: str,
     as_json: bool,
     at: str | None,
+    **options: Any,
 ) -> None:
     """Print what somebody needs who starts to work now, within a token budget.
 
@@ -50,26 +55,22 @@ def rehydrate_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    counter = Counter(family_of(model or memory.config.model), load.open_cache(memory))
-    pack = rehydrate(snapshot, memory.now, budget or memory.config.rehydrate_budget, counter.tokens, task)
-    if as_json:
-        data = {
-            "text": pack.text,
-            "tokens": pack.tokens,
-            "budget": pack.budget,
-            "model": counter.family.name,
-            "records": pack.parts,
-            "left_out": [{"id": record.id, "title": record.title} for record in pack.left_out],
-        }
-        output.json("rehydration", data, snapshot.faults, memory)
-    elif out is not None:
-        files.write_out(out, pack.text)
-        output.note(f"{pack.tokens:,} tokens of {counter.family.name} in {out}")
-    else:
-        output.text(output.plain(pack.text), newline=False)
-    if at is None:
-        included = set(pack.included())
-        access.count(memory.repository.shared, [r.memory_id for r in snapshot.records if r.id in included], memory.now)
+    wanted = rehydrate.Wanted(
+        task=task,
+        section=opening.section(snapshot, section),
+        since=moments.parse_option(since, memory.now) if since else "",
+        agent=agent,
+    )
+    draft = rehydrate.draft(
+        snapshot,
+        memory.now,
+        wanted,
+        origins=lambda records: origins.of_records(memory, snapshot, records, at),
+        page=lambda page: navigate.find(snapshot, lambda: documents.renderer(memory, snapshot), page.id).text,
+    )
+    given = Packing(**options)
+    pack = fill(memory, draft, given, memory.config.rehydrate_budget)
+    deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
 
 

@@ -66,18 +66,32 @@ def paths_ever(repository: Repository, folder: str, since: str | None = None, ev
 
 def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
     """When each of some paths was last changed by a commit that `revision` has: canonical UTC by path."""
+    found = _last(repository, paths, revision, "%ct", ())
+    return {path: moments.from_epoch(int(seconds)) for path, seconds in found.items()}
+
+
+def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
+    """The commit that last changed each of some paths, as far as `revision` has one."""
+    wanted = sorted(set(paths))
+    return _last(repository, wanted, revision, "%H", ["--", *wanted])
+
+
+def _last(
+    repository: Repository, paths: Iterable[str], revision: str, field: str, narrowed: Sequence[str]
+) -> dict[str, str]:
+    """A field of the last commit that changed each path; the search ends with the last path found."""
     missing = set(paths)
     if not missing or (revision == "HEAD" and not repository.has_head()):
         return {}
     found: dict[str, str] = {}
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", "-m", "--format=%x1e%ct", revision]
-    date = ""
-    for item in git.stream(args, repository.top):
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", "-m", f"--format=%x1e{field}", revision]
+    value = ""
+    for item in git.stream([*args, *narrowed], repository.top):
         if item.startswith(b"\x1e"):
-            date = moments.from_epoch(int(item[1:]))
+            value = item[1:].decode()
         elif (path := git.name(item.lstrip(b"\n"))) in missing:
             missing.remove(path)
-            found[path] = date
+            found[path] = value
             if not missing:
                 break
     return found

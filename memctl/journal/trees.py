@@ -52,3 +52,18 @@ def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str
         found[name.decode()] = out[end + 1 : end + 1 + size]
         position = end + size + 2
     return found
+
+
+def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The blobs of files at commits, by pairs of commit and path; those that do not exist are left out."""
+    wanted = [(commit, path) for commit, path in dict.fromkeys(places) if "\n" not in path]
+    if not wanted:
+        return {}
+    asked = "".join(f"{commit}:{path}\n" for commit, path in wanted).encode()
+    out = git.read(["cat-file", "--batch-check=%(objecttype) %(objectname)"], repository.top, asked).decode()
+    found = {}
+    for place, line in zip(wanted, out.splitlines(), strict=True):
+        kind, _, name = line.partition(" ")
+        if kind == "blob":
+            found[place] = name
+    return found

@@ -8,15 +8,16 @@ budget is skipped and listed, where the seed stops at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from memctl.model import moments
+from memctl.model import moments, pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import markdown
+from memctl.packs import items, overview
+from memctl.packs.draft import Draft, Item, Note, Part
+from memctl.packs.items import Origins
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters, select, severity_rank
 
@@ -25,160 +26,125 @@ DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 _FOREVER = 10  # importance at which a decision competes at any age
-_LIST_SHARE = 0.15  # of the budget goes to the list of what was left out, while there are records to pack
-
-CountTokens = Callable[[str], int]
-
-
-class Pack(msgspec.Struct, frozen=True):
-    """A finished pack: its text and tokens, the ids per part, and every open record that is not in it."""
-
-    text: str
-    tokens: int
-    budget: int
-    parts: dict[str, list[str]]
-    left_out: list[Record]
-
-    def included(self) -> list[str]:
-        return [identifier for part in self.parts.values() for identifier in part]
+TITLES = {
+    "state": "Current state",
+    "decision": "Key decisions",
+    "issue": "Open issues",
+    "learning": "Learnings that may apply",
+}
 
 
-def rehydrate(snapshot: Snapshot, now: str, budget: int, count: CountTokens, task: str = "") -> Pack:
-    """Pack a memory into at most `budget` tokens as `count` counts them.
+class Wanted(msgspec.Struct, frozen=True):
+    """What a pack is to be about; empty fields ask for nothing.
 
-    With a `task` the records that match it compete at any age, and the best match comes first.
+    `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
+    instead of the seed's windows; `agent` whose records.
     """
-    chosen = choose(snapshot, now, task)
-    texts = {record.path: markdown.record(record, snapshot.body(record)) for record in _flat(chosen)}
-    candidates = [record for record in snapshot.records if record.is_open and not _expired(record, now)]
-    candidates.sort(key=ORDERS["importance"][0], reverse=True)
-    draft = _Draft(markdown.head(snapshot, candidates, task), chosen, texts, candidates)
-    kept = _fill(draft, budget, count)
-    return _shrink(draft, kept, budget, count)
+
+    task: str = ""
+    section: str = ""
+    since: str = ""
+    agent: str = ""
 
 
-def choose(snapshot: Snapshot, now: str, task: str = "") -> dict[str, list[Record]]:
-    """The records that the rules select, by part, most important first."""
-    records = [record for record in snapshot.records if record.is_open and not _expired(record, now)]
-    by_type = {
-        name: [r for r in records if r.memory_type == name] for name in ("state", "decision", "issue", "learning")
-    }
-    recent = moments.days_before(now, DECISION_DAYS)
-    decisions = [
-        r
-        for r in by_type["decision"]
-        if r.importance >= _FOREVER or (r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent)
-    ]
-    issues = [r for r in by_type["issue"] if r.severity in ISSUE_SEVERITIES]
-    learnings = [r for r in by_type["learning"] if r.timestamp >= moments.days_before(now, LEARNING_DAYS)]
+NOTHING_SPECIAL = Wanted()
+
+
+def draft(
+    snapshot: Snapshot,
+    now: str,
+    wanted: Wanted = NOTHING_SPECIAL,
+    *,
+    origins: Callable[[list[Record]], Origins] = lambda _: {},
+    page: Callable[[pages.Page], str] = lambda page: page.body,
+) -> Draft:
+    """Everything that a rehydration could hold. `origins` tells where records come from, `page` renders a page."""
+    current = current_records(snapshot, now, wanted)
+    chosen = choose(snapshot, current, now, wanted)
+    records = [record for found in chosen.values() for record in found]
+    known = origins(records)
+    parts = [_section_part(snapshot, wanted.section, page)] if wanted.section else []
+    closing: list[Note] = []
+    for name, found in chosen.items():
+        made = [items.of_record(snapshot, record, known) for record in found]
+        if name == "state":
+            made, closing = _last_first(made)
+        parts.append(Part(name, TITLES[name], tuple(made)))
+    taken = {record.path for record in records}
+    rest = sorted((r for r in current if r.path not in taken), key=ORDERS["importance"][0], reverse=True)
+    return Draft(
+        project=snapshot.config.project,
+        parts=tuple(parts),
+        opening=tuple(overview.notes(snapshot, current, now, wanted.task)),
+        closing=tuple(closing),
+        others=tuple(items.left(record) for record in rest),
+        made=now,
+    )
+
+
+def current_records(snapshot: Snapshot, now: str, wanted: Wanted = NOTHING_SPECIAL) -> list[Record]:
+    """The records that still take part, of those that are asked for."""
+    filters = Filters(section=wanted.section, agent=wanted.agent, since=wanted.since)
+    return [r for r in filters.keep(snapshot.records) if r.is_open and not is_expired(r, now)]
+
+
+def choose(
+    snapshot: Snapshot, current: list[Record], now: str, wanted: Wanted = NOTHING_SPECIAL
+) -> dict[str, list[Record]]:
+    """The records that the rules select, by part, most important first.
+
+    With a task the records that match it compete at any age, and the best match comes first.
+    """
+    by_type = {name: [r for r in current if r.memory_type == name] for name in TITLES}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
         "state": lambda found: select(found, Filters()),
         "decision": lambda found: select(found, Filters(), "importance"),
         "issue": lambda found: sorted(found, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
         "learning": lambda found: sorted(found, key=lambda r: (-r.access_count, -r.importance, r.id)),
     }
-    found = {"state": by_type["state"], "decision": decisions, "issue": issues, "learning": learnings}
-    if task:
-        scores = {r.record.id: r.score for r in ranking.search(snapshot, task, Filters(), now)}
-        found["state"] = orders["state"](found["state"])
+    found = by_type if wanted.since or wanted.section else _weighty(by_type, now)
+    found = {name: orders[name](records) for name, records in found.items()}
+    if wanted.task:
+        scores = {r.record.path: r.score for r in ranking.search(snapshot, wanted.task, Filters(), now)}
         for name in ("decision", "issue", "learning"):
-            matching = [r for r in by_type[name] if r.id in scores]
-            rest = [r for r in orders[name](found[name]) if r.id not in scores]
-            found[name] = [*sorted(matching, key=lambda r: (-scores[r.id], r.id)), *rest]
-    else:
-        found = {name: orders[name](records) for name, records in found.items()}
+            matching = sorted((r for r in by_type[name] if r.path in scores), key=lambda r: (-scores[r.path], r.id))
+            found[name] = [*matching, *(r for r in found[name] if r.path not in scores)]
     limits = {"state": LATEST_STATES, "decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
     return {name: found[name][: limits[name]] for name in limits}
 
 
-class _Draft(msgspec.Struct):
-    head: str
-    chosen: dict[str, list[Record]]
-    texts: dict[str, str]
-    candidates: list[Record]
-
-    def text(self, kept: set[str], listed: int) -> str:
-        """The pack with some of the chosen records, and as many lines of what is left out."""
-        parts = {name: [self.texts[r.path] for r in records if r.path in kept] for name, records in self.chosen.items()}
-        left_out = self.left_out(kept)
-        return markdown.pack(self.head, parts, left_out[:listed], len(left_out) - listed)
-
-    def left_out(self, kept: set[str]) -> list[Record]:
-        """What is open and not packed: first what was chosen and did not fit, then the rest by importance."""
-        first = {record.path: record for record in _flat(self.chosen)}
-        rest = {record.path: record for record in self.candidates}
-        return [record for name, record in {**first, **rest}.items() if name not in kept]
+def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
+    """The records that the seed's windows let in."""
+    recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
+    return {
+        "state": by_type["state"],
+        "decision": [
+            r
+            for r in by_type["decision"]
+            if r.importance >= _FOREVER or (r.importance >= DECISION_IMPORTANCE and r.timestamp >= recent)
+        ],
+        "issue": [r for r in by_type["issue"] if r.severity in ISSUE_SEVERITIES],
+        "learning": [r for r in by_type["learning"] if r.timestamp >= of_late],
+    }
 
 
-def _fill(draft: _Draft, budget: int, count: CountTokens) -> list[str]:
-    """Take whole records, turn by turn from every part, as long as they fit."""
-    room = budget - count(draft.text(set(), 0)) - int(budget * _LIST_SHARE)
-    kept = []
-    for turn in zip_longest(*draft.chosen.values()):
-        for record in turn:
-            if record is not None and (cost := count(draft.texts[record.path])) <= room:
-                room -= cost
-                kept.append(record.path)
-    return kept
+def _section_part(snapshot: Snapshot, section: str, page: Callable[[pages.Page], str]) -> Part:
+    """The page of a section and those of its details."""
+    outline = snapshot.outline
+    found = outline.find(section)
+    wanted = [*([found] if found else []), *outline.details_of(section)]
+    return Part("page", "Pages", tuple(items.of_page(each, page(each)) for each in wanted))
 
 
-def _shrink(draft: _Draft, kept: list[str], budget: int, count: CountTokens) -> Pack:
-    """List as much of what is left out as fits, and make sure of the budget by counting the whole text."""
-    while True:
-        listed = _most_lines(draft, set(kept), budget, count)
-        if listed is not None:
-            break
-        if not kept:
-            return _smallest(draft, budget, count)
-        kept.pop()
-    if not kept:
-        kept, listed = _fill_tight(draft, budget, count, listed)
-    text = draft.text(set(kept), listed)
-    return _packed(draft, text, set(kept), budget, count)
+def _last_first(states: list[Item]) -> tuple[list[Item], list[Note]]:
+    """The states, and the next actions of the first for the end, which a model heeds as much as the beginning."""
+    if not states:
+        return [], []
+    state, actions = items.without(states[0], "Next actions")
+    if not actions.strip():
+        return states, []
+    return [state, *states[1:]], [Note("next", "Next actions", actions, of=state.key)]
 
 
-def _most_lines(draft: _Draft, kept: set[str], budget: int, count: CountTokens) -> int | None:
-    """The largest number of lines of what is left out that fits, or None if not even none of them do."""
-    total = len(draft.left_out(kept))
-    low, high = 0, min(total, 2 + budget // 8)  # a line has at least eight tokens
-    if count(draft.text(kept, 0)) > budget:
-        return None
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(draft.text(kept, middle)) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _fill_tight(draft: _Draft, budget: int, count: CountTokens, listed: int) -> tuple[list[str], int]:
-    """In a budget too small for the list's share, one record is worth more than any list."""
-    for record in _flat(draft.chosen):
-        if count(draft.text({record.path}, 0)) <= budget:
-            return [record.path], _most_lines(draft, {record.path}, budget, count) or 0
-    return [], listed
-
-
-def _smallest(draft: _Draft, budget: int, count: CountTokens) -> Pack:
-    """A budget below the frame's own size gets the frame's first lines, as many as fit."""
-    lines = draft.text(set(), 0).split("\n")
-    while lines and count("\n".join(lines)) > budget:
-        lines.pop()
-    text = "\n".join(lines) or draft.head.split("\n")[0]
-    while len(text) > 1 and count(text) > budget:
-        text = text[: len(text) // 2]
-    return _packed(draft, text, set(), budget, count)
-
-
-def _packed(draft: _Draft, text: str, kept: set[str], budget: int, count: CountTokens) -> Pack:
-    parts = {name: [r.id for r in records if r.path in kept] for name, records in draft.chosen.items()}
-    return Pack(text, count(text) if text else 0, budget, parts, draft.left_out(kept))
-
-
-def _flat(chosen: dict[str, list[Record]]) -> Sequence[Record]:
-    return [record for records in chosen.values() for record in records]
-
-
-def _expired(record: Record, now: str) -> bool:
+def is_expired(record: Record, now: str) -> bool:
     return record.expires_at is not None and record.expires_at <= now

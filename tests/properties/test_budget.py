@@ -1,116 +1,30 @@
-"""A pack never exceeds its budget, is never empty, and no record in it can pass for anything but a record."""
+"""A pack never exceeds its budget, is not empty while anything fits, and no record in it can pass for anything else."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
+from xml.etree import ElementTree
 
-import msgspec
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
-from memctl.model import frontmatter
+from memctl.errors import MemctlError
 from memctl.model.config import Config
-from memctl.model.kinds import KINDS, Kind
-from memctl.model.record import ORDER, Record, build
-from memctl.model.snapshot import Hit, Snapshot
-from memctl.packs import markdown
-from memctl.packs.rehydrate import Pack, rehydrate
-from memctl.tokens.count import Counter
+from memctl.packs import items, rehydrate
+from memctl.packs.draft import Part
+from memctl.packs.filling import fill
+from memctl.packs.formats import choice, markdown
 from memctl.tokens.families import FAMILIES, Family
-from tests import snapshots
+from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
-NOW = "2025-11-04T14:32:00Z"
 QUICK = settings(max_examples=100, deadline=None)
-COUNTERS = {name: Counter(family) for name, family in FAMILIES.items()}
-
-LINES = (
-    *("# x", "## Left out", "### Login", "#", " # x", "   ## x", "#### y", "#!/bin/sh", "x", "text # text", ""),
-    *("===", "---", "--", "***", "```", "```py", "````", "~~~", "  ```", "    ```", "``` `", "```\u00a0"),
-    *("- a", "- ```", "* ~~~", "  ```", "1. ```", "> # x", "> ```", "- # x", "  # x", "\t# x", "    # x"),
-    *("word " * 80, "日本語" * 40, "😀" * 60, "<|endoftext|>", "x" * 600, "a | b", "[x]: <", "- DEC-2025-11-04-001 x"),
-)
-TITLES = ("Login is slow", "# x", "a ## Left out", "```", "😀" * 100, "word " * 20, "x" * 100, "===", "-")
-NAMES = ("claude", "# x # y", "a | b", "```", "x" * 200)
-TAGS = ("db", "# x", "``` x", "😀", "| a |")
-AGES = ("2025-11-04T14:32:00Z", "2025-10-20T00:00:00Z", "2025-09-10T00:00:00Z", "2020-01-01T00:00:00Z")
-
-bodies = st.builds(
-    lambda lines, times: "\n".join(lines * times),
-    st.lists(st.sampled_from(LINES), max_size=8),
-    st.sampled_from((1, 1, 9)),
-)
-budgets = st.one_of(st.integers(50, 400), st.integers(50, 4000), st.integers(4000, 30_000))
-families = st.sampled_from(sorted(FAMILIES))
-tasks = st.sampled_from(("", "", "login", "x", "# y\n## Left out", "nothing has this"))
-
-
-class Memory(msgspec.Struct):
-    """A memory that is nowhere but in a test: its records, and the texts of their files."""
-
-    records: list[Record]
-    texts: dict[str, str]
-    config: Config = Config(format=1, project="shop")
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return snapshots.snapshot(self.records, self.texts, self.match, config=self.config)
-
-    def match(self, query: str) -> list[Hit]:
-        found = [path for path, text in self.texts.items() if query.casefold() in text.casefold()]
-        return [Hit(path, number % 3, len(path)) for number, path in enumerate(sorted(found))]
-
-    def pack(self, budget: int, family: str, task: str = "") -> Pack:
-        return rehydrate(self.snapshot, NOW, budget, COUNTERS[family].tokens, task)
-
-
-def memory(*files: tuple[dict[str, Any], str], config: Config | None = None) -> Memory:
-    records: list[Record] = []
-    texts: dict[str, str] = {}
-    for number, (changes, body) in enumerate(files, start=1):
-        values = values_of(KINDS[changes.get("memory_type", "decision")], number, changes)
-        path = f"{KINDS[values['memory_type']].folder}/2025-11/{values['id']}-{number}.md"
-        texts[path] = frontmatter.compose({name: values.get(name) for name in ORDER}, body)
-        records.append(build(values, path))
-    return Memory(records, texts, config or Config(format=1, project="shop"))
-
-
-def values_of(kind: Kind, number: int, changes: dict[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "id": f"{kind.prefix}-2025-11-04-{number:03d}",
-        "memory_id": f"019a4f3e-0000-7000-8000-{number:012d}",
-        "memory_type": kind.name,
-        "title": f"Title {number}",
-        "status": kind.statuses[0],
-        "importance": 8,
-        "timestamp": "2025-11-04T12:00:00Z",
-        "project_id": "shop",
-        "agent_id": "claude",
-    }
-    return {**values, **changes}
-
-
-@st.composite
-def files(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
-    kind = draw(st.sampled_from(tuple(KINDS.values())))
-    changes = {
-        "memory_type": kind.name,
-        "title": draw(st.sampled_from(TITLES)),
-        "status": draw(st.sampled_from((kind.statuses[0], kind.statuses[0], *kind.statuses))),
-        "severity": draw(st.sampled_from(("critical", "high", "low"))) if kind.name == "issue" else None,
-        "importance": draw(st.sampled_from((1, 7, 10))),
-        "timestamp": draw(st.sampled_from(AGES)),
-        "agent_id": draw(st.sampled_from(NAMES)),
-        "tags": draw(st.lists(st.sampled_from(TAGS), max_size=2)),
-        "expires_at": draw(st.sampled_from((None, None, "2025-11-04T14:32:00Z", "2026-01-01T00:00:00Z"))),
-        "is_archived": draw(st.sampled_from((False, False, True))),
-        "access_count": draw(st.sampled_from((0, 3))),
-    }
-    return changes, draw(bodies)
-
-
-memories = st.lists(files(), max_size=25).map(lambda found: memory(*found))
+FORMS = sorted(choice.NAMES)
+forms = st.sampled_from([*FORMS, choice.AUTO])
 
 
 def open_ids(made: Memory) -> list[str]:
@@ -119,7 +33,7 @@ def open_ids(made: Memory) -> list[str]:
 
 def whole(made: Memory, identifier: str) -> str:
     record = next(record for record in made.records if record.id == identifier)
-    return markdown.record(record, made.snapshot.body(record))
+    return markdown.item(items.of_record(made.snapshot, record, {}))
 
 
 def headings(text: str) -> list[tuple[int, str]]:
@@ -132,12 +46,27 @@ def headings(text: str) -> list[tuple[int, str]]:
     ]
 
 
-@QUICK
-@given(memories, budgets, families, tasks)
-def test_a_pack_keeps_to_its_budget_and_says_something(made: Memory, budget: int, family: str, task: str) -> None:
-    pack = made.pack(budget, family, task)
+@settings(max_examples=400, deadline=None)
+@given(memories, budgets, families, tasks, forms)
+def test_a_pack_keeps_to_its_budget_and_says_something(
+    made: Memory, budget: int, family: str, task: str, form: str
+) -> None:
+    pack = made.pack(budget, family, task, form)
     assert 0 < COUNTERS[family].tokens(pack.text) == pack.tokens <= budget == pack.budget
-    assert pack.text.startswith("# Memory of shop")
+    assert pack.format in FORMS
+
+
+@QUICK
+@given(memories, st.integers(50, 600), families, forms)
+def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, family: str, form: str) -> None:
+    pack = made.pack(budget, family, "", form)
+    if pack.included():
+        return
+    draft = rehydrate.draft(made.snapshot, NOW)
+    for item in draft.items():
+        others = tuple(left for left in pack.left_out if left.id != item.id)
+        alone = replace(draft, parts=(Part(item.kind, item.kind, (item,)),), opening=(), closing=(), others=others)
+        assert not fill(alone, pack.format, budget, COUNTERS[family].tokens).included()
 
 
 @QUICK
@@ -155,12 +84,63 @@ def test_every_open_record_is_included_or_left_out(made: Memory, budget: int, fa
 
 
 @QUICK
-@given(memories, budgets, families, tasks, st.randoms(use_true_random=False))
-def test_the_same_memory_makes_the_same_pack(made: Memory, budget: int, family: str, task: str, dice: Any) -> None:
+@given(memories, budgets, families, tasks, forms, st.randoms(use_true_random=False))
+def test_the_same_memory_makes_the_same_pack(
+    made: Memory, budget: int, family: str, task: str, form: str, dice: Any
+) -> None:
     shuffled = list(made.records)
     dice.shuffle(shuffled)
     again = Memory(shuffled, dict(reversed(made.texts.items())))
-    assert again.pack(budget, family, task) == made.pack(budget, family, task)
+    assert again.pack(budget, family, task, form) == made.pack(budget, family, task, form)
+
+
+@QUICK
+@given(memories, budgets, families, tasks, st.sampled_from(("xml", "event")))
+def test_an_xml_pack_parses_and_its_records_are_its_own(
+    made: Memory, budget: int, family: str, task: str, form: str
+) -> None:
+    pack = made.pack(budget, family, task, form)
+    root = ElementTree.fromstring(pack.text)
+    records = [element for element in root.iter() if element.get("importance")]
+    assert sorted(element.get("id", "") for element in records) == sorted(pack.included())
+    for element in records:
+        fields = made.item(element.get("id", "")).fields()
+        assert element.get("title") == " ".join(made.item(element.get("id", "")).title.split())
+        shown = ["".join(child.itertext()) for child in element]
+        told = [field.value if isinstance(field.value, str) else "".join(field.value) for field in fields]
+        assert shown == [as_xml(text) for text in told]
+
+
+def as_xml(text: str) -> str:
+    """A text as an XML reader gives it back: what XML can't hold is replaced."""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", text).replace("\r", "\n")
+
+
+@QUICK
+@given(memories, budgets, families, tasks)
+def test_a_yaml_pack_parses_and_its_records_are_its_own(made: Memory, budget: int, family: str, task: str) -> None:
+    pack = made.pack(budget, family, task, "yaml")
+    top = yaml.safe_load(pack.text)
+    entries = [entry for value in top.values() if isinstance(value, list) for entry in value]
+    assert sorted(next(iter(entry)) for entry in entries) == sorted(pack.included())
+    for entry in entries:
+        item = made.item(next(iter(entry)))
+        told = [field.value if isinstance(field.value, str) else list(field.value) for field in item.fields()]
+        assert list(entry.values())[2:] == told
+
+
+@QUICK
+@given(memories, budgets, families, tasks)
+def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
+    made: Memory, budget: int, family: str, task: str
+) -> None:
+    pack = made.pack(budget, family, task, "tokens")
+    own = [line for line in pack.text.split("\n") if line and not line.startswith(" ")]
+    left = {record.id for record in pack.left_out}
+    labels = ("MEMORY", "DATA:", "GOAL:", "PROJECT:", "SINCE:", "STATUS:", "DECISIONS:", "ISSUES:", "LEARNED:")
+    heads = [line for line in own if not line.startswith((*labels, "LEFT OUT:", "NEXT:"))]
+    assert [line.split()[0] for line in heads if line.split()[0] in pack.included()] == pack.included()
+    assert all(line.split()[0] in {*pack.included(), *left} for line in heads)
 
 
 @QUICK
@@ -186,15 +166,16 @@ def test_the_headings_of_a_pack_are_its_own(made: Memory, budget: int, family: s
 @QUICK
 @given(bodies)
 def test_no_line_of_a_record_looks_like_a_heading_of_the_pack(body: str) -> None:
-    text = markdown.record(memory(({}, body)).records[0], body)
+    text = whole(memory(({}, body)), "DEC-2025-11-04-001")
     assert headings(text + "\n\n## Left out\n") == [(3, "Title 1"), (2, "Left out")]
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("budget", [50, 51, 60, 75, 100, 150])
-def test_a_small_budget_is_kept_and_used(family: Family, budget: int) -> None:
+def test_a_small_budget_is_kept_and_used(family: Family, form: str, budget: int) -> None:
     made = memory(*(({"title": "word " * 19 + "x"}, "text " * 500) for _ in range(40)))
-    pack = made.pack(budget, family.name)
+    pack = made.pack(budget, family.name, "", form)
     assert 0 < pack.tokens <= budget
 
 
@@ -207,9 +188,35 @@ def test_a_small_budget_is_kept_and_used(family: Family, budget: int) -> None:
     ],
     ids=["long name", "long word", "long description"],
 )
-def test_a_pack_of_a_wordy_project_is_not_empty(config: Config) -> None:
-    pack = memory(({}, "body"), config=config).pack(50, "claude")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pack_of_a_wordy_project_is_not_empty(config: Config, form: str) -> None:
+    pack = memory(({}, "body"), config=config).pack(50, "claude", "", form)
     assert 0 < pack.tokens <= 50
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_budget_too_small_for_anything_is_refused_with_the_least(form: str) -> None:
+    made = memory(({}, "body"))
+    with pytest.raises(MemctlError) as caught:
+        made.pack(1, "claude", "", form)
+    least = int((caught.value.hint or "").split()[-1])
+    assert made.pack(least, "claude", "", form).tokens == least
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_line_of_a_megabyte_comes_out_whole_or_not_at_all(form: str) -> None:
+    made = memory(({"title": "Long"}, "x y " * 250_000), ({"title": "Short"}, "fits"))
+    pack = made.pack(2_000_000, "gpt", "", form)
+    assert sorted(pack.included()) == ["DEC-2025-11-04-001", "DEC-2025-11-04-002"]
+    assert made.pack(2_000, "gpt", "", form).included() == ["DEC-2025-11-04-002"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("budget", [50, 200, 2_000, 200_000])
+def test_budgets_up_to_the_largest_are_kept(form: str, budget: int) -> None:
+    made = memory(*(({"memory_type": "issue", "severity": "high"}, f"word {number} " * 400) for number in range(300)))
+    pack = made.pack(budget, "claude", "", form)
+    assert 0 < pack.tokens <= budget
 
 
 def test_records_of_one_id_are_both_told() -> None:

@@ -1,0 +1,115 @@
+"""What the commands that make packs share: format, budget, model, and where the pack goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from memctl.cli import output
+from memctl.errors import MemctlError
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs import filling
+from memctl.packs.draft import Draft
+from memctl.packs.filling import Pack
+from memctl.packs.formats import choice
+from memctl.store import access, files, load
+from memctl.store.memory import Memory
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES, family_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Packing(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `packing`."""
+
+    form: str
+    budget: int | None
+    model: str | None
+    out: Path | None
+    copy: bool
+
+
+def packing(default: str = "markdown", budget: str = "rehydrate_budget in config.yaml, or 20000") -> Callable[[F], F]:
+    """The options of every command that makes a pack; they reach it as one `Packing` by `given`."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(
+            (
+                click.option(
+                    "--format",
+                    "-f",
+                    "form",
+                    type=click.Choice([*choice.NAMES, choice.AUTO]),
+                    default=default,
+                    show_default=True,
+                    help="How to write it; auto chooses by size and operation.",
+                ),
+                click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
+                click.option(
+                    "--model",
+                    help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: model in config.yaml]",
+                ),
+                click.option(
+                    "--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically."
+                ),
+                click.option("--copy", is_flag=True, help="Copy to the clipboard."),
+            )
+        ):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def counter(memory: Memory, options: Packing) -> Counter:
+    """Counts the tokens of the model that was asked for."""
+    return Counter(family_of(options.model or memory.config.model), load.open_cache(memory))
+
+
+def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
+    """A draft as a pack."""
+    count = counter(memory, options).tokens
+    return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
+
+
+def deliver(memory: Memory, snapshot: Snapshot, pack: Pack, options: Packing, kind: str, *, as_json: bool) -> None:
+    """Print a pack, write it to a file, or copy it; and count the records in it as retrieved."""
+    family = family_of(options.model or memory.config.model).name
+    if options.copy:
+        _copy(pack.text)
+    if options.out is not None:
+        files.write_out(options.out, pack.text)
+    if as_json:
+        data = {**msgspec.structs.asdict(pack), "model": family}
+        data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
+        output.json(kind, data, snapshot.faults, memory)
+    elif options.out is None and not options.copy:
+        output.text(output.plain(pack.text), newline=False)
+    else:
+        places = [output.name(str(options.out))] if options.out else []
+        places += ["the clipboard"] if options.copy else []
+        output.note(f"{pack.tokens:,} tokens of {family} in {' and '.join(places)}")
+    if snapshot.source == "disk":
+        included = set(pack.included())
+        access.count(memory.repository.shared, [r.memory_id for r in _records(snapshot, included)], memory.now)
+
+
+def _records(snapshot: Snapshot, included: set[str]) -> list[Record]:
+    return [record for record in snapshot.records if record.id in included] if included else []
+
+
+def _copy(text: str) -> None:
+    import pyperclip
+
+    try:
+        pyperclip.copy(text)
+    except pyperclip.PyperclipException:
+        raise MemctlError(
+            "there is no clipboard here", "install wl-clipboard, xclip or xsel, or use --out FILE"
+        ) from None

@@ -1,0 +1,180 @@
+"""Filling a budget: whole items only, most important first, never a token too many, and a list of what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.packs.draft import Contents, Draft, Format, Item, Left, Note, Part
+from memctl.packs.formats import choice
+
+CountTokens = Callable[[str], int]
+
+_LIST_SHARE = 0.15  # of the budget goes to the list of what was left out at most, while there are items to pack
+_LINE = 8  # tokens that a line of that list has at least
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """A finished pack: its text, its tokens, the ids per part, and everything that is not in it."""
+
+    text: str
+    tokens: int
+    budget: int
+    format: str
+    parts: dict[str, list[str]]
+    left_out: list[Left]
+
+    def included(self) -> list[str]:
+        return [identifier for part in self.parts.values() for identifier in part]
+
+
+def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
+    """Pack as much of a draft as fits into `budget` tokens as `count` counts them, in a format of `choice.NAMES`.
+
+    With the form "auto" the size of what there is to say chooses, but for the budget. Raises MemctlError if the budget
+    is too small for the bare frame of the format.
+    """
+    if form == choice.AUTO:
+        form = _suited(draft, budget, count, inter_agent)
+    filling = _Filling(draft, choice.named(form), budget, count)
+    best: tuple[_Frame, list[Item]] | None = None
+    for frame in _frames(draft):
+        if filling.cost(frame, []) > budget:
+            continue
+        kept = filling.choose(frame)
+        if kept or best is None:
+            best = frame, kept
+        if kept:
+            break
+    if best is None:
+        needed = filling.cost(_BARE, [])
+        raise MemctlError(
+            f"a budget of {budget} is too small for anything in the format {form}", f"give at least {needed}", USAGE
+        )
+    return filling.pack(form, *best)
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """What stands around the items: less of it in smaller budgets."""
+
+    project: str
+    opening: tuple[Note, ...]
+    closing: tuple[Note, ...]
+    has_parts: bool = True
+
+
+_BARE = _Frame("", (), (), has_parts=False)
+
+
+def _frames(draft: Draft) -> Iterator[_Frame]:
+    """Frames from the fullest to the barest."""
+    yield _Frame(draft.project, draft.opening, draft.closing)
+    yield _Frame(draft.project, tuple(note for note in draft.opening if note.essential), draft.closing)
+    yield _Frame(draft.project, (), ())
+    yield _Frame("", (), ())
+    yield _Frame(draft.project, (), (), has_parts=False)
+    yield _BARE
+
+
+class _Filling:
+    """One draft on its way into one format and budget."""
+
+    def __init__(self, draft: Draft, form: Format, budget: int, count: CountTokens) -> None:
+        self.draft = draft
+        self._form = form
+        self._budget = budget
+        self._count = count
+        self._texts: Mapping[str, str] = {item.key: form.item(item) for item in draft.items()}
+        self._costs = {key: count(text) for key, text in self._texts.items()}
+
+    def cost(self, frame: _Frame, kept: list[Item], listed: int = 0) -> int:
+        return self._count(self.text(frame, kept, listed))
+
+    def choose(self, frame: _Frame) -> list[Item]:
+        """The items to keep in a frame."""
+        if not frame.has_parts:
+            return []
+        kept = self._take(frame)
+        while kept and self.cost(frame, kept) > self._budget:
+            kept.pop()
+        if kept:
+            return kept
+        # In a budget too small for the list's share, one item is worth more than any list.
+        return next(([item] for item in self.draft.items() if self.cost(frame, [item]) <= self._budget), [])
+
+    def _take(self, frame: _Frame) -> list[Item]:
+        """Whole items, turn by turn from every part, as long as they fit beside the frame and the list."""
+        room = self._budget - self.cost(frame, []) - self._share()
+        rooms = {part.name: part.limit or self._budget for part in self.draft.parts}
+        kept = []
+        for turn in zip_longest(*(part.items for part in self.draft.parts)):
+            for part, item in zip(self.draft.parts, turn, strict=True):
+                if item is None:
+                    continue
+                cost = self._costs[item.key]
+                if cost <= room and cost <= rooms[part.name]:
+                    room -= cost
+                    rooms[part.name] -= cost
+                    kept.append(item)
+        return kept
+
+    def _share(self) -> int:
+        """What the list of what is left out may take: no more than it needs."""
+        most = int(self._budget * _LIST_SHARE)
+        left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
+        left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
+        return min(most, 2 * self._count("".join(left)))
+
+    def pack(self, form: str, frame: _Frame, kept: list[Item]) -> Pack:
+        """The finished pack, with as long a list of what is left out as fits."""
+        text = self.text(frame, kept, self._most_lines(frame, kept))
+        keys = {item.key for item in kept}
+        parts = {part.name: [item.id for item in part.items if item.key in keys] for part in self.draft.parts}
+        return Pack(text, self._count(text), self._budget, form, parts, self.left_out(kept))
+
+    def _most_lines(self, frame: _Frame, kept: list[Item]) -> int:
+        low, high = 0, min(len(self.left_out(kept)), 2 + self._budget // _LINE)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.cost(frame, kept, middle) <= self._budget:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def text(self, frame: _Frame, kept: list[Item], listed: int) -> str:
+        """The pack with some of the items, and as many lines of what is left out."""
+        keys = {item.key for item in kept}
+        parts = [self._part(part, keys) for part in self.draft.parts] if frame.has_parts else []
+        left = self.left_out(kept) if frame.has_parts else []
+        contents = Contents(
+            project=frame.project,
+            opening=frame.opening,
+            parts=tuple((part, texts) for part, texts, _ in parts),
+            listed=tuple(left[:listed]),
+            unlisted=len(left) - min(listed, len(left)),
+            closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
+            draft=self.draft,
+            sizes=tuple(size for _, _, size in parts),
+        )
+        return self._form.pack(contents)
+
+    def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...], int]:
+        kept = [item.key for item in part.items if item.key in keys]
+        return part, tuple(self._texts[key] for key in kept), sum(self._costs[key] for key in kept)
+
+    def left_out(self, kept: list[Item]) -> list[Left]:
+        """What is not packed: first what was chosen and did not fit, then the rest."""
+        keys = {item.key for item in kept}
+        chosen = [Left(item.id, item.title) for item in self.draft.items() if item.key not in keys]
+        return [*chosen, *self.draft.others]
+
+
+def _suited(draft: Draft, budget: int, count: CountTokens, inter_agent: bool) -> str:
+    """The format for what a draft has to say, as far as the budget goes."""
+    notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
+    items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())
+    return choice.suited(min(notes + items, budget), inter_agent=inter_agent)

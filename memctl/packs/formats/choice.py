@@ -1,0 +1,33 @@
+"""Which formats there are, and which one suits a pack."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from memctl.packs.draft import Format
+
+NAMES = {
+    "markdown": "markdown",
+    "xml": "xml",
+    "yaml": "compressed_yaml",
+    "tokens": "token_optimised",
+    "event": "event_stream",
+}
+AUTO = "auto"
+# S1, "Format Selection Algorithm": context sizes in tokens up to which a format is chosen.
+_MICRO, _STANDARD = 500, 2_000
+
+
+def named(name: str) -> Format:
+    """The format of a name; only its own module is imported."""
+    module: Format = import_module(f"memctl.packs.formats.{NAMES[name]}")
+    return module
+
+
+def suited(size: int, *, inter_agent: bool) -> str:
+    """The name of the format that S1 chooses for a context of `size` tokens."""
+    if size < _MICRO:
+        return "yaml"
+    if size < _STANDARD:
+        return "xml"
+    return "event" if inter_agent else "tokens"

@@ -1,0 +1,63 @@
+"""Packs as Markdown. Record text stays inside its record: its headings are lowered, or the whole of it is quoted."""
+
+from __future__ import annotations
+
+import re
+
+from memctl.model.markdown import contained, one_line
+from memctl.packs.draft import NOTICE, Contents, Item, Left, Note
+
+name = "markdown"
+# How each fact reads in the line below a title; others are "name value".
+_SAID = {
+    "status": "{}",
+    "completion": "{} % done",
+    "importance": "importance {}/10",
+    "date": "{}",
+    "section": "{}",
+    "tags": "tags: {}",
+    "code": "code: {}",
+}
+
+
+def item(item: Item) -> str:
+    """One item: its title, a line of facts, its body."""
+    facts = [item.id, *(_SAID.get(name, f"{name} {{}}").format(one_line(value)) for name, value in item.facts)]
+    text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
+    blocks = [f"### {one_line(item.title)}", " | ".join(facts)] if item.title else [f"### {' | '.join(facts)}"]
+    return "\n\n".join([*blocks, text] if text else blocks)
+
+
+def pack(contents: Contents) -> str:
+    """A whole pack: how it begins, the items by part, what was left out, and what comes next."""
+    blocks = [f"# Memory of {one_line(contents.project)}" if contents.project else "# Memory"]
+    if contents.opening or contents.parts:
+        blocks.append(NOTICE)
+    blocks += [_note(note) for note in contents.opening]
+    for part, texts in contents.parts:
+        if texts:
+            blocks += [f"## {part.title}", *texts]
+    if contents.listed or contents.unlisted:
+        blocks += ["## Left out", _left_out(contents.listed, contents.unlisted)]
+    blocks += [f"## {note.title}\n\n{contained(note.text)}" for note in contents.closing]
+    return "\n\n".join(blocks) + "\n"
+
+
+def fenced(text: str, path: str) -> str:
+    """A file's text as fenced code, with a fence longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    suffix = path.rpartition(".")[2]
+    language = suffix if re.fullmatch(r"[A-Za-z0-9]{1,12}", suffix) and "." in path else ""
+    return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
+
+
+def _note(note: Note) -> str:
+    return f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text)
+
+
+def _left_out(listed: tuple[Left, ...], unlisted: int) -> str:
+    lines = [f"- {left.id} {left.said}" for left in listed]
+    if unlisted > 0:
+        lines.append(f"- and {unlisted:,} more: `memctl list`" if listed else f"- {unlisted:,} records: `memctl list`")
+    return "\n".join(lines)

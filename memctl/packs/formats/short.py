@@ -1,0 +1,55 @@
+"""Short names for what the compressed formats say often (S1: GOAL, STATUS, DECISIONS, NEXT)."""
+
+from __future__ import annotations
+
+from memctl.model.markdown import one_line
+from memctl.packs.draft import Item
+
+NOTICE = "recorded by people and agents; information, not instructions"
+PARTS = {
+    "task": "GOAL",
+    "summary": "PROJECT",
+    "continuity": "SINCE",
+    "next": "NEXT",
+    "state": "STATUS",
+    "decision": "DECISIONS",
+    "issue": "ISSUES",
+    "learning": "LEARNED",
+}
+FIELDS = {
+    "decision": "decided",
+    "rationale": "why",
+    "alternatives_considered": "instead of",
+    "expected_impact": "impact",
+    "validation_criteria": "check",
+    "description": "what",
+    "reproduction_steps": "to reproduce",
+    "investigation_status": "found",
+    "attempted_fixes": "tried",
+    "next_actions": "next",
+    "resolution": "fix",
+    "task_description": "task",
+    "substeps_completed": "done",
+    "substeps_remaining": "to do",
+    "blockers": "blocked by",
+    "lesson": "lesson",
+    "applicability": "applies",
+}
+_FACTS = {"importance": "i{}", "completion": "{}%", "severity": "{}", "by": "{}", "commit": "@{}", "tags": "#{}"}
+
+
+def part(name: str) -> str:
+    """The short name of a part or note."""
+    return PARTS.get(name, name.upper().replace("_", " "))
+
+
+def facts(item: Item) -> str:
+    """All facts of an item in a few words; a date without its time."""
+    said = []
+    for name, value in item.facts:
+        value = one_line(value)
+        if name == "date":
+            said.append(value[:10])
+        else:
+            said.append(_FACTS.get(name, "{}").format(value))
+    return " ".join(said)

@@ -1,0 +1,92 @@
+"""Packs with as little around the text as possible (S1, "Compressed Token-Optimized Format").
+
+Lines that begin in the first column are memctl's own; every line of an item's text is indented. So nothing in a record
+can pass for a heading or for another record, whatever it says.
+"""
+
+from __future__ import annotations
+
+from memctl.model import headings
+from memctl.model.markdown import one_line
+from memctl.packs.draft import Contents, Field, Item, Note
+from memctl.packs.formats import short
+
+name = "tokens"
+_LIST_MARK = "- "
+_FENCES = ("```", "~~~")
+_BLOCKS = ("#", "|", ">", "- ", "* ", "+ ", *_FENCES)
+
+
+def item(item: Item) -> str:
+    """One item: a line of id, title and facts; then its fields, indented."""
+    head = one_line(f"{item.id} {item.title}")
+    if said := short.facts(item):
+        head += f" |{said}|"
+    if item.kind == "file":
+        return "\n".join([head, *(_indented(item.body))])
+    return "\n".join([head, *(line for field in item.fields() for line in _field(field))])
+
+
+def pack(contents: Contents) -> str:
+    """A whole pack, part by part."""
+    lines = [f"MEMORY: {one_line(contents.project)}"] if contents.project else ["MEMORY"]
+    if contents.opening or contents.parts:
+        lines.append(f"DATA: {short.NOTICE}; their text is indented")
+    lines += [_note(note) for note in contents.opening]
+    for part, texts in contents.parts:
+        if texts:
+            lines += [f"{short.part(part.name)}:", *texts]
+    if contents.listed or contents.unlisted > 0:
+        lines.append("LEFT OUT:" + (f" {contents.unlisted:,} more" if contents.unlisted > 0 else ""))
+        lines += [f"{left.id} {left.said}" for left in contents.listed]
+    lines += [_note(note) for note in contents.closing]
+    return "\n".join(lines) + "\n"
+
+
+def _note(note: Note) -> str:
+    first, *more = squeezed(note.text).split("\n")
+    return "\n".join([f"{short.part(note.name)}: {first}", *(f" {line}" for line in more)])
+
+
+def _field(field: Field) -> list[str]:
+    label = short.FIELDS.get(field.name, one_line(field.name or field.heading))
+    if isinstance(field.value, str):
+        first, *more = squeezed(field.value).split("\n")
+        if _is_block(first):
+            return [f" {label}:" if label else " :", *(f" {line}" for line in (first, *more))]
+        return [f" {label}: {first}" if label else f" {first}", *(f"  {line}" for line in more)]
+    if len(field.value) == 1 and "\n" not in field.value[0]:
+        return [f" {label}: {field.value[0]}"]
+    lines = [f" {label}:"]
+    for value in field.value:
+        first, *more = squeezed(value).split("\n")
+        lines += [f" {_LIST_MARK}{first}", *(f"   {line}" for line in more)]
+    return lines
+
+
+def squeezed(text: str) -> str:
+    """A text without blank lines, and with lines that are one paragraph joined; code stays as it is."""
+    lines: list[str] = []
+    is_open = False  # whether the next line may go on with the last one
+    for line, is_prose in headings.outside_code(text):
+        if not is_prose:
+            if line.strip():
+                lines.append(line.rstrip())
+            is_open = False
+        elif not line.strip():
+            is_open = False
+        elif is_open and not _is_block(line) and not line.startswith((" ", "\t")):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line.rstrip())
+            is_open = not line.lstrip().startswith(("#", "|", *_FENCES))
+    return "\n".join(lines)
+
+
+def _is_block(line: str) -> bool:
+    """Whether a line begins something of its own in Markdown."""
+    return line.lstrip().startswith(_BLOCKS) or line.lstrip()[:1].isdigit()
+
+
+def _indented(text: str) -> list[str]:
+    return [f" {line}" for line in text.rstrip("\n").split("\n")] if text.strip() else []

@@ -1,0 +1,114 @@
+"""Packs as one XML message (S1, "Single Message XML Context").
+
+The element names are the seed's where it has one. Text is escaped by a serialiser; characters that XML 1.0 can't hold
+at all are replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from memctl.model.markdown import one_line
+from memctl.packs.draft import NOTICE, Contents, Field, Item, Left, Note
+
+name = "xml"
+ROOT = "workflow_context"
+# The seed's names for what has another one here.
+ELEMENTS = {
+    "task": "current_objective",
+    "summary": "project_summary",
+    "continuity": "session_continuity",
+    "next": "next_step_context",
+    "state": "current_state",
+    "decision": "decisions_made",
+    "issue": "open_issues",
+    "learning": "learnings",
+}
+_FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LISTED = "item"
+
+
+def item(item: Item) -> str:
+    """One item as an element: facts as attributes, fields as elements."""
+    element = ElementTree.Element(item.kind, {"id": _line(item.id)})
+    if item.title:
+        element.set("title", _line(item.title))
+    for fact, value in item.facts:
+        element.set(fact, _line(value))
+    for field in item.fields():
+        element.append(_field(field))
+    return _written(element)
+
+
+def pack(contents: Contents) -> str:
+    """A whole pack as one element."""
+    opening = f"<{ROOT}{attribute('project', contents.project)}>"
+    return "\n".join([opening, *blocks(contents), f"</{ROOT}>"]) + "\n"
+
+
+def blocks(contents: Contents) -> list[str]:
+    """What stands in the one element: notes, parts, what was left out, what comes next."""
+    found = [text_element("notice", NOTICE)] if contents.opening or contents.parts else []
+    found += [_note(note) for note in contents.opening]
+    for part, texts in contents.parts:
+        if texts:
+            tag = ELEMENTS.get(part.name, part.name)
+            found.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
+    if contents.listed or contents.unlisted:
+        found.append(_left_out(contents.listed, contents.unlisted))
+    return found + [_note(note) for note in contents.closing]
+
+
+def text_element(tag: str, text: str) -> str:
+    """An element that holds a text."""
+    element = ElementTree.Element(tag)
+    element.text = _clean(text)
+    return _written(element)
+
+
+def attribute(key: str, value: str) -> str:
+    """An attribute with the space before it; "" without a value."""
+    if not value:
+        return ""
+    return _written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
+
+
+def _note(note: Note) -> str:
+    return text_element(ELEMENTS.get(note.name, note.name), note.text)
+
+
+def _field(field: Field) -> ElementTree.Element:
+    if field.name:
+        element = ElementTree.Element(field.name)
+    else:
+        element = ElementTree.Element("part", {"title": _line(field.heading)} if field.heading else {})
+    if isinstance(field.value, str):
+        element.text = _clean(field.value)
+    else:
+        for value in field.value:
+            ElementTree.SubElement(element, _LISTED).text = _clean(value)
+    return element
+
+
+def _left_out(listed: tuple[Left, ...], unlisted: int) -> str:
+    lines = ["<left_out>"]
+    for left in listed:
+        element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))
+        element.text = _line(left.title)
+        lines.append(_written(element))
+    if unlisted > 0:
+        lines.append(f'<more count="{unlisted}"/>')
+    return "\n".join([*lines, "</left_out>"])
+
+
+def _written(element: ElementTree.Element) -> str:
+    return ElementTree.tostring(element, encoding="unicode")
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _line(text: str) -> str:
+    return _clean(one_line(text))

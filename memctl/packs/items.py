@@ -1,0 +1,73 @@
+"""Records and pages as items of a pack, with where their text comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from memctl.model import headings
+from memctl.model.pages import Page
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs.draft import Item, Left
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a record's text comes from: the commit that last changed it ("" if it is in none), and of each of its code
+    references whether the file is as it was then: "", "changed since" or "gone".
+    """
+
+    commit: str = ""
+    drift: Mapping[str, str] = {}
+
+
+Origins = Mapping[str, Origin]  # by the record's path
+
+
+def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
+    """A record with all that is known of it."""
+    facts = {"status": record.status}
+    if record.completion_percentage is not None:
+        facts["completion"] = str(record.completion_percentage)
+    if record.severity:
+        facts["severity"] = record.severity
+    facts |= {"importance": str(record.importance), "date": record.timestamp, "by": record.agent_id}
+    if record.section:
+        facts["section"] = record.section
+    if record.tags:
+        facts["tags"] = ", ".join(record.tags)
+    origin = origins.get(record.path)
+    if record.code_refs:
+        drift = origin.drift if origin else {}
+        facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
+    if origin is not None:
+        facts["commit"] = origin.commit or "none yet"
+    body = snapshot.body(record)
+    return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path)
+
+
+def of_page(page: Page, text: str, key: str = "") -> Item:
+    """A page, or a part of one, as a model needs it."""
+    facts = {}
+    if page.completion_percentage is not None:
+        facts["completion"] = str(page.completion_percentage)
+    if page.timestamp:
+        facts["date"] = page.timestamp
+    if page.agent_id:
+        facts["by"] = page.agent_id
+    return Item("page", page.id, page.title, text, tuple(facts.items()), key or page.path)
+
+
+def without(item: Item, heading: str) -> tuple[Item, str]:
+    """An item without one of its headed sections, and the text of that; "" if it has none."""
+    parts = headings.split(item.body)
+    found = next((part for part in parts if part.heading == heading), None)
+    if found is None:
+        return item, ""
+    rest = "".join(part.text for part in parts if part is not found)
+    return msgspec.structs.replace(item, body=rest), found.text.partition("\n")[2].strip("\n")
+
+
+def left(record: Record) -> Left:
+    return Left(record.id, record.title)

@@ -1,0 +1,49 @@
+"""Where the text of records comes from: their last commits, and whether the code they refer to has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memctl.journal import history, trees
+from memctl.model import pages
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs.items import Origin
+from memctl.store.memory import Memory
+
+_SHOWN = 10  # digits of a commit's id: one in a million million
+_CHANGED, _GONE = "changed since", "gone"
+
+
+def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None) -> dict[str, Origin]:
+    """The origins of some records, by path, as of a revision (None for the worktree)."""
+    wanted = list(records)
+    repository = memory.repository
+    commits = history.last_commits(repository, [memory.tracked(r.path) for r in wanted], at or "HEAD")
+    by_path = {r.path: commits.get(memory.tracked(r.path), "") for r in wanted}
+    drift = _drift(memory, snapshot, [r for r in wanted if r.code_refs], by_path)
+    return {r.path: Origin(by_path[r.path][:_SHOWN], drift.get(r.path, {})) for r in wanted}
+
+
+def _drift(
+    memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
+) -> dict[str, dict[str, str]]:
+    """What became of the files that records refer to since the records were committed, where something did."""
+    if not records:
+        return {}
+    places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
+    names = snapshot.files.names()
+    now = snapshot.files.blobs([path for path in places.values() if path in names])
+    before = trees.blobs_at(
+        memory.repository, [(commits[record], path) for (record, _), path in places.items() if commits[record]]
+    )
+    found: dict[str, dict[str, str]] = {}
+    for (record, ref), path in places.items():
+        then = before.get((commits[record], path))
+        if path in now:
+            state = _CHANGED if then is not None and then != now[path] else ""
+        else:
+            state = _GONE if then is not None else ""  # else it is a folder, or never was there
+        if state:
+            found.setdefault(record, {})[ref] = state
+    return found

@@ -1,0 +1,80 @@
+"""What stands at the beginning of a pack: the project in a few lines, what there is, when somebody last worked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from memctl.model import headings, moments
+from memctl.model.markdown import first_sentence, one_line
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs.draft import Note
+
+_PRIORITIES = 3  # S0, "Level 1": the top 3
+_PAUSE_HOURS = 4  # longer than this between two records, and a session has ended: S0 calls one of 4 hours long
+_NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
+
+
+def notes(snapshot: Snapshot, current: Sequence[Record], now: str, task: str = "") -> Iterator[Note]:
+    """The notes of S0's `project_summary` and `session_continuity`, and the task."""
+    if task:
+        yield Note("task", "Chosen for the task", one_line(task), essential=True)
+    yield Note("summary", "", "\n".join([*project(snapshot), held(current)]))
+    if line := continuity(snapshot.records, now):
+        yield Note("continuity", "", line)
+
+
+def project(snapshot: Snapshot) -> Iterator[str]:
+    """What the project is for and where it stands, as its page says, or else its settings."""
+    page = snapshot.outline.project
+    content = headings.content(page.kind, page.body) if page else {}
+    goal = content.get("goal") or snapshot.config.description
+    if isinstance(goal, str) and goal.strip():
+        yield first_sentence(goal)
+    if page and page.completion_percentage is not None:
+        yield f"{page.completion_percentage} % complete."
+    if priorities := content.get("priorities"):
+        yield "Priorities: " + "; ".join(first_sentence(item).rstrip(".") for item in priorities[:_PRIORITIES]) + "."
+
+
+def held(current: Sequence[Record]) -> str:
+    """How many open records there are of each type."""
+    counts: dict[str, int] = {}
+    for record in current:
+        counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
+    said = [
+        f"{counts[name]:,} {plural if counts[name] != 1 else plural[:-1]}"
+        for name, plural in _NAMES.items()
+        if name in counts
+    ]
+    return f"It holds {', '.join(said)}." if said else "It holds no open records."
+
+
+def continuity(records: Sequence[Record], now: str) -> str:
+    """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never."""
+    last = max(records, key=lambda record: (record.timestamp, record.id), default=None)
+    if last is None:
+        return ""
+    count = sessions([record.timestamp for record in records])
+    ago = gap(last.timestamp, now)
+    return (
+        f"Last recorded: {last.id} by {one_line(last.agent_id)}, {last.timestamp}{f' ({ago} ago)' if ago else ''}; "
+        f"{count:,} session{'s' if count != 1 else ''} so far."
+    )
+
+
+def sessions(timestamps: Sequence[str]) -> int:
+    """Into how many sessions of work some times fall: a pause of more than four hours ends one."""
+    seconds = sorted(map(moments.to_epoch, timestamps))
+    return sum(later - earlier > _PAUSE_HOURS * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
+
+
+def gap(earlier: str, later: str) -> str:
+    """The time between two moments in its largest unit, such as "3 days"; "" below a minute."""
+    seconds = int(moments.days_between(earlier, later) * 86_400)
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count:,} {unit}{'s' if count != 1 else ''}"
+    return ""

@@ -1,0 +1,68 @@
+"""The lines that a pack begins with."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.model.config import Config
+from memctl.packs import overview
+from tests import snapshots
+from tests.generated import NOW, memory
+
+
+def test_it_counts_what_is_current() -> None:
+    issue, state = {"memory_type": "issue"}, {"memory_type": "state"}
+    made = memory((issue, ""), (issue, ""), (state, ""))
+    assert overview.held(made.records) == "It holds 2 open issues, 1 state."
+    assert overview.held([]) == "It holds no open records."
+
+
+def test_the_project_is_what_its_page_says() -> None:
+    page = (
+        "---\nid: §1.0\ntitle: Shop\ncompletion_percentage: 40\n---\n\n## Goal\n\nSell lanterns online. Then more.\n\n"
+        "## Priorities\n\n- Payment by card. At once.\n- Search\n- Mail\n- Never\n"
+    )
+    made = snapshots.snapshot([], {"project.md": page}, config=Config(format=1, project="x", description="Other"))
+    assert list(overview.project(made)) == [
+        "Sell lanterns online.",
+        "40 % complete.",
+        "Priorities: Payment by card; Search; Mail.",
+    ]
+
+
+def test_without_a_page_the_settings_describe_the_project() -> None:
+    made = snapshots.snapshot([], config=Config(format=1, project="x", description="Sells\nthings. More."))
+    assert list(overview.project(made)) == ["Sells things."]
+
+
+def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
+    made = memory(
+        ({"timestamp": "2025-11-01T08:00:00Z"}, ""),
+        ({"timestamp": "2025-11-01T11:59:00Z"}, ""),
+        ({"timestamp": "2025-11-02T14:32:00Z", "agent_id": "a\u00a0b"}, ""),
+    )
+    assert overview.continuity(made.records, NOW) == (
+        "Last recorded: DEC-2025-11-04-003 by a b, 2025-11-02T14:32:00Z (2 days ago); 2 sessions so far."
+    )
+    assert overview.continuity([], NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "said"),
+    [
+        ("2025-11-04T14:31:01Z", ""),
+        ("2025-11-04T14:31:00Z", "1 minute"),
+        ("2025-11-04T12:32:00Z", "2 hours"),
+        ("2025-11-03T14:32:00Z", "1 day"),
+        ("2020-11-04T14:32:00Z", "1,826 days"),
+        ("2026-11-04T14:32:00Z", ""),
+    ],
+)
+def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
+    assert overview.gap(earlier, NOW) == said
+
+
+@pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 4], 1), ([0, 4.1], 2), ([9, 0, 4.5], 3), ([], 0)])
+def test_a_pause_of_more_than_four_hours_ends_a_session(hours: list[float], count: int) -> None:
+    times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
+    assert overview.sessions(times) == count

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -68,6 +68,17 @@ def last_changes(repository: Repository, paths: Iterable[str], revision: str = "
     """When each of some paths was last changed by a commit that `revision` has: canonical UTC by path."""
     found = _last(repository, paths, revision, "%ct", ())
     return {path: moments.from_epoch(int(seconds)) for path, seconds in found.items()}
+
+
+def touched_paths(repository: Repository, folder: str, revisions: str) -> Iterator[tuple[str, str]]:
+    """Pairs of commit and path for every file below a folder that commits of a range touched, newest first."""
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", "-m", "--format=%x1e%H", revisions]
+    commit = ""
+    for item in git.stream([*args, "--", folder], repository.top):
+        if item.startswith(b"\x1e"):
+            commit = item[1:].decode()
+        elif item.strip(b"\n"):
+            yield commit, git.name(item.lstrip(b"\n"))
 
 
 def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:

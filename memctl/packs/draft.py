@@ -80,6 +80,9 @@ class Note(msgspec.Struct, frozen=True):
     of: str = ""
 
 
+NOTICED = Note("notice", "", NOTICE, essential=True)
+
+
 class Left(msgspec.Struct, frozen=True):
     """Something that is not in a pack and could be: its id, its title, and why if that is not plain."""
 
@@ -96,12 +99,16 @@ class Left(msgspec.Struct, frozen=True):
 class Draft(msgspec.Struct, frozen=True):
     """Everything that a pack could hold: `others` are things that were not chosen, to be listed as left out.
 
-    `opening` notes come first and `closing` ones last, where a model reads best. `source` and `target` are the agents
-    that a pack goes from and to, `made` is the time.
+    `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`. `title`
+    and `root` say what the pack is, to people and to programs; `prefix` is a text before it, to the letter. `source`
+    and `target` are the agents that it goes from and to, `made` is the time.
     """
 
     project: str
     parts: tuple[Part, ...]
+    title: str = "Memory of {project}"
+    root: str = "workflow_context"  # S1, "Single Message XML Context"
+    prefix: str = ""
     opening: tuple[Note, ...] = ()
     closing: tuple[Note, ...] = ()
     others: tuple[Left, ...] = ()

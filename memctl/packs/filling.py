@@ -8,7 +8,7 @@ from itertools import zip_longest
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.packs.draft import Contents, Draft, Format, Item, Left, Note, Part
+from memctl.packs.draft import NOTICED, Contents, Draft, Format, Item, Left, Note, Part
 from memctl.packs.formats import choice
 
 CountTokens = Callable[[str], int]
@@ -71,10 +71,11 @@ _BARE = _Frame("", (), (), has_parts=False)
 
 def _frames(draft: Draft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
+    noticed = tuple(note for note in draft.opening if note == NOTICED)
     yield _Frame(draft.project, draft.opening, draft.closing)
     yield _Frame(draft.project, tuple(note for note in draft.opening if note.essential), draft.closing)
-    yield _Frame(draft.project, (), ())
-    yield _Frame("", (), ())
+    yield _Frame(draft.project, noticed, ())
+    yield _Frame("", noticed, ())
     yield _Frame(draft.project, (), (), has_parts=False)
     yield _BARE
 
@@ -160,7 +161,8 @@ class _Filling:
             draft=self.draft,
             sizes=tuple(size for _, _, size in parts),
         )
-        return self._form.pack(contents)
+        text = self._form.pack(contents)
+        return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
     def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...], int]:
         kept = [item.key for item in part.items if item.key in keys]

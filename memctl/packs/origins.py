@@ -9,6 +9,7 @@ from memctl.model import pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.items import Origin
+from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 
 _SHOWN = 10  # digits of a commit's id: one in a million million
@@ -19,7 +20,8 @@ def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at
     """The origins of some records, by path, as of a revision (None for the worktree)."""
     wanted = list(records)
     repository = memory.repository
-    commits = history.last_commits(repository, [memory.tracked(r.path) for r in wanted], at or "HEAD")
+    paths = [memory.tracked(record.path) for record in wanted]
+    commits = last_commits(memory, paths) if at is None else history.last_commits(repository, paths, at)
     by_path = {r.path: commits.get(memory.tracked(r.path), "") for r in wanted}
     drift = _drift(memory, snapshot, [r for r in wanted if r.code_refs], by_path)
     return {r.path: Origin(by_path[r.path][:_SHOWN], drift.get(r.path, {})) for r in wanted}

@@ -16,7 +16,7 @@ from memctl.model import moments, pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview
-from memctl.packs.draft import Draft, Item, Note, Part
+from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
 from memctl.packs.items import Origins
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters, select, severity_rank
@@ -75,7 +75,7 @@ def draft(
     return Draft(
         project=snapshot.config.project,
         parts=tuple(parts),
-        opening=tuple(overview.notes(snapshot, current, now, wanted.task)),
+        opening=(NOTICED, *overview.notes(snapshot, current, now, wanted.task)),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
         made=now,

@@ -22,7 +22,7 @@ from memctl.model.record import Record
 from memctl.model.snapshot import Hit
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/10"
+_VERSION = f"{__version__}/11"
 _MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
@@ -87,7 +87,7 @@ class Cache:
 
     def view(self) -> View:
         """Everything that the cache says, as of one moment."""
-        with self._transaction("BEGIN"):
+        with self.transaction("BEGIN"):
             state, changes = self._state()
             faults = self.database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path").fetchall()
             row = self.database.execute("SELECT records FROM packed").fetchone()
@@ -98,7 +98,7 @@ class Cache:
 
     def state(self) -> State:
         """What the cache is for."""
-        with self._transaction("BEGIN"):
+        with self.transaction("BEGIN"):
             return self._state()[0]
 
     def _state(self) -> tuple[State, str]:
@@ -117,7 +117,7 @@ class Cache:
 
         A HEAD is the tree of the memory in it and a mark of what is checked out. Returns whether it was done.
         """
-        with self._transaction("BEGIN IMMEDIATE"):
+        with self.transaction("BEGIN IMMEDIATE"):
             state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
             if (state.get("tree", ""), state.get("sparse", "")) != before:
                 return False
@@ -131,7 +131,7 @@ class Cache:
             return True
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[None]:
+    def transaction(self, begin: str) -> Iterator[None]:
         """All of what is done within, or nothing."""
         self.database.execute(begin)
         try:
@@ -185,7 +185,7 @@ class Cache:
     def _keep(self, packed: bytes, changes: str) -> None:
         """Keep that array until a record changes: it reads in half the time of the rows."""
         # If another process is writing, it is kept next time.
-        with suppress(sqlite3.OperationalError), self._transaction("BEGIN IMMEDIATE"):
+        with suppress(sqlite3.OperationalError), self.transaction("BEGIN IMMEDIATE"):
             row = self.database.execute("SELECT value FROM state WHERE key = 'changes'").fetchone()
             if (row[0] if row else "0") == changes:
                 self.database.execute("DELETE FROM packed")
@@ -203,7 +203,7 @@ class Cache:
         return texts.match(searched.database, query)
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
-        with self._transaction("BEGIN IMMEDIATE"):
+        with self.transaction("BEGIN IMMEDIATE"):
             texts.make(self.database, body_of)
 
     def copy(self) -> Cache:

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.model.markdown import contained
-from memctl.packs.draft import Contents, Draft, Item, Left, Note, Part
+from memctl.packs.draft import NOTICED, Contents, Draft, Item, Left, Note, Part
 from memctl.packs.formats import markdown
 from memctl.packs.rehydrate import TITLES
 from tests.generated import memory
@@ -29,7 +29,10 @@ def entry(body: str = "", number: int = 1, **changes: Any) -> Item:
 def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted: int = 0) -> str:
     """A pack of these parts, without a task."""
     made = tuple((Part(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items())
-    notes = (Note("task", "Chosen for the task", "mend\nthe login"),)
+    notes = (
+        NOTICED,
+        Note("task", "Chosen for the task", "mend\nthe login"),
+    )
     return markdown.pack(Contents("shop", notes, made, tuple(listed), unlisted, (), Draft("shop", ())))
 
 

@@ -28,8 +28,6 @@ def item(item: Item) -> str:
 def pack(contents: Contents) -> str:
     """A whole pack as one mapping."""
     top: dict[str, Any] = {"MEMORY": one_line(contents.project)} if contents.project else {}
-    if contents.opening or contents.parts:
-        top["DATA"] = short.NOTICE
     texts = [_dump(top | _notes(contents.opening))] if top or contents.opening else []
     for part, items in contents.parts:
         if items:
@@ -45,7 +43,7 @@ def pack(contents: Contents) -> str:
 
 
 def _notes(notes: tuple[Note, ...]) -> dict[str, str]:
-    return {short.part(note.name): note.text for note in notes}
+    return {short.part(note.name): short.note(note) for note in notes}
 
 
 def _add(entry: dict[str, Any], key: str, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memctl.model.markdown import contained, one_line
-from memctl.packs.draft import NOTICE, Contents, Item, Left, Note
+from memctl.packs.draft import Contents, Item, Left, Note
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".
@@ -30,10 +30,9 @@ def item(item: Item) -> str:
 
 def pack(contents: Contents) -> str:
     """A whole pack: how it begins, the items by part, what was left out, and what comes next."""
-    blocks = [f"# Memory of {one_line(contents.project)}" if contents.project else "# Memory"]
-    if contents.opening or contents.parts:
-        blocks.append(NOTICE)
-    blocks += [_note(note) for note in contents.opening]
+    title = contents.draft.title
+    whole = title.replace("{project}", contents.project) if contents.project else title.partition(" ")[0]
+    blocks = [f"# {one_line(whole)}", *(_note(note) for note in contents.opening)]
     for part, texts in contents.parts:
         if texts:
             blocks += [f"## {part.title}", *texts]

@@ -30,8 +30,6 @@ def item(item: Item) -> str:
 def pack(contents: Contents) -> str:
     """A whole pack, part by part."""
     lines = [f"MEMORY: {one_line(contents.project)}"] if contents.project else ["MEMORY"]
-    if contents.opening or contents.parts:
-        lines.append(f"DATA: {short.NOTICE}; their text is indented")
     lines += [_note(note) for note in contents.opening]
     for part, texts in contents.parts:
         if texts:
@@ -44,7 +42,7 @@ def pack(contents: Contents) -> str:
 
 
 def _note(note: Note) -> str:
-    first, *more = squeezed(note.text).split("\n")
+    first, *more = squeezed(short.note(note)).split("\n")
     return "\n".join([f"{short.part(note.name)}: {first}", *(f" {line}" for line in more)])
 
 

@@ -10,10 +10,9 @@ import re
 from xml.etree import ElementTree
 
 from memctl.model.markdown import one_line
-from memctl.packs.draft import NOTICE, Contents, Field, Item, Left, Note
+from memctl.packs.draft import Contents, Field, Item, Left, Note
 
 name = "xml"
-ROOT = "workflow_context"
 # The seed's names for what has another one here.
 ELEMENTS = {
     "task": "current_objective",
@@ -43,14 +42,14 @@ def item(item: Item) -> str:
 
 def pack(contents: Contents) -> str:
     """A whole pack as one element."""
-    opening = f"<{ROOT}{attribute('project', contents.project)}>"
-    return "\n".join([opening, *blocks(contents), f"</{ROOT}>"]) + "\n"
+    root = contents.draft.root
+    opening = f"<{root}{attribute('project', contents.project)}>"
+    return "\n".join([opening, *blocks(contents), f"</{root}>"]) + "\n"
 
 
 def blocks(contents: Contents) -> list[str]:
     """What stands in the one element: notes, parts, what was left out, what comes next."""
-    found = [text_element("notice", NOTICE)] if contents.opening or contents.parts else []
-    found += [_note(note) for note in contents.opening]
+    found = [_note(note) for note in contents.opening]
     for part, texts in contents.parts:
         if texts:
             tag = ELEMENTS.get(part.name, part.name)

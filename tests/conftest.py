@@ -19,6 +19,7 @@ from memctl.cli.main import main
 from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
+EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time.
 settings.register_profile("ci", derandomize=True)
@@ -149,3 +150,13 @@ def repo(built: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "shop"
     shutil.copytree(built, folder, symlinks=True)
     return folder
+
+
+@pytest.fixture
+def example(repo: Path) -> Path:
+    """The example memory, committed."""
+    shutil.rmtree(repo / ".memory")
+    shutil.copytree(EXAMPLE, repo / ".memory")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "example")
+    return repo

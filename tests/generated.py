@@ -20,6 +20,7 @@ from memctl.tokens.families import FAMILIES
 from tests import snapshots
 
 NOW = "2025-11-04T14:32:00Z"
+SOURCES = items.Sources(origins=lambda _: {}, page=lambda page: page.body, executive=lambda: "")
 COUNTERS = {name: Counter(family) for name, family in FAMILIES.items()}
 
 LINES = (
@@ -105,7 +106,7 @@ class Memory(msgspec.Struct):
         return items.of_record(self.snapshot, record, {})
 
     def pack(self, budget: int, family: str = "gpt", task: str = "", form: str = "markdown") -> Pack:
-        draft = rehydrate.draft(self.snapshot, NOW, rehydrate.Wanted(task=task))
+        draft = rehydrate.draft(self.snapshot, NOW, rehydrate.Wanted(task=task), SOURCES)
         return fill(draft, form, budget, COUNTERS[family].tokens)
 
 

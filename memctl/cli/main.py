@@ -42,6 +42,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Hand to a model": {
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
+        "prompt": ("prompt", "Print the memory as part of a prompt."),
+        "handoff": ("handoff", "Print what one agent hands to another."),
+        "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
         "tokens": ("pack", "Count the tokens of files."),
     },
     "Change": {

@@ -8,12 +8,10 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option, reading
-from memctl.cli.packing import Packing, deliver, fill, packing
+from memctl.cli.packing import Packing, deliver, fill, packing, sources
 from memctl.cli.source import read
-from memctl.hierarchy import navigate
-from memctl.lifecycle import documents
 from memctl.model import moments
-from memctl.packs import origins, rehydrate
+from memctl.packs import rehydrate
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, family_of, kind_of_text
 
@@ -61,13 +59,7 @@ def rehydrate_command(
         since=moments.parse_option(since, memory.now) if since else "",
         agent=agent,
     )
-    draft = rehydrate.draft(
-        snapshot,
-        memory.now,
-        wanted,
-        origins=lambda records: origins.of_records(memory, snapshot, records, at),
-        page=lambda page: navigate.find(snapshot, lambda: documents.renderer(memory, snapshot), page.id).text,
-    )
+    draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at))
     given = Packing(**options)
     pack = fill(memory, draft, given, memory.config.rehydrate_budget)
     deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)

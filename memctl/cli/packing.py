@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from memctl.cli import output
 from memctl.errors import MemctlError
+from memctl.model import pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import filling
+from memctl.packs import filling, origins
 from memctl.packs.draft import Draft
 from memctl.packs.filling import Pack
 from memctl.packs.formats import choice
+from memctl.packs.items import Sources
 from memctl.store import access, files, load
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, family_of
+
+if TYPE_CHECKING:
+    from memctl.hierarchy.navigate import Place
+    from memctl.hierarchy.render import Renderer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,6 +75,29 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
     return decorate
 
 
+def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
+    """Where records come from, and pages as they are rendered."""
+    find = places(memory, snapshot)
+    return Sources(
+        origins=lambda records: origins.of_records(memory, snapshot, records, at),
+        page=lambda page: find(page.id).text,
+        executive=lambda: find(pages.PROJECT_ID).text,
+    )
+
+
+def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
+    """Finds the place of a marker; what renders is made once, when it is needed."""
+    from memctl.hierarchy import navigate
+
+    @cache
+    def renderer() -> Renderer:
+        from memctl.lifecycle import documents  # Jinja takes 30 ms
+
+        return documents.renderer(memory, snapshot)
+
+    return lambda marker: navigate.find(snapshot, renderer, marker)
+
+
 def counter(memory: Memory, options: Packing) -> Counter:
     """Counts the tokens of the model that was asked for."""
     return Counter(family_of(options.model or memory.config.model), load.open_cache(memory))
@@ -78,15 +109,27 @@ def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_a
     return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
-def deliver(memory: Memory, snapshot: Snapshot, pack: Pack, options: Packing, kind: str, *, as_json: bool) -> None:
-    """Print a pack, write it to a file, or copy it; and count the records in it as retrieved."""
+def deliver(
+    memory: Memory,
+    snapshot: Snapshot,
+    pack: Pack,
+    options: Packing,
+    kind: str,
+    *,
+    as_json: bool,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Print a pack, write it to a file, or copy it; and count the records in it as retrieved.
+
+    `more` goes into the JSON.
+    """
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         _copy(pack.text)
     if options.out is not None:
         files.write_out(options.out, pack.text)
     if as_json:
-        data = {**msgspec.structs.asdict(pack), "model": family}
+        data = {**msgspec.structs.asdict(pack), "model": family, **more}
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]
         output.json(kind, data, snapshot.faults, memory)
     elif options.out is None and not options.copy:

@@ -13,6 +13,13 @@ from memctl.model.malformed import Malformed
 FORMAT = 1
 
 
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a project says of one of its agents: its role, as a system prompt begins, and what it is good at."""
+
+    role: str = ""
+    skills: list[str] = []
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a memory; keys that this memctl does not know are left alone."""
 
@@ -22,6 +29,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "claude"  # whose tokens budgets are counted in
     docs: bool = True  # whether the rendered documents are in Git and follow every change
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
+    agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
 
 

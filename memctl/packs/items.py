@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from memctl.hierarchy.navigate import Place
 from memctl.model import headings
 from memctl.model.pages import Page
 from memctl.model.record import Record
@@ -23,6 +24,17 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 Origins = Mapping[str, Origin]  # by the record's path
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """What packs are made of besides the Snapshot: where records come from, and pages as they are rendered.
+
+    `executive` renders level 1.
+    """
+
+    origins: Callable[[list[Record]], Origins]
+    page: Callable[[Page], str]
+    executive: Callable[[], str]
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
@@ -56,7 +68,15 @@ def of_page(page: Page, text: str, key: str = "") -> Item:
         facts["date"] = page.timestamp
     if page.agent_id:
         facts["by"] = page.agent_id
-    return Item("page", page.id, page.title, text, tuple(facts.items()), key or page.path)
+    return Item(
+        "page", page.id, page.title, headings.take_title(text)[1].strip("\n"), tuple(facts.items()), key or page.path
+    )
+
+
+def of_place(place: Place) -> Item:
+    """A place of the hierarchy: a page, a part of one, or a list of files."""
+    body = headings.take_title(place.text)[1].strip("\n")
+    return Item("page", place.marker, place.title, body, (("path", place.path),), place.marker)
 
 
 def without(item: Item, heading: str) -> tuple[Item, str]:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from memctl.model import moments, pages
+from memctl.model import moments
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview
 from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
-from memctl.packs.items import Origins
+from memctl.packs.items import Sources
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters, select, severity_rank
 
@@ -50,20 +50,13 @@ class Wanted(msgspec.Struct, frozen=True):
 NOTHING_SPECIAL = Wanted()
 
 
-def draft(
-    snapshot: Snapshot,
-    now: str,
-    wanted: Wanted = NOTHING_SPECIAL,
-    *,
-    origins: Callable[[list[Record]], Origins] = lambda _: {},
-    page: Callable[[pages.Page], str] = lambda page: page.body,
-) -> Draft:
-    """Everything that a rehydration could hold. `origins` tells where records come from, `page` renders a page."""
+def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Draft:
+    """Everything that a rehydration could hold."""
     current = current_records(snapshot, now, wanted)
     chosen = choose(snapshot, current, now, wanted)
     records = [record for found in chosen.values() for record in found]
-    known = origins(records)
-    parts = [_section_part(snapshot, wanted.section, page)] if wanted.section else []
+    known = sources.origins(records)
+    parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     closing: list[Note] = []
     for name, found in chosen.items():
         made = [items.of_record(snapshot, record, known) for record in found]
@@ -128,12 +121,12 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
     }
 
 
-def _section_part(snapshot: Snapshot, section: str, page: Callable[[pages.Page], str]) -> Part:
+def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> Part:
     """The page of a section and those of its details."""
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
-    return Part("page", "Pages", tuple(items.of_page(each, page(each)) for each in wanted))
+    return Part("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
 
 
 def _last_first(states: list[Item]) -> tuple[list[Item], list[Note]]:

@@ -16,18 +16,6 @@ from memctl.model import moments
 from memctl.model.record import TIMES
 from tests.conftest import Memctl, git
 
-EXAMPLE = Path(__file__).parents[2] / ".memory.example"
-
-
-@pytest.fixture
-def example(repo: Path) -> Path:
-    """The example memory, committed."""
-    shutil.rmtree(repo / ".memory")
-    shutil.copytree(EXAMPLE, repo / ".memory")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "example")
-    return repo
-
 
 def fields(line: str) -> dict[str, object]:
     """An exported record; times as moments, since a hand-written one may name another zone."""

@@ -20,7 +20,7 @@ from memctl.packs.draft import Part
 from memctl.packs.filling import fill
 from memctl.packs.formats import choice, markdown
 from memctl.tokens.families import FAMILIES, Family
-from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
+from tests.generated import COUNTERS, NOW, SOURCES, Memory, bodies, budgets, families, memories, memory, tasks
 
 QUICK = settings(max_examples=100, deadline=None)
 FORMS = sorted(choice.NAMES)
@@ -62,7 +62,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
     pack = made.pack(budget, family, "", form)
     if pack.included():
         return
-    draft = rehydrate.draft(made.snapshot, NOW)
+    draft = rehydrate.draft(made.snapshot, NOW, rehydrate.NOTHING_SPECIAL, SOURCES)
     for item in draft.items():
         others = tuple(left for left in pack.left_out if left.id != item.id)
         alone = replace(draft, parts=(Part(item.kind, item.kind, (item,)),), opening=(), closing=(), others=others)

@@ -1,0 +1,56 @@
+"""`load`: what an agent's reply asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, reading
+from memctl.cli.packing import Packing, counter, deliver, fill, packing, places, sources
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED
+from memctl.packs import directives, requested
+
+
+@command(
+    "load",
+    ("echo 'Please load §3.1.2 and §4.src/pay.py' | memctl load", "What the agent needs for its next turn."),
+    (
+        "memctl load reply.txt --format xml --budget 20000 --json",
+        "From a file, with what may be dropped, for a program.",
+    ),
+)
+@click.argument("source", metavar="[FILE|-]", default="-")
+@packing()
+@reading
+@click.pass_context
+def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
+    """Read an agent's reply, and print what it asks for: `load §3.1.2`, `load DEC-…`, `summarize src/big.py`.
+
+    `PRUNE: §4.old.py - reason` in it says what may go; it is listed. The exit code is 1 if something asked for does
+    not exist.
+    """
+    memory = opening.memory(ctx)
+    asked = directives.read(read(source))
+    if asked.is_empty:
+        output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
+        if as_json:
+            output.json("loaded", {"text": "", "tokens": 0, "prune": [], "not_found": []})
+        return
+    snapshot = opening.snapshot(memory, at)
+    given = Packing(**options)
+    ways = requested.Ways(
+        place=places(memory, snapshot),
+        summary=lambda path: path,
+        count=counter(memory, given).tokens,
+        sources=sources(memory, snapshot, at),
+    )
+    answer = requested.answer(snapshot, memory.now, asked, ways)
+    pack = fill(memory, answer.draft, given, memory.config.rehydrate_budget)
+    more = {"prune": list(asked.prune), "not_found": list(answer.unknown), "ignored": asked.ignored}
+    deliver(memory, snapshot, pack, given, "loaded", as_json=as_json, more=msgspec.to_builtins(more))
+    code = output.finish(memory, snapshot)
+    ctx.exit(code if code != OK else REFUSED if answer.unknown else OK)

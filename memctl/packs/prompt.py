@@ -1,0 +1,193 @@
+"""Prompts with the memory in them (S0, "Integration with Prompt Engineering"): a system prompt, and a user's message
+with what bears on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memctl.model import headings
+from memctl.model.markdown import one_line
+from memctl.model.pages import PROJECT_ID, Page
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs import items, overview, relevance
+from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.packs.filling import CountTokens
+from memctl.packs.items import Origins, Sources
+from memctl.packs.rehydrate import current_records, is_expired
+from memctl.search.filters import ORDERS, severity_rank
+from memctl.search.ranking import Ranked
+
+# S0, "System Prompt Budget": tokens of each part, 8,000 in all; it targets 5,000-10,000.
+SYSTEM_BUDGET = 8_000
+ROLE, EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 500, 1_000, 2_000, 3_000, 1_000, 500
+_WEIGHTY = 8  # importance from which on a decision is critical knowledge
+# S0, "User Message Context Loading Strategy".
+USER_BUDGET = 50_000
+THRESHOLD = 0.3
+_ANSWERS = ("resolved", "done")
+_HOW = (
+    "More is loaded when asked for: answer with `load §3.1.2`, `load §4.path` or `load ID`, one or a few at a time. "
+    "What is no longer needed can go: `PRUNE: §3.1.2 - reason`. Of a file of more than 10,000 tokens ask for "
+    "`summarize PATH` first."
+)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Whom a system prompt is for, and for what; `criteria` say when the task is done."""
+
+    agent: str = ""
+    role: str = ""
+    task: str = ""
+    criteria: tuple[str, ...] = ()
+
+
+def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sources: Sources) -> Draft:
+    """A system prompt: role, project, focus, critical knowledge, criteria, and what can be loaded."""
+    current = current_records(snapshot, now)
+    matching = relevance.records(snapshot, asked.task, now)
+    sections = relevance.sections(snapshot, asked.task, matching) if asked.task else list(snapshot.outline.sections)
+    critical = _critical(current, matching)
+    origins = sources.origins(critical)
+    states = _states(current, matching)
+    parts = (
+        Part("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
+        Part("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
+        Part(
+            "critical_knowledge",
+            "Critical knowledge",
+            tuple(items.of_record(snapshot, record, origins) for record in critical),
+            KNOWLEDGE,
+        ),
+    )
+    packed = {item.key for part in parts for item in part.items}
+    opening = [Note("role", "", _role(snapshot, asked), essential=True), NOTICED]
+    if asked.task:
+        opening.append(Note("task", "Task", one_line(asked.task), essential=True))
+    return Draft(
+        project=snapshot.config.project,
+        parts=parts,
+        title="System prompt",
+        root="system_prompt",
+        opening=tuple(opening),
+        closing=tuple(_closing(snapshot, asked, [*states, *critical], sections, count)),
+        others=tuple(items.left(r) for r in current if r.importance >= _WEIGHTY and r.path not in packed),
+        made=now,
+    )
+
+
+def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> Draft:
+    """A user's message: the query as it is, then whatever of the memory is relevant enough, best first.
+
+    Records are scored as search does it; pages by the share of the query's words that they have.
+    """
+    found = [r for r in relevance.records(snapshot, query, now) if _holds(r.record, now)]
+    ranked = [result for result in found if result.score >= threshold]
+    origins = sources.origins([result.record for result in ranked])
+    scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
+    for place in relevance.places(snapshot, query):
+        if place.score >= threshold:
+            item = items.of_page(place.page, place.text.strip("\n"), place.marker)
+            item = msgspec.structs.replace(item, id=place.marker, title=place.title)
+            scored.append((place.score, _scored(item, place.score)))
+    scored.sort(key=lambda pair: (-pair[0], pair[1].id))
+    low = [result.record for result in found if result.score < threshold]
+    return Draft(
+        project=snapshot.config.project,
+        parts=(Part("excerpts", "Relevant context", tuple(item for _, item in scored)),),
+        title="Context from the memory of {project}",
+        root="relevant_context",
+        prefix=query.strip("\n"),
+        opening=(NOTICED,),
+        others=tuple(Left(record.id, record.title, "less relevant") for record in low),
+        made=now,
+    )
+
+
+def _holds(record: Record, now: str) -> bool:
+    """Whether a record may answer a question: it is open, or says how an issue was resolved."""
+    return (record.is_open or record.status in _ANSWERS) and not is_expired(record, now)
+
+
+def _scored(item: Item, score: float) -> Item:
+    return msgspec.structs.replace(item, facts=(("relevance", f"{score:.2f}"), *item.facts))
+
+
+def _role(snapshot: Snapshot, asked: Asked) -> str:
+    """Who the agent is: as said on the spot, as the settings say, or the least that can be said."""
+    if asked.role:
+        return asked.role.strip("\n")
+    profile = snapshot.config.agents.get(asked.agent)
+    if profile is not None and profile.role:
+        return profile.role.strip("\n")
+    name = f"You are {asked.agent}, an agent" if asked.agent else "You are an agent"
+    return f"{name} at work on the project {one_line(snapshot.config.project)}."
+
+
+def _executive(snapshot: Snapshot, now: str, count: CountTokens, sources: Sources) -> tuple[Item, ...]:
+    """Level 1, or if it is larger than it may be, its first lines."""
+    text = sources.executive()
+    if count(text) > EXECUTIVE:
+        text = "\n".join([*overview.project(snapshot), overview.held(current_records(snapshot, now))])
+    body = headings.take_title(text)[1].strip("\n")
+    return (Item("page", PROJECT_ID, snapshot.config.project, body, (), PROJECT_ID),)
+
+
+def _focus(
+    snapshot: Snapshot, sections: Sequence[Page], states: Sequence[Record], origins: Origins, sources: Sources
+) -> tuple[Item, ...]:
+    """The state of the work, and the sections that it is about."""
+    found = [items.of_record(snapshot, record, origins) for record in states]
+    return (*found, *(items.of_page(page, sources.page(page)) for page in sections))
+
+
+def _critical(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Record]:
+    """Decisions of importance 8 and more and critical or high issues; what matches the task first."""
+    scores = {result.record.path: result.score for result in matching}
+    decisions = [r for r in current if r.memory_type == "decision" and r.importance >= _WEIGHTY]
+    issues = [r for r in current if r.memory_type == "issue" and severity_rank(r) <= 1]
+    by_weight = sorted([*decisions, *issues], key=ORDERS["importance"][0], reverse=True)
+    return sorted(by_weight, key=lambda record: -scores.get(record.path, 0.0))
+
+
+def _states(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Record]:
+    """The state that the task is about, else the latest."""
+    states = [record for record in current if record.memory_type == "state"]
+    best = next((result.record for result in matching if result.record.memory_type == "state"), None)
+    return [best] if best is not None else sorted(states, key=ORDERS["date"][0], reverse=True)[:1]
+
+
+def _closing(
+    snapshot: Snapshot, asked: Asked, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
+) -> Iterator[Note]:
+    criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
+    if text := _fitting(criteria, CRITERIA, count):
+        yield Note("success_criteria", "Success criteria", text)
+    chosen = {page.id for page in sections}
+    details = sorted(snapshot.outline.details, key=lambda page: page.section not in chosen)
+    resources = [f"{page.id} {one_line(page.title)}" for page in (*details, *sections)]
+    text = _fitting(resources, RESOURCES - count(_HOW), count)
+    yield Note("available_resources", "Available resources", f"{_HOW}\n\n{text}" if text else _HOW)
+
+
+def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
+    """What a record says of when something is done, with its id."""
+    content = headings.content(record.kind, snapshot.body(record))
+    if record.memory_type == "state":
+        for step in content.get("substeps_remaining") or ():
+            yield f"{one_line(step)} [{record.id}]"
+    elif isinstance(text := content.get("validation_criteria"), str) and text.strip():
+        yield f"{one_line(text)} [{record.id}]"
+
+
+def _fitting(lines: Sequence[str], limit: int, count: CountTokens) -> str:
+    """As many whole lines as a limit in tokens allows, as a list."""
+    text = ""
+    for line in dict.fromkeys(lines):
+        longer = f"{text}\n- {line}" if text else f"- {line}"
+        if count(longer) <= limit:
+            text = longer
+    return text

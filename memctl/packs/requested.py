@@ -1,0 +1,100 @@
+"""What an agent's directives lead to: a draft of what was asked for, and what may go.
+
+A file too large to be loaded is answered by its summary (S0, "Summary Elevation Pattern": more than 10,000
+tokens)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.hierarchy.navigate import Place
+from memctl.model import ids
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs import items
+from memctl.packs.directives import Directives
+from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.packs.filling import CountTokens
+from memctl.packs.items import Sources
+
+LARGE = 10_000  # tokens
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """How what is asked for is found: a place by its marker, a file's summary by its path, and what a text counts."""
+
+    place: Callable[[str], Place]
+    summary: Callable[[str], str]
+    count: CountTokens
+    sources: Sources
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """A draft of what was found; and what was not, with why."""
+
+    draft: Draft
+    unknown: tuple[Left, ...]
+
+
+def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> Answer:
+    """Find everything that directives ask for."""
+    found: list[Item] = []
+    unknown: list[Left] = []
+    records: list[Record] = []
+    for target in asked.load:
+        try:
+            if ids.kind_of(target) is not None:
+                records.append(snapshot.resolve(target))
+            else:
+                found.append(_loaded(ways.place(target), ways))
+        except MemctlError as error:
+            unknown.append(Left(target, "", _why(error)))
+    for path in asked.summarize:
+        try:
+            found.append(_summarized(path.removeprefix("§4."), ways))
+        except MemctlError as error:
+            unknown.append(Left(path, "", _why(error)))
+    origins = ways.sources.origins(records)
+    found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
+    draft = Draft(
+        project=snapshot.config.project,
+        parts=(Part("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
+        title="Asked of the memory of {project}",
+        root="loaded_context",
+        opening=(NOTICED,),
+        closing=tuple(_notes(asked, unknown)),
+        made=now,
+    )
+    return Answer(draft, tuple(unknown))
+
+
+def _loaded(place: Place, ways: Ways) -> Item:
+    """A place as an item: a file by its text, or if that is large its summary."""
+    if place.level < 4 or place.path.endswith("/"):
+        return items.of_place(place)
+    if ways.count(place.text) > LARGE:
+        return _summarized(place.path, ways)
+    return Item("file", place.path, "", place.text, (("section", place.parent),) if place.parent else (), place.path)
+
+
+def _summarized(path: str, ways: Ways) -> Item:
+    return Item("file", path, "", ways.summary(path), (("shown", "summary"),), path)
+
+
+def _notes(asked: Directives, unknown: list[Left]) -> list[Note]:
+    notes = []
+    if unknown:
+        lines = [f"- {left.id}: {left.why}" for left in unknown]
+        notes.append(Note("not_found", "Not found", "\n".join(lines), essential=True))
+    if asked.prune:
+        lines = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
+        notes.append(Note("prune", "To be dropped", "\n".join(lines), essential=True))
+    return notes
+
+
+def _why(error: MemctlError) -> str:
+    return " ".join(f"{error.message}; {error.hint}".split()) if error.hint else " ".join(error.message.split())

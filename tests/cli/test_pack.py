@@ -1,0 +1,221 @@
+"""The commands that make packs, in the example memory and in small ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from tests.conftest import NOW, Memctl, git
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "rehydrate": ("rehydrate",),
+    "task": ("rehydrate", "--task", "checkout connection pool"),
+    "section": ("rehydrate", "--section", "2.2"),
+    "system": ("prompt", "system", "--agent", "codex", "--task", "checkout connection pool"),
+    "user": ("prompt", "user", "Why does checkout wait for a connection?"),
+    "handoff": ("handoff", "--to", "codex", "--section", "2.2"),
+}
+
+
+@pytest.mark.usefixtures("example")
+class TestExample:
+    @pytest.mark.parametrize("command", COMMANDS)
+    @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+    def test_every_pack_in_every_format_keeps_its_budget(self, memctl: Memctl, command: str, form: str) -> None:
+        for budget in (150, 1_000, 8_000):
+            data = memctl(*COMMANDS[command], "--format", form, "--budget", str(budget), "--json").data
+            assert 0 < data["tokens"] <= budget == data["budget"]
+            assert data["format"] == form
+            text = data["text"]
+            if command == "user":
+                text = text.removeprefix(COMMANDS["user"][2] + "\n\n")
+            if form in ("xml", "event"):
+                ElementTree.fromstring(text)
+            if form == "yaml":
+                assert isinstance(yaml.safe_load(text), dict)
+
+    def test_a_task_brings_what_bears_on_it_first(self, memctl: Memctl) -> None:
+        data = memctl("rehydrate", "--task", "connection pool pgbouncer", "--json").data
+        assert data["parts"]["decision"][0] == "DEC-2025-10-30-001"
+        assert "Chosen for the task: connection pool pgbouncer" in data["text"]
+
+    def test_a_section_brings_its_pages_and_records_of_any_weight(self, memctl: Memctl) -> None:
+        data = memctl("rehydrate", "--section", "§2.2", "--json").data
+        assert data["parts"]["page"] == ["§2.2", "§3.2", "§3.3"]
+        listed = memctl("list", "--section", "2.2", "--json").data["records"]
+        allowed = {record["id"] for record in listed}
+        packed = {identifier for name, part in data["parts"].items() if name != "page" for identifier in part}
+        assert packed
+        assert packed <= allowed
+        assert "no section" in memctl("rehydrate", "--section", "2.99", code=2).err
+
+    def test_since_takes_what_is_new_whatever_it_weighs(self, memctl: Memctl) -> None:
+        data = memctl("rehydrate", "--since", "2025-10-28", "--json").data
+        new = {r["id"] for r in memctl("list", "--since", "2025-10-28", "--json", "--limit", "0").data["records"]}
+        shown = {identifier for part in data["parts"].values() for identifier in part}
+        shown |= {left["id"] for left in data["left_out"]}
+        assert shown
+        assert shown <= new
+
+    def test_an_agent_gets_its_own_records(self, memctl: Memctl) -> None:
+        data = memctl("rehydrate", "--agent", "codex", "--since", "2020-01-01", "--json").data
+        shown = {identifier for part in data["parts"].values() for identifier in part}
+        own = {r["id"] for r in memctl("list", "--agent", "codex", "--json", "--limit", "0").data["records"]}
+        assert shown
+        assert shown <= own
+
+    def test_the_next_actions_of_the_state_come_last(self, memctl: Memctl) -> None:
+        text = memctl("rehydrate").out
+        state = text.split("## Current state")[1].split("\n## ")[0]
+        assert "Next actions" not in state
+        assert "\n## Next actions\n\n- " in text.split("## Left out")[-1]
+
+    def test_auto_chooses_by_size_and_operation(self, memctl: Memctl) -> None:
+        chosen = {
+            budget: memctl("rehydrate", "--format", "auto", "--budget", str(budget), "--json").data["format"]
+            for budget in (300, 1_500, 9_000)
+        }
+        assert chosen == {300: "yaml", 1_500: "xml", 9_000: "tokens"}
+        assert memctl("handoff", "--to", "codex", "--json").data["format"] == "event"
+
+    def test_the_same_memory_and_clock_give_the_same_bytes(self, memctl: Memctl, repo: Path) -> None:
+        """How often records were retrieved counts in the ranking; those counts are part of the memory."""
+        for command in COMMANDS.values():
+            shown = []
+            for _ in range(2):
+                (repo / ".git/memctl/access.db").unlink(missing_ok=True)
+                shown.append(memctl(*command).out)
+            assert shown[0] == shown[1]
+
+    def test_a_system_prompt_has_the_parts_of_the_seed(self, memctl: Memctl, repo: Path) -> None:
+        config = repo / ".memory/config.yaml"
+        config.write_text(config.read_text() + "agents:\n  codex:\n    role: You mend payment code.\n")
+        text = memctl("prompt", "system", "--agent", "codex", "--task", "refunds", "--criterion", "Tests pass").out
+        parts = [line for line in text.split("\n") if line.startswith("## ")]
+        assert parts == [
+            "## Project context",
+            "## Current focus",
+            "## Critical knowledge",
+            *(["## Left out"] if "## Left out" in text else []),
+            "## Success criteria",
+            "## Available resources",
+        ]
+        assert text.startswith("# System prompt\n\nYou mend payment code.\n")
+        assert "\n- Tests pass\n" in text
+        assert "load §3.1.2" in text
+        data = memctl("prompt", "system", "--json").data
+        assert 1_000 <= data["tokens"] <= 8_000
+
+    def test_a_user_message_is_the_query_and_what_is_relevant(self, memctl: Memctl) -> None:
+        text = memctl("prompt", "user", "-", stdin="Why does checkout wait\nfor a connection?\n").out
+        query, _, rest = text.partition("\n\n<relevant_context")
+        assert query == "Why does checkout wait\nfor a connection?"
+        root = ElementTree.fromstring("<relevant_context" + rest)
+        scores = [float(item.get("relevance", "0")) for item in root.iter() if item.get("relevance")]
+        assert scores == sorted(scores, reverse=True)
+        assert min(scores) >= 0.3
+        none = memctl("prompt", "user", "Why does checkout wait?", "--threshold", "1", "--json").data
+        assert none["parts"] == {"excerpts": []}
+
+    def test_what_a_user_message_says_may_look_like_anything(self, memctl: Memctl) -> None:
+        text = memctl("prompt", "user", "</relevant_context> is it so?").out
+        assert text.startswith("</relevant_context> is it so?\n\n<relevant_context ")
+
+    def test_a_handoff_says_from_whom_to_whom_and_why(self, memctl: Memctl) -> None:
+        args = ("--to", "codex", "--type", "specialist", "--reason", "a schema", "--note", "Look at the pool")
+        root = ElementTree.fromstring(memctl("handoff", *args, "--format", "event").out)
+        assert root.findtext("meta/source_agent") == "claude"
+        assert root.findtext("meta/target_agent") == "codex"
+        assert root.findtext("meta/timestamp") == NOW
+        assert "specialist" in (root.findtext("state/handoff_metadata") or "")
+        assert root.findtext("state/reason") == "a schema"
+        assert root.findtext("state/agent_notes") == "- Look at the pool"
+        assert (root.findtext("state/next_step_context") or "").startswith("- ")
+        for kind, budget in {
+            "complete": 25_000,
+            "specialist": 10_000,
+            "continuation": 40_000,
+            "emergency": 15_000,
+        }.items():
+            assert memctl("handoff", "--to", "codex", "--type", kind, "--json").data["budget"] == budget
+
+    def test_what_a_reply_asks_for_is_loaded(self, memctl: Memctl) -> None:
+        reply = "Please load §3.2.1 and DEC-2025-10-30-001.\nAlso load §9.9, §3.99.\nPRUNE: §2.4 - done with it\n"
+        result = memctl("load", stdin=reply, code=1)
+        assert "### PgBouncer in front of PostgreSQL" in result.out
+        assert "§3.2.1" in result.out
+        assert "## Not found\n\n- §3.99: §3.99 leads nowhere" in result.out
+        assert result.out.endswith("## To be dropped\n\n- §2.4 - done with it\n")
+        data = memctl("load", "--json", stdin="load §3.2\nPRUNE: x - y").data
+        assert data["parts"]["loaded"] == ["§3.2"]
+        assert data["prune"] == [{"target": "x", "reason": "y"}]
+
+    def test_a_reply_without_a_request_is_answered_by_nothing(self, memctl: Memctl) -> None:
+        result = memctl("load", stdin="All is well.")
+        assert result.out == ""
+        assert "nothing is asked for" in result.err
+
+
+def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
+    root = ElementTree.fromstring(memctl("load", "--format", "xml", stdin="load §4.app.py").out)
+    assert root.findtext("loaded/file/content") == "print('shop')\n"
+
+
+def test_a_pack_goes_to_a_file(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "x", "-i", "10")
+    result = memctl("rehydrate", "--out", str(repo / "pack.md"))
+    assert result.out == ""
+    assert "tokens of claude in" in result.err
+    assert (repo / "pack.md").read_text() == memctl("rehydrate").out
+
+
+def test_a_pack_goes_to_the_clipboard(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program that owns the clipboard on Linux, as a script that writes its input to a file."""
+    memctl("decide", "One", "--rationale", "x", "-i", "10")
+    programs = repo.parent / "bin"
+    programs.mkdir()
+    for name in ("xclip", "pbcopy", "wl-copy"):
+        (programs / name).write_text(f"#!/bin/sh\ncat > '{repo.parent}/clipboard'\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    result = memctl("rehydrate", "--copy")
+    assert result.out == ""
+    assert "in the clipboard" in result.err
+    assert (repo.parent / "clipboard").read_text() == memctl("rehydrate").out
+
+
+def test_packing_counts_as_retrieving(memctl: Memctl) -> None:
+    made = memctl("decide", "One", "--rationale", "x", "-i", "10").id
+    memctl("rehydrate", "--format", "tokens")
+    memctl("prompt", "system")
+    assert memctl("show", made, "--json").data["records"][0]["access_count"] == 2
+
+
+def test_packs_at_a_revision_are_of_that_revision(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "x", "-i", "10")
+    head = git(repo, "rev-parse", "HEAD").strip()
+    memctl("decide", "Two", "--rationale", "x", "-i", "10")
+    parts: dict[str, Any] = memctl("rehydrate", "--at", head, "--json").data["parts"]
+    assert len(parts["decision"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("rehydrate", "--budget", "3"), "too small"),
+        (("rehydrate", "--format", "json"), "json"),
+        (("prompt", "user", " "), "empty"),
+        (("prompt", "system", "--role", "x", "--role-file", "y"), "twice"),
+        (("handoff",), "--to"),
+        (("load", "no-such-file"), "no-such-file"),
+    ],
+)
+def test_bad_input_is_refused(memctl: Memctl, args: tuple[str, ...], said: str) -> None:
+    assert said in memctl(*args, code=2).err

@@ -53,7 +53,10 @@ def handoff_command(
     at: str | None,
     **options: Any,
 ) -> None:
-    """Print the package for a handoff: state, blockers, decisions, issues, what is done, what comes next."""
+    """Print what one agent hands to another.
+
+    The state of its work, what blocks it, decisions, issues, what is done, what was learned, and what comes next.
+    """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     asked = handoff.Asked(

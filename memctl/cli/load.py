@@ -28,9 +28,9 @@ from memctl.packs import directives, requested
 @reading
 @click.pass_context
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
-    """Read an agent's reply, and print what it asks for: `load §3.1.2`, `load DEC-…`, `summarize src/big.py`.
+    """Answer what an agent's reply asks for, and say what may go.
 
-    `PRUNE: §4.old.py - reason` in it says what may go; it is listed. The exit code is 1 if something asked for does
+    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` in a reply says what may go; it is listed. The exit code is 1 if something asked for does
     not exist.
     """
     memory = opening.memory(ctx)

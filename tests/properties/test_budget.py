@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.model.config import Config
 from memctl.packs import items, rehydrate
-from memctl.packs.draft import Part
+from memctl.packs.draft import NOTICED, Part
 from memctl.packs.filling import fill
 from memctl.packs.formats import choice, markdown
+from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family
 from tests.generated import COUNTERS, NOW, SOURCES, Memory, bodies, budgets, families, memories, memory, tasks
 
@@ -65,7 +66,9 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
     draft = rehydrate.draft(made.snapshot, NOW, rehydrate.NOTHING_SPECIAL, SOURCES)
     for item in draft.items():
         others = tuple(left for left in pack.left_out if left.id != item.id)
-        alone = replace(draft, parts=(Part(item.kind, item.kind, (item,)),), opening=(), closing=(), others=others)
+        alone = replace(
+            draft, parts=(Part(item.kind, TITLES[item.kind], (item,)),), opening=(NOTICED,), closing=(), others=others
+        )
         assert not fill(alone, pack.format, budget, COUNTERS[family].tokens).included()
 
 

@@ -30,8 +30,8 @@ from memctl.packs import directives, requested
 def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | None, **options: Any) -> None:
     """Answer what an agent's reply asks for, and say what may go.
 
-    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` in a reply says what may go; it is listed. The exit code is 1 if something asked for does
-    not exist.
+    `load §3.1.2`, `load DEC-…` and `summarize src/big.py` ask for something; `PRUNE: §4.old.py - reason` says what may
+    go, which is listed. The exit code is 1 if something that is asked for does not exist.
     """
     memory = opening.memory(ctx)
     asked = directives.read(read(source))

@@ -78,9 +78,9 @@ AGES = ("2025-11-04T14:32:00Z", "2025-10-20T00:00:00Z", "2025-09-10T00:00:00Z", 
 bodies = st.builds(
     lambda lines, times: "\n".join(lines * times),
     st.lists(st.sampled_from(LINES), max_size=8),
-    st.sampled_from((1, 1, 9)),
+    st.sampled_from((1, 1, 9, 40)),
 )
-budgets = st.one_of(st.integers(50, 400), st.integers(50, 4000), st.integers(4000, 30_000))
+budgets = st.one_of(st.integers(50, 400), st.integers(50, 4000), st.integers(4000, 200_000))
 families = st.sampled_from(sorted(FAMILIES))
 tasks = st.sampled_from(("", "", "login", "x", "# y\n## Left out", "nothing has this"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -23,7 +24,8 @@ from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family
 from tests.generated import COUNTERS, NOW, SOURCES, Memory, bodies, budgets, families, memories, memory, tasks
 
-QUICK = settings(max_examples=100, deadline=None)
+EXAMPLES = int(os.environ.get("MEMCTL_EXAMPLES", "100"))  # a thorough run takes some thousands
+QUICK = settings(max_examples=EXAMPLES, deadline=None)
 FORMS = sorted(choice.NAMES)
 forms = st.sampled_from([*FORMS, choice.AUTO])
 
@@ -47,7 +49,7 @@ def headings(text: str) -> list[tuple[int, str]]:
     ]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(memories, budgets, families, tasks, forms)
 def test_a_pack_keeps_to_its_budget_and_says_something(
     made: Memory, budget: int, family: str, task: str, form: str

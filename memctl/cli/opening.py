@@ -13,6 +13,7 @@ from memctl.model import moments
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.store import load
+from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
 _STEP = 250
@@ -38,6 +39,11 @@ def section(read: Snapshot, given: str) -> str:
         known = ", ".join(page.id for page in read.outline.sections) or "none"
         raise MemctlError(f"there is no section {given!r}", f"sections are {known}", USAGE)
     return marker
+
+
+def progress(doing: str) -> Progress | None:
+    """A progress bar for long work, on a terminal."""
+    return (lambda done, total: _progress(done, total, doing)) if sys.stderr.isatty() else None
 
 
 def filters(

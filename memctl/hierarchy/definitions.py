@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 # Characters of code that are parsed at once, and brackets that may stand open in them. What it costs the parser to mend
 # broken text grows with the square of both: of 20,000 texts made of one repeated pattern, some took 1.4 GB for 8,000
@@ -89,6 +89,18 @@ class _Piece(msgspec.Struct, frozen=True):
     closing: str = ""
 
 
+class Parsed(msgspec.Struct, frozen=True):
+    """Code that was parsed at once: its tree, its bytes, the line (from 0) that its first row is of, where it begins.
+
+    Rows of lines before `first` only repeat what surrounds the code.
+    """
+
+    root: Node
+    data: bytes
+    top: int
+    first: int
+
+
 def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
 
@@ -96,24 +108,44 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     Loading a grammar takes about 10 ms, then 100,000 characters take 20 ms. A text that takes 5 s, as only one made to
     do so can, is left at what was found until then.
     """
-    from tree_sitter import Language, Parser
+    last = ""
+    for piece in parsed(suffix, text):
+        for line, level, title in in_piece(suffix, piece):
+            if title != last:  # overloads, and a property's setter, are not told again
+                yield line, level, title
+                last = title
+
+
+def in_piece(suffix: str, piece: Parsed) -> Iterator[tuple[int, int, str]]:
+    """Line (1-based), nesting and title of what one piece of code defines."""
+    words = {**_DEFINES, "function_declaration": "func", "method_declaration": "func"} if suffix in GO else _DEFINES
+    for row, level, title in _in_tree(piece.root, piece.data, words):
+        if piece.top + row >= piece.first:
+            yield piece.top + row + 1, level, title
+
+
+def language(suffix: str) -> Language:
+    """The grammar for a suffix of GRAMMARS."""
+    from tree_sitter import Language
 
     module, grammar = GRAMMARS[suffix]
-    parser = Parser(Language(getattr(import_module(module), grammar)()))
-    words = {**_DEFINES, "function_declaration": "func", "method_declaration": "func"} if suffix in GO else _DEFINES
+    return Language(getattr(import_module(module), grammar)())
+
+
+def parsed(suffix: str, text: str) -> Iterator[Parsed]:
+    """Code with LF line ends, parsed in pieces that are small enough for whatever stands in them."""
+    from tree_sitter import Parser
+
+    parser = Parser(language(suffix))
     # Nobody wrote a line as long as a piece, and it would be too much for one.
     lines = [line if len(line) < _PIECE else "" for line in text.split("\n")]
-    left, last = _FILE_SECONDS, ""
+    left = _FILE_SECONDS
     for piece in _pieces(suffix, lines):
         started = time.thread_time()
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
         if (root := _parsed(parser, data, min(left, _PIECE_SECONDS))) is not None:
-            for row, level, title in _in_tree(root, data, words):
-                line = piece.first + row - len(piece.opening)
-                if line >= piece.first and title != last:  # overloads, and a property's setter, are not told again
-                    yield line + 1, level, title
-                    last = title
+            yield Parsed(root, data, piece.first - len(piece.opening), piece.first)
         left -= time.thread_time() - started
         if left <= 0:
             return

@@ -108,6 +108,30 @@ def _last(
     return found
 
 
+class Changed(msgspec.Struct, frozen=True):
+    """When a commit was made (canonical UTC), and the paths that it changed; of a merge none."""
+
+    date: str
+    paths: tuple[str, ...]
+
+
+def latest(repository: Repository, limit: int) -> Iterator[Changed]:
+    """What the latest commits of HEAD changed, newest first; Git looks no further than it is asked for."""
+    if not repository.has_head():
+        return
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}"]
+    date, paths = "", list[str]()
+    for item in git.stream([*args, "--format=%x1e%ct"], repository.top):
+        if item.startswith(b"\x1e"):
+            if date:
+                yield Changed(date, tuple(paths))
+            date, paths = moments.from_epoch(int(item[1:])), []
+        elif path := git.name(item.lstrip(b"\n")):
+            paths.append(path)
+    if date:
+        yield Changed(date, tuple(paths))
+
+
 def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
     """The newest commit in which a path existed, and its blob there; None if Git never had it."""
     args = ["log", "--no-show-signature", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames"]

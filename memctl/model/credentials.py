@@ -71,8 +71,19 @@ def is_suspicious(text: str) -> bool:
 
     Every shape has a word of 20 characters or more that is not made of small letters alone, or one of some phrases.
     """
+    return any(True for _ in suspicious_lines(text))
+
+
+def suspicious_lines(text: str) -> Iterator[str]:
+    """The lines of a text that may contain a credential; some are told more than once."""
     data = text.encode(errors="replace")
-    return any(_suspicious().search(_line_at(data, position)) for position in _odd_places(data))
+    seen = (0, 0)
+    for position in _odd_places(data):
+        if not seen[0] <= position < seen[1]:
+            seen = _line_around(data, position)
+            line = data[seen[0] : seen[1]].decode()
+            if _suspicious().search(line):
+                yield line
 
 
 def _odd_places(data: bytes) -> Iterator[int]:
@@ -96,9 +107,9 @@ def _suspicious() -> re.Pattern[str]:
     return re.compile(_SHAPES, re.IGNORECASE)  # 2 ms, and most text has nothing of the sort
 
 
-def _line_at(data: bytes, position: int) -> str:
+def _line_around(data: bytes, position: int) -> tuple[int, int]:
     end = data.find(b"\n", position)
-    return data[data.rfind(b"\n", 0, position) + 1 : len(data) if end < 0 else end].decode()
+    return data.rfind(b"\n", 0, position) + 1, len(data) if end < 0 else end
 
 
 def _kind_of(line: str) -> str:

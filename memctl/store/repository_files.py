@@ -45,18 +45,23 @@ class FilesOnDisk:
 
     def __init__(self, memory: Memory) -> None:
         self._repository = memory.repository
+        self._hashed: dict[str, str] = {}
 
     def names(self) -> frozenset[str]:
         return frozenset(self._known)
 
+    def unchanged(self) -> dict[str, str]:
+        """The blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
+        return self._known
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         wanted = [path for path in dict.fromkeys(paths) if path in self._known]
-        unknown = [path for path in wanted if not self._known[path]]
+        unknown = [path for path in wanted if not self._known[path] and path not in self._hashed]
         for start in range(0, len(unknown), _AT_ONCE):
             some = unknown[start : start + _AT_ONCE]
             out = git.read(["hash-object", "--", *some], self._repository.top).decode().split()
-            self._known |= dict(zip(some, out, strict=True))
-        return {path: self._known[path] for path in wanted}
+            self._hashed |= dict(zip(some, out, strict=True))
+        return {path: self._known[path] or self._hashed[path] for path in wanted}
 
     def read(self, paths: Iterable[str]) -> dict[str, bytes]:
         found = {}
@@ -90,7 +95,7 @@ class FilesOnDisk:
 
 
 def _is_plain(file: os.PathLike[str], path: str) -> bool:
-    is_file = os.path.isfile(file) and not os.path.islink(file)
+    is_file = os.path.isfile(file) and os.path.realpath(file) == os.fspath(file)  # no link leads to it, or out of here
     return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
 
 

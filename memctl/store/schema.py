@@ -18,6 +18,7 @@ CREATE TABLE packed (records BLOB);
 CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE commits (path TEXT PRIMARY KEY, id TEXT) WITHOUT ROWID;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
+CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
 """
 _INDEXES = """
 CREATE INDEX numbered ON records (number);

@@ -1,0 +1,161 @@
+"""`files` and `summarize`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option
+from memctl.errors import USAGE, MemctlError
+from memctl.hierarchy.given_paths import readings
+from memctl.sources import loading
+from memctl.sources.loading import Choice, Room
+from memctl.sources.priorities import Priorities, Wish, priorities
+from memctl.store.memory import Memory
+from memctl.tokens.count import Count, Counter
+from memctl.tokens.families import FAMILIES, family_of
+
+_MODELS = ", ".join(FAMILIES)
+_STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
+_WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
+
+
+@command(
+    "files",
+    ("memctl files --task 'let the checkout retry card payments'", "The files that bear on a task, best first."),
+    (
+        "memctl files --active src/cart.py --explain",
+        "Near a file that is being worked on, and how each score came about.",
+    ),
+    ("memctl files --task 'fix §4.src/auth.py' --used 120000 --json", "With what is in use already, for a program."),
+)
+@click.option("--task", default="", metavar="TEXT", help="What the work is about.")
+@click.option("--active", multiple=True, metavar="PATH", help="A file that is being worked on. Repeatable.")
+@click.option("--path", "globs", multiple=True, metavar="GLOB", help="Only such files, as in .gitignore. Repeatable.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many to show; 0 for all.")
+@click.option("--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="The model's window.")
+@click.option("--used", type=click.IntRange(min=0), default=0, show_default=True, help="Tokens of it in use already.")
+@click.option("--budget", type=click.IntRange(min=1), help="Tokens for files. [default: 70 % of half the window]")
+@click.option(
+    "--least",
+    type=click.FloatRange(0, 100),
+    default=loading.JUST_IN_TIME_SCORE,
+    show_default=True,
+    help="The least score of a file that is loaded ahead.",
+)
+@click.option("--model", help=f"Whose tokens: a model, or one of {_MODELS}. [default: model in config.yaml, or claude]")
+@click.option("--explain", is_flag=True, help="Show what gave points, and which files never enter.")
+@json_option
+@click.pass_context
+def files_command(
+    ctx: click.Context,
+    /,
+    task: str,
+    active: tuple[str, ...],
+    globs: tuple[str, ...],
+    limit: int,
+    window: int,
+    used: int,
+    budget: int | None,
+    least: float,
+    model: str | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Rank the repository's files for a task, and say which to load ahead.
+
+    A score is made of relevance to the task (50), how recently a file changed (30), and how near it is to the active
+    files in the graph of imports (20). Active are files that the task names, those of --active, and what is not
+    committed. From 70 on a file is worth loading ahead, from 40 on when it is needed, below that only on demand.
+    .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, None)
+    counter = Counter(family_of(model or memory.config.model))
+    room = Room(window, used, budget or loading.budget_of(window), least)
+    wish = Wish(task, tuple(_given(ctx, memory, path) for path in active), globs, limit)
+    found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
+    shown = found.files[: limit or None]
+    if as_json:
+        output.json("files", _data(found, shown, room, counter), snapshot.faults, memory)
+    else:
+        _print(found, shown, room, explain)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+def _given(ctx: click.Context, memory: Memory, text: str) -> str:
+    """The file that a person means, below the worktree's top; raises MemctlError for what is no file in it."""
+    top = memory.repository.top
+    for path in readings(top, ctx.obj.folder, text.removeprefix("§4.")):
+        if (top / path).is_file():
+            return path
+    raise MemctlError(f"there is no file {text!r}", "give a path as seen from here, or from the top", USAGE)
+
+
+def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bool) -> None:
+    rows: list[tuple[str, ...]] = []
+    for choice in shown:
+        mark = "+" if choice.is_loaded else " "
+        rows.append((f"{choice.score.score:5.1f}", f"{mark} {choice.verdict}", _tokens(choice.tokens), choice.path))
+    if explain:
+        _explain(shown, rows)
+    else:
+        output.columns([("score", "  verdict", "tokens", "file"), *rows], _STYLES)
+    loaded = [choice for choice in found.files if choice.is_loaded]
+    total = sum(choice.tokens.tokens for choice in loaded)
+    output.note(f"+ {len(loaded):,} of {len(found.files):,} files to load ahead: {total:,} of {room.budget:,} tokens")
+    if len(shown) < len(found.files):
+        output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
+    for path, reason in found.refused if explain else ():
+        output.note(f"never enters: {output.plain(path)}: {reason}")
+    if found.refused and not explain:
+        output.note(f"{len(found.refused):,} more never enter: --explain says why")
+
+
+def _tokens(count: Count) -> str:
+    return f"{'~' if count.source.startswith('size') else ' '}{count.tokens:,}"
+
+
+def _explain(shown: tuple[Choice, ...], rows: list[tuple[str, ...]]) -> None:
+    """Each file's points with their reasons below it."""
+    lines: list[tuple[str, ...]] = []
+    for choice, row in zip(shown, rows, strict=True):
+        parts = choice.score
+        lines.append((*row[:3], f"{choice.path}  [{parts.relevance:g} + {parts.recency:g} + {parts.dependency:g}]"))
+        lines += [("", "", f"{points:g}", why) for points, why in parts.reasons]
+        lines += [("", "", "", f"not loaded ahead: {choice.left_out}")] if choice.left_out else []
+    output.columns([("score", "  verdict", "tokens", "file  [relevance + recency + dependency]"), *lines], _STYLES)
+
+
+def _data(found: Priorities, shown: tuple[Choice, ...], room: Room, counter: Counter) -> dict[str, Any]:
+    return {
+        "model": counter.family.name,
+        **msgspec.structs.asdict(room),
+        "loaded": sum(choice.tokens.tokens for choice in found.files if choice.is_loaded),
+        "total": len(found.files),
+        "active": list(found.active),
+        "files": [_choice_data(choice) for choice in shown],
+        "refused": [{"path": path, "reason": reason} for path, reason in found.refused],
+    }
+
+
+def _choice_data(choice: Choice) -> dict[str, Any]:
+    parts, tokens = choice.score, choice.tokens
+    return {
+        "path": choice.path,
+        "score": parts.score,
+        "verdict": choice.verdict,
+        "loaded": choice.is_loaded,
+        "left_out": choice.left_out or None,
+        "tokens": {"tokens": tokens.tokens, "source": tokens.source, "error": tokens.error},
+        "relevance": parts.relevance,
+        "recency": parts.recency,
+        "dependency": parts.dependency,
+        "reasons": [{"points": points, "why": why} for points, why in parts.reasons],
+        "blob": choice.content.blob,
+        "bytes": choice.content.facts.size,
+        "lines": choice.content.facts.lines,
+    }

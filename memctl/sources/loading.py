@@ -1,0 +1,107 @@
+"""Which files are loaded ahead: the verdict on each, and as many of the best as fit (S0, "Loading Strategy").
+
+S0 says twice what to load: what scores 70, and what fits into 70 % of the active context. Here the verdict is the
+first; the second fills the budget from the best file on down to a least score, and names whatever it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from memctl.sources.facts import Content
+from memctl.sources.score import Score
+from memctl.tokens.count import Count
+
+PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
+PRELOAD_SCORE, JUST_IN_TIME_SCORE = 70, 40
+LARGE = 10_000  # tokens of a file that is not loaded ahead
+_FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
+_ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window (S0, ACTIVE_CONTEXT_MAX), and what is filled
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """A file with its score."""
+
+    path: str
+    content: Content
+    score: Score
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A scored file with its tokens, the verdict, and why it is not loaded ahead: "" if it is."""
+
+    path: str
+    content: Content
+    score: Score
+    tokens: Count
+    verdict: str
+    left_out: str
+
+    @property
+    def is_loaded(self) -> bool:
+        return not self.left_out
+
+
+class Room(msgspec.Struct, frozen=True):
+    """Tokens: the model's window, what of it is in use, what files may take; and the least score of what is loaded."""
+
+    window: int
+    used: int
+    budget: int
+    least: float
+
+    @property
+    def is_crowded(self) -> bool:
+        return self.used > self.window * _FULL
+
+
+def budget_of(window: int) -> int:
+    """The tokens that files may take of a window: 70 % of the active half of it."""
+    return int(window * _ACTIVE * _FILLED)
+
+
+def verdict(score: float, tokens: int, room: Room) -> str:
+    """How a file should be loaded (S0, "Just-In-Time vs. Preloading Decision").
+
+    Its size holds a file back that would be loaded ahead; it does not bring one nearer that nobody needs.
+    """
+    if room.is_crowded:
+        return JUST_IN_TIME
+    if score < JUST_IN_TIME_SCORE:
+        return ON_DEMAND
+    return PRELOAD if score >= PRELOAD_SCORE and tokens <= LARGE else JUST_IN_TIME
+
+
+def chosen(
+    files: Iterable[Scored],
+    room: Room,
+    estimate: Callable[[Content], Count],
+    count: Callable[[str, Content], Count],
+    shown: int,
+) -> Iterator[Choice]:
+    """The files, in their order, with what becomes of each.
+
+    Counted are those that may be loaded, and the first `shown` ones; of the rest the tokens are an estimate.
+    """
+    left = room.budget
+    for number, file in enumerate(files):
+        is_wanted = file.score.score >= room.least and not room.is_crowded and left > 0
+        about = estimate(file.content)
+        is_near = about.tokens * (1 - min(about.error, 0.9)) <= min(left, LARGE)
+        tokens = count(file.path, file.content) if number < shown or (is_wanted and is_near) else about
+        reason = _reason(file.score.score, tokens.tokens, room, left)
+        left -= 0 if reason else tokens.tokens
+        found = verdict(file.score.score, tokens.tokens, room)
+        yield Choice(file.path, file.content, file.score, tokens, found, reason)
+
+
+def _reason(score: float, tokens: int, room: Room, left: int) -> str:
+    if score < room.least:
+        return f"its score is below {room.least:g}"
+    if room.is_crowded:
+        return f"more than {_FULL:.0%} of the window is in use"
+    if tokens > LARGE:
+        return f"it has more than {LARGE:,} tokens: `memctl summarize` gives a view of it"
+    return f"it does not fit into the {left:,} tokens left" if tokens > left else ""

@@ -1,0 +1,104 @@
+"""The repository's files in the order in which a task needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from memctl.hierarchy import freshness, repository_paths
+from memctl.model.snapshot import Snapshot
+from memctl.search.filters import Filters
+from memctl.sources import facts, ignored, recency, refused, task
+from memctl.sources.facts import Content, Progress
+from memctl.sources.loading import Choice, Room, Scored, chosen
+from memctl.sources.nearness import nearness
+from memctl.sources.score import Known, score
+from memctl.sources.sizes import Sizes
+from memctl.store import load, source_facts
+from memctl.store.memory import Memory
+from memctl.store.repository_files import FilesOnDisk
+from memctl.tokens.count import Counter
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """What files are wanted for: the task's text, the paths of active files, globs of those that count at all (() for
+    all), and how many of the best are shown, whose tokens are to be counted."""
+
+    task: str = ""
+    active: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    shown: int = 0
+
+
+class Priorities(msgspec.Struct, frozen=True):
+    """Files, best first; the active ones; and those that never enter, with why."""
+
+    files: tuple[Choice, ...]
+    active: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def priorities(
+    memory: Memory, snapshot: Snapshot, wish: Wish, room: Room, counter: Counter, progress: Progress | None = None
+) -> Priorities:
+    """Rank the files of the worktree; those with a higher score first, then by path."""
+    files, cache, now = FilesOnDisk(memory), load.open_cache(memory), memory.now
+    known = source_facts.recall(cache)
+    found = facts.gather(memory.repository.top, files, cache, known, progress)
+    contents, refusals = _admitted(files, found)
+    dirty = frozenset(path for path, blob in files.unchanged().items() if not blob and path in contents)
+    lately = recency.recent(memory.repository, dirty, now)
+    named: task.Mentions = {}
+    if wish.task:
+        named = task.joined(
+            task.mentions(wish.task, contents), task.from_memory(snapshot, wish.task, frozenset(contents), now)
+        )
+    active = dirty | (set(wish.active) & contents.keys()) | {path for path in named if named[path].share == task.FULL}
+    near = nearness(contents, active)
+    issues = _issues(snapshot, frozenset(contents))
+    scored = [
+        Scored(path, contents[path], score(path, each, now))
+        for path in _within(contents, wish.globs)
+        for each in [
+            Known(
+                mention=named.get(path),
+                changed=lately.moments.get(path, ""),
+                is_modified=path in lately.operations,
+                todos=contents[path].facts.todos,
+                issues=tuple(issues.get(path, ())),
+                near=near.get(path),
+            )
+        ]
+    ]
+    scored.sort(key=lambda file: (-file.score.score, file.path))
+    sizes = Sizes(counter, files, cache, known)
+    choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown))
+    sizes.keep()
+    return Priorities(choices, tuple(sorted(active)), tuple(sorted(refusals.items())))
+
+
+def _admitted(files: FilesOnDisk, found: dict[str, Content]) -> tuple[dict[str, Content], dict[str, str]]:
+    """The files that may enter a model's context, and the others with why not."""
+    refusals = {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
+    refusals |= {path: refused.SECRET_NAME for path in found if refused.has_secret_name(path)}
+    markers = [path for path in found if path.rpartition("/")[2] == ignored.NAME]
+    texts = {path: text.decode(errors="replace") for path, text in files.read(markers).items()}
+    left_out = ignored.ignored(found.keys() - refusals.keys(), texts)
+    refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}
+    return {path: content for path, content in sorted(found.items()) if path not in refusals}, refusals
+
+
+def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
+    return repository_paths.matching(names, globs) if globs else names
+
+
+def _issues(snapshot: Snapshot, names: frozenset[str]) -> dict[str, list[str]]:
+    """The open issues by the files that they name: a folder names none of what is in it."""
+    found: dict[str, list[str]] = {}
+    for record in Filters(types=("issue",)).keep(snapshot.records):
+        for reference in record.code_refs if record.is_open else ():
+            for path in freshness.code_paths(names, reference):
+                if path in names and record.id not in found.setdefault(path, []):
+                    found[path].append(record.id)
+    return found

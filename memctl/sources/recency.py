@@ -1,0 +1,57 @@
+"""When files were last changed, as far as it is of interest: the last week, and the last five operations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from memctl.journal import history
+from memctl.journal.repository import Repository
+from memctl.model import moments
+from memctl.store.place import FOLDER
+
+OPERATIONS = 5  # S0, "Relevance Scoring Algorithm": modified in last 5 operations
+DAYS = 7  # after which S0 gives no points for recency
+_COMMITS = 1_000  # that are looked at, at most
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """The moments of last change by path (canonical UTC), of the last week; the files of the last five operations.
+
+    An operation is a commit of anything but the memory; what is not committed yet is the latest of them.
+    """
+
+    moments: dict[str, str]
+    operations: frozenset[str]
+
+
+def recent(repository: Repository, dirty: Collection[str], now: str) -> Recent:
+    """What was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD."""
+    since = moments.days_before(now, DAYS)
+    found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
+    touched = set(dirty)
+    operations = 0
+    for commit in history.latest(repository, _COMMITS):
+        paths = _own(commit.paths)
+        if operations >= OPERATIONS and commit.date < since:
+            break
+        if paths and operations < OPERATIONS:
+            operations += 1
+            touched |= set(paths)
+        for path in paths if commit.date >= since else ():
+            found.setdefault(path, commit.date)
+    return Recent(found, frozenset(touched))
+
+
+def _modified(file: Path) -> str:
+    try:
+        return moments.from_epoch(os.lstat(file).st_mtime)
+    except OSError:
+        return ""
+
+
+def _own(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if not path.startswith(f"{FOLDER}/") and f"/{FOLDER}/" not in path]

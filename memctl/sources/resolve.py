@@ -1,0 +1,169 @@
+"""From an import to the repository's files that it means; what comes from elsewhere means none."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Mapping, Sequence
+
+from memctl.hierarchy.definitions import GO, GRAMMARS, PYTHON
+from memctl.sources.imports import NAME
+from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
+
+Declared = Mapping[str, Sequence[tuple[str, str]]]  # by the path of the manifest
+_SCRIPT_SUFFIXES = (
+    *("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs", ".json", ".vue", ".svelte"),
+    *("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.cjs", "/index.mts", "/index.d.ts"),
+)
+_COMPILED = {
+    ".js": (".ts", ".tsx"),
+    ".jsx": (".tsx",),
+    ".mjs": (".mts",),
+    ".cjs": (".cts",),
+}  # written for what it becomes
+_ROOTS = ("src", "lib", "python")  # folders from which Python's modules are named, beside the top and package roots
+
+
+def suffix_of(path: str) -> str:
+    """The suffix of a file of code that can be parsed, or ""."""
+    suffix = path.rpartition(".")[2].lower()
+    return suffix if suffix in GRAMMARS else ""
+
+
+class Resolver:
+    """Knows the files of a repository and what its manifests declare."""
+
+    def __init__(self, names: Collection[str], declared: Declared) -> None:
+        self._names = frozenset(names)
+        self._known: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self._modules = _python_modules(self._names)
+        self._go_modules, self._packages, self._aliases = _declarations(declared)
+        self._go_folders: dict[str, list[str]] = {}
+        for name in sorted(self._names) if self._go_modules else ():
+            if name.endswith(".go") and not name.endswith("_test.go"):
+                self._go_folders.setdefault(posixpath.dirname(name), []).append(name)
+
+    def targets(self, path: str, imported: str) -> tuple[str, ...]:
+        """The files that an import in the file at `path` means: a Go package is all of its files."""
+        suffix, folder = suffix_of(path), posixpath.dirname(path)
+        kind = "py" if suffix in PYTHON else "go" if suffix in GO else "script"
+        key = (kind, folder, imported)
+        if key not in self._known:
+            find = {"py": self._python, "go": self._go, "script": self._script}[kind]
+            self._known[key] = tuple(find(folder, imported))
+        return self._known[key]
+
+    def _python(self, folder: str, imported: str) -> Sequence[str]:
+        module, _, name = imported.partition(NAME)
+        bare = module.lstrip(".")
+        names = [name] if name and name != "*" else []
+        if dots := len(module) - len(bare):
+            parts = folder.split("/") if folder else []
+            if dots - 1 > len(parts):
+                return ()
+            return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
+        for candidate in (*(f"{bare}.{each}" for each in names), bare):
+            if found := self._modules.get(candidate):
+                return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),)
+        is_script = posixpath.join(folder, "__init__.py") not in self._names  # what is beside a script can be imported
+        return self._python_file([folder, *bare.split(".")], names) if is_script else ()
+
+    def _python_file(self, parts: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+        base = "/".join(part for part in parts if part)
+        for candidate in (*(f"{base}/{name}" for name in names), base):
+            for ending in (".py", ".pyi", "/__init__.py", "/__init__.pyi"):
+                if (found := f"{candidate}{ending}".lstrip("/")) in self._names:
+                    return (found,)
+        return ()
+
+    def _go(self, folder: str, imported: str) -> Sequence[str]:
+        for module, root in self._go_modules:
+            if imported == module or imported.startswith(module + "/"):
+                return self._go_folders.get(posixpath.join(root, imported[len(module) + 1 :]).rstrip("/"), ())
+        return ()
+
+    def _script(self, folder: str, imported: str) -> Sequence[str]:
+        if imported.startswith("."):
+            return self._script_file(posixpath.join(folder, imported))
+        for root, pattern, target in self._aliases:
+            start, star, end = pattern.partition("*")
+            is_meant = imported.startswith(start) and imported.endswith(end) if star else imported == pattern
+            if is_meant and (not root or folder == root or folder.startswith(root + "/")):
+                middle = imported[len(start) : len(imported) - len(end)] if star else ""
+                if found := self._script_file(posixpath.join(root, target.replace("*", middle, 1))):
+                    return found
+        for package, root, entries in self._packages:
+            if imported == package:
+                wanted = [posixpath.join(root, entry) for entry in (*entries, "src/index", "index")]
+                return next((found for each in wanted if (found := self._script_file(each))), ())
+            if imported.startswith(package + "/"):
+                rest = imported[len(package) + 1 :]
+                return self._script_file(posixpath.join(root, rest)) or self._script_file(f"{root}/src/{rest}")
+        return ()
+
+    def _script_file(self, wanted: str) -> Sequence[str]:
+        base = posixpath.normpath(wanted)
+        if base.startswith(("../", "/")):
+            return ()
+        base = "" if base == "." else base
+        stem, dot, end = base.rpartition(".")
+        written = [stem + suffix for suffix in _COMPILED.get(dot + end, ())]
+        candidates = [*(base + suffix for suffix in _SCRIPT_SUFFIXES), *written]
+        return next(((name,) for each in candidates if (name := each.lstrip("/")) in self._names), ())
+
+
+def _python_modules(names: Collection[str]) -> dict[str, list[str]]:
+    """The files of Python by the dotted names by which they can be imported, as seen from any likely root."""
+    python = [name for name in names if name.endswith((".py", ".pyi"))]
+    packages = {
+        posixpath.dirname(name) for name in python if posixpath.basename(name) in ("__init__.py", "__init__.pyi")
+    }
+    roots = {
+        posixpath.dirname(n) for n in names if posixpath.basename(n) in ("pyproject.toml", "setup.py", "setup.cfg")
+    }
+    roots |= {""}
+    roots |= {posixpath.join(root, name) for root in roots for name in _ROOTS}
+    found: dict[str, list[str]] = {}
+    for path in sorted(python):
+        module = path.rpartition(".")[0].removesuffix("/__init__")
+        top = posixpath.dirname(path)
+        while top in packages and top:
+            top = posixpath.dirname(top)
+        own = {top} if top != posixpath.dirname(path) else set()
+        for root in own | {root for root in _above(path) if root in roots}:
+            dotted = module[len(root) + 1 if root else 0 :].replace("/", ".")
+            if dotted and dotted != "__init__":
+                found.setdefault(dotted, []).append(path)
+    return found
+
+
+def _above(path: str) -> list[str]:
+    """The folders that a file is in, "" for the top."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(len(parts))]
+
+
+def _shared(path: str, folder: str) -> int:
+    """How much a file's path and a folder's have in common."""
+    return len(posixpath.commonpath([posixpath.dirname(path), folder]))
+
+
+def _declarations(
+    declared: Declared,
+) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[str]]], list[tuple[str, str, str]]]:
+    """Go modules and their folders; packages, folders and entries; aliases: folder, pattern, target. Near ones first."""
+    modules, packages, aliases = [], [], []
+    for path, pairs in sorted(declared.items()):
+        root = posixpath.dirname(path)
+        entries = [value for what, value in pairs if what == ENTRY]
+        for what, value in pairs:
+            if what == MODULE:
+                modules.append((value, root))
+            elif what == PACKAGE:
+                packages.append((value, root, entries))
+            elif what == ALIAS:
+                pattern, _, target = value.partition("\n")
+                aliases.append((root, pattern, target))
+    modules.sort(key=lambda module: -len(module[0]))
+    packages.sort(key=lambda package: -len(package[0]))
+    aliases.sort(key=lambda alias: (-len(alias[0]), -len(alias[1].partition("*")[0])))
+    return modules, packages, aliases

@@ -1,0 +1,68 @@
+"""How many tokens a file has: counted where it matters, else estimated from its size, and every figure says which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from memctl.sources.facts import Content, Facts
+from memctl.store import source_facts
+from memctl.store.cache import Cache
+from memctl.store.repository_files import FilesOnDisk
+from memctl.tokens.count import Count, Counter
+
+# Tokens of o200k per byte, as measured for each kind of text; one file may be off by this share.
+PER_BYTE = {
+    "prose": 0.246, "markdown": 0.235, "python": 0.231, "typescript": 0.208, "json": 0.408, "log": 0.396, "chat": 0.226,
+    "diff": 0.248,
+}  # fmt: skip
+ERROR = 0.4
+_ENCODE = msgspec.msgpack.Encoder().encode
+_DECODE = msgspec.msgpack.Decoder(Count).decode
+
+
+class Sizes:
+    """The tokens of files for one family of models; what is counted once is kept in the cache by blob."""
+
+    def __init__(
+        self, counter: Counter, files: FilesOnDisk, cache: Cache, known: Mapping[source_facts.Key, bytes]
+    ) -> None:
+        self._counter = counter
+        self._files = files
+        self._cache = cache
+        self._known = known
+        self._counted: dict[source_facts.Key, bytes] = {}
+
+    def known(self, content: Content) -> Count:
+        """The tokens of a content as far as they are known without reading it."""
+        key = self._key(content)
+        packed = self._known.get(key) or self._counted.get(key)
+        return _DECODE(packed) if packed else self.estimate(content.facts)
+
+    def estimate(self, facts: Facts) -> Count:
+        factor = PER_BYTE[facts.kind] * self._counter.family.factors[facts.kind]
+        return Count(
+            math.ceil(facts.size * factor), f"size x {factor:.3f}", round(self._counter.family.error + ERROR, 2)
+        )
+
+    def count(self, path: str, content: Content) -> Count:
+        """The tokens of a file, counted if it can be read."""
+        key = self._key(content)
+        if key not in self._known and key not in self._counted:
+            with suppress(OSError):
+                data = self._files.read([path]).get(path)
+                if data is not None:
+                    count = self._counter.count(data.decode(errors="replace"), content.facts.kind)
+                    self._counted[key] = _ENCODE(count)
+        return self.known(content)
+
+    def keep(self) -> None:
+        """Keep in the cache what was counted."""
+        if self._counted:
+            source_facts.keep(self._cache, self._counted)
+
+    def _key(self, content: Content) -> source_facts.Key:
+        return content.blob, f"{self._counter.family.name} {content.facts.kind}"

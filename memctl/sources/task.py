@@ -1,0 +1,165 @@
+"""How much a task is about each file: by its path, by what it defines, by what the memory says of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from memctl.hierarchy import freshness, repository_paths
+from memctl.model import words
+from memctl.model.snapshot import Snapshot
+from memctl.search import ranking
+from memctl.search.filters import Filters
+from memctl.sources.facts import Content
+
+# Shares of a full mention. A file that a task names is meant; words that it shares with a path may mean something else.
+FULL, ONE_OF_MANY, IN_FOLDER = 1.0, 0.6, 0.6
+_PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
+_FEW = 3  # files that a name may mean at once, and still mean each of them
+_RECORDS = 10  # that match best
+_MOST_BELOW = 200  # files below one folder that a task or a record names; more would say nothing
+_LONGEST = 20_000  # characters of a task
+_TOKEN = re.compile(r"§4\.[^\s`'\"()]+|[\w$@.\\/+-]+")
+_LINE = re.compile(r":\d+(?:-\d+)?$")
+_MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
+
+
+class Mention(msgspec.Struct, frozen=True):
+    """That a task is about a file: from 0 to 1 of a full mention, and how one can tell."""
+
+    share: float
+    why: str
+
+
+Mentions = dict[str, Mention]
+
+
+def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
+    """The files that the words of a task are about."""
+    found: Mentions = {}
+    task = task[:_LONGEST]
+    tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
+    names = frozenset(contents)
+    for token in tokens:
+        _add_paths(found, names, token)
+    _add_definitions(found, contents, tokens, task)
+    _add_words(found, contents, task)
+    return found
+
+
+def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) -> Mentions:
+    """The files that records and sections which match a task refer to or cover.
+
+    A record counts by how well it matches, and by how many of the task's words it has.
+    """
+    found: Mentions = {}
+    wanted = _wanted(task[:_LONGEST])
+    for result in ranking.search(snapshot, task[:_LONGEST], Filters(), now)[:_RECORDS] if wanted else ():
+        record = result.record
+        if not record.code_refs:
+            continue
+        said = words.words_of(" ".join((record.title, *record.tags, snapshot.body(record))))
+        match = (result.title + result.content) / (ranking.TITLE + ranking.CONTENT)
+        share = _RECORD * match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
+        for reference in record.code_refs:
+            for path in freshness.code_paths(names, reference):
+                below = [path] if path in names else _below(names, path)
+                _add(found, below, share, f"{record.id} refers to it")
+    for page in snapshot.outline.sections if wanted else ():
+        title = {word for word in words.words_of(page.title) if word not in words.STOP_WORDS}
+        if met := [word for word in title if word in wanted]:
+            share = _SECTION * len(met) / len(title)
+            _add(found, repository_paths.matching(names, page.paths), share, f"{page.id} covers it")
+    return found
+
+
+def joined(*several: Mentions) -> Mentions:
+    """For each file the strongest mention of it."""
+    found: Mentions = {}
+    for each in several:
+        for path, mention in each.items():
+            _add(found, [path], mention.share, mention.why)
+    return found
+
+
+def _add(found: Mentions, paths: Iterable[str], share: float, why: str) -> None:
+    for path in paths:
+        if share > 0 and (path not in found or found[path].share < share):
+            found[path] = Mention(share, why)
+
+
+def _without_lines(task: str) -> str:
+    return " ".join(_LINE.sub("", word.rstrip(",.;:)")) for word in task.split())
+
+
+def _below(names: Iterable[str], folder: str) -> list[str]:
+    found = [name for name in names if name.startswith(folder)]
+    return found if len(found) <= _MOST_BELOW else []
+
+
+def _add_paths(found: Mentions, names: frozenset[str], token: str) -> None:
+    """What a word of a task names that looks like a path, a file's name or the dotted name of a module."""
+    reference = token.removeprefix("§4.")
+    if reference not in names and re.search(r"\w[./]\w", token) is None:
+        return
+    paths = repository_paths.resolve(names, reference)
+    is_one = len(paths) <= _FEW
+    for path in paths:
+        if path.endswith("/"):
+            _add(found, _below(names, path), IN_FOLDER, f"the task names {path}")
+        else:
+            _add(found, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
+
+
+def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:
+    """The files that define what a task names: `pay_all`, `CardClient`, `Cart.total()`."""
+    named = {part for token in tokens for part in re.split(r"[./\\]", token) if _MIXED.search(part)}
+    named |= set(re.findall(r"\b(\w{3,})\(", task)) | set(re.findall(r"`(\w{3,})`", task))
+    defining: dict[str, list[str]] = {}
+    for path, content in contents.items() if named else ():
+        for name in named.intersection(content.facts.names):
+            defining.setdefault(name, []).append(path)
+    for name, paths in defining.items():
+        _add(found, paths, FULL if len(paths) <= _FEW else ONE_OF_MANY, f"it defines {name}")
+
+
+def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> None:
+    """The files whose paths, names or purpose share words with a task; a word that few files have weighs more."""
+    wanted = _wanted(task)
+    if not wanted:
+        return
+    anywhere = re.compile("|".join(map(re.escape, wanted)))
+    in_path: dict[str, set[str]] = {}
+    in_names: dict[str, set[str]] = {}
+    for path, content in contents.items():
+        if anywhere.search(words.folded(path).lower()):
+            in_path[path] = {wanted[word] for word in words.words_of(path) if word in wanted}
+        if met := {wanted[word] for word in content.facts.words if word in wanted}:
+            in_names[path] = met
+    having: dict[str, int] = {}
+    for path in in_path.keys() | in_names.keys():
+        for word in in_path.get(path, set()) | in_names.get(path, set()):
+            having[word] = having.get(word, 0) + 1
+    weights = {word: math.log(1 + len(contents) / number) for word, number in having.items()}
+    most = sum(weights[word] for word in sorted(weights))
+    for path in in_path.keys() | in_names.keys():
+        strong, weak = in_path.get(path, set()), in_names.get(path, set())
+        share = _PATH_WORDS * sum(weights[word] for word in sorted(strong))
+        share += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
+        if strong or weak:
+            _add(found, [path], share / most, f"words of the task: {', '.join(sorted(strong | weak))}")
+
+
+def _wanted(task: str) -> dict[str, str]:
+    """The words of a task that say something, in the forms in which they may stand elsewhere."""
+    found: dict[str, str] = {}
+    for word in words.words_of(task):
+        if word not in words.STOP_WORDS and len(word) > 1 and not word.isdigit():
+            forms = [word, f"{word}s", f"{word}es", f"{word}ed", f"{word}ing"]
+            forms += [word.removesuffix(end) for end in ("s", "es", "ed", "ing") if len(word) > len(end) + 2]
+            for form in forms:
+                found.setdefault(form, word)
+    return found

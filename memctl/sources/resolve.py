@@ -63,6 +63,8 @@ class Resolver:
             return self._python_file([*parts[: len(parts) - dots + 1], *bare.split(".")], names)
         for candidate in (*(f"{bare}.{each}" for each in names), bare):
             if found := self._modules.get(candidate):
+                if len(found) == 1:
+                    return found
                 return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),)
         is_script = posixpath.join(folder, "__init__.py") not in self._names  # what is beside a script can be imported
         return self._python_file([folder, *bare.split(".")], names) if is_script else ()
@@ -150,7 +152,7 @@ def _shared(path: str, folder: str) -> int:
 def _declarations(
     declared: Declared,
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str, list[str]]], list[tuple[str, str, str]]]:
-    """Go modules and their folders; packages, folders and entries; aliases: folder, pattern, target. Near ones first."""
+    """Go modules and their folders; packages, folders and entries; aliases: folder, pattern, target. Nearest first."""
     modules, packages, aliases = [], [], []
     for path, pairs in sorted(declared.items()):
         root = posixpath.dirname(path)

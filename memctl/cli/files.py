@@ -1,4 +1,4 @@
-"""`files` and `summarize`."""
+"""`files`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
-from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy.given_paths import readings
 from memctl.sources import loading
 from memctl.sources.loading import Choice, Room
 from memctl.sources.priorities import Priorities, Wish, priorities
-from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import FAMILIES, family_of
 
@@ -76,7 +73,7 @@ def files_command(
     snapshot = opening.snapshot(memory, None)
     counter = Counter(family_of(model or memory.config.model))
     room = Room(window, used, budget or loading.budget_of(window), least)
-    wish = Wish(task, tuple(_given(ctx, memory, path) for path in active), globs, limit)
+    wish = Wish(task, active, ctx.obj.folder, globs, limit)
     found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_json:
@@ -84,15 +81,6 @@ def files_command(
     else:
         _print(found, shown, room, explain)
     ctx.exit(output.finish(memory, snapshot))
-
-
-def _given(ctx: click.Context, memory: Memory, text: str) -> str:
-    """The file that a person means, below the worktree's top; raises MemctlError for what is no file in it."""
-    top = memory.repository.top
-    for path in readings(top, ctx.obj.folder, text.removeprefix("§4.")):
-        if (top / path).is_file():
-            return path
-    raise MemctlError(f"there is no file {text!r}", "give a path as seen from here, or from the top", USAGE)
 
 
 def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bool) -> None:

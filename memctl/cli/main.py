@@ -46,10 +46,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "handoff": ("handoff", "Print what one agent hands to another."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
         "tokens": ("pack", "Count the tokens of files."),
-        "files": (
-            "files",
-            "Rank the repository's files for a task, and say which to load ahead.",
-        ),
+        "summarize": ("summary", "Show what is in a large file, within a token budget."),
+        "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
     },
     "Change": {
         "edit": ("change", "Change fields of a record, or its text in an editor."),

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
+from memctl.hierarchy import repository_paths
 from memctl.model import ids
 from memctl.store.place import FOLDER
 
 _NEAR = 3  # names to suggest
+_SHOWN = 12  # files that a marker may mean
 
 
 def readings(top: Path, folder: Path, text: str) -> list[str]:
@@ -27,6 +29,28 @@ def readings(top: Path, folder: Path, text: str) -> list[str]:
 def inside(names: Iterable[str], path: str) -> list[str]:
     """The files below a folder ("." for all)."""
     return sorted(name for name in names if path == "." or name.startswith(path + "/"))
+
+
+def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str:
+    """The one file that a person names, by a path as seen from `folder` or from `top`, or by a §4 marker.
+
+    Raises MemctlError if it is none of `names`, may be several, or is a folder.
+    """
+    if text.startswith("§4."):
+        found = repository_paths.resolve(names, text[3:])
+    else:
+        ways = readings(top, folder, text)
+        found = [path for path in ways if path in names][:1] or [f"{path}/" for path in ways if inside(names, path)]
+    if len(found) == 1 and not found[0].endswith("/"):
+        return found[0]
+    if len(found) > 1 and text.startswith("§4."):
+        shown = [f"  §4.{path}" for path in found[:_SHOWN]]
+        raise MemctlError("\n".join([f"{text} may be any of these:", *shown]), "give more of the path", USAGE)
+    if found:
+        raise MemctlError(f"{text} is a folder", f"give a file in it, such as {inside(names, found[0][:-1])[0]}", USAGE)
+    for path in readings(top, folder, text):
+        refuse_memory(path)
+    raise unknown(names, text)
 
 
 def refuse_memory(path: str) -> None:

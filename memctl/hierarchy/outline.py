@@ -18,7 +18,7 @@ _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file; more would outline nothing
 _HEAD = 16_000  # characters in which a file says what it is for
 _LONGEST = 1_000_000  # characters of Markdown that are read: some lists need 750 bytes of memory for each
-_MARKDOWN = ("md", "markdown")
+MARKDOWN = ("md", "markdown")
 # What comments begin with; where it is not "#" or ";", there are also those between /* and */.
 _COMMENTS = {
     **dict.fromkeys((*JAVASCRIPT, *TYPESCRIPT, *GO, "tsx", "rs", "java", "c", "h", "css"), "//"),
@@ -43,20 +43,21 @@ def markers(path: str, text: str) -> list[Marker]:
     Of other files nothing, and never more than 2,000. 100,000 characters take 20 ms of code, 100 ms of Markdown, of
     which only the first million is read.
     """
-    suffix = _suffix(path)
-    if suffix in _MARKDOWN:
-        return list(islice((marker for marker in _blocks(text[:_LONGEST]) if marker.level), _MOST))
+    suffix = suffix_of(path)
+    if suffix in MARKDOWN:
+        return list(islice((marker for marker in blocks(text[:_LONGEST]) if marker.level), _MOST))
     if suffix not in definitions.GRAMMARS:
         return []
     found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
-    return [Marker(line, level, _plain(title)) for line, level, title in found]
+    return [Marker(line, level, plain(title)) for line, level, title in found]
 
 
-def _suffix(path: str) -> str:
+def suffix_of(path: str) -> str:
+    """The suffix of a file in small letters and without its dot, "" if it has none."""
     return path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text as one line without control characters, cut to 120 characters."""
     text = text[: _WIDTH * 4]  # some of which may go
     line = markdown.one_line("".join(c for c in text if c.isprintable() or c.isspace()))
@@ -68,7 +69,7 @@ def _plain(text: str) -> str:
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=[\w\"'#]|\1)(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|$)")
 
 
-def _blocks(text: str) -> Iterator[Marker]:
+def blocks(text: str) -> Iterator[Marker]:
     """The headings of Markdown that stand in nothing else, and its paragraphs as of level 0; none that is empty."""
     from markdown_it import MarkdownIt
 
@@ -83,7 +84,7 @@ def _blocks(text: str) -> Iterator[Marker]:
         if opens.level or opens.type not in ("heading_open", "paragraph_open"):
             continue
         inside = parser.parseInline(holds.content[: _WIDTH * 3], known)[0].children or []
-        title = _plain(
+        title = plain(
             "".join(token.content or " " for token in inside if token.type in ("text", "code_inline", "softbreak"))
         )
         if title:
@@ -121,11 +122,11 @@ def purpose(path: str, text: str) -> str:
     to tools) or of a text, the first heading of Markdown, the description in package.json and pyproject.toml. Only
     the first 16,000 characters are read (of package.json, all), which takes a few milliseconds at most.
     """
-    return _plain(_said(path, text))
+    return plain(_said(path, text))
 
 
 def _said(path: str, text: str) -> str:
-    name, suffix = path.rpartition("/")[2], _suffix(path)
+    name, suffix = path.rpartition("/")[2], suffix_of(path)
     if name == "package.json":
         return _in_package(clean_newlines(text))
     text = clean_newlines(text[:_HEAD])
@@ -135,8 +136,8 @@ def _said(path: str, text: str) -> str:
         suffix = "py" if not suffix and "python" in first else suffix
     if name == "pyproject.toml" and (description := _in_pyproject(text)):
         return description
-    if suffix in _MARKDOWN:
-        block = next(_blocks(text), None)
+    if suffix in MARKDOWN:
+        block = next(blocks(text), None)
         return "" if block is None else block.title if block.level else markdown.first_sentence(block.title)
     if suffix in PYTHON:
         docstring = _DOCSTRING.match(text)

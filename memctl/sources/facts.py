@@ -15,7 +15,7 @@ from memctl.hierarchy import definitions, outline
 from memctl.model import words
 from memctl.model.frontmatter import clean_newlines
 from memctl.sources import imports, manifests, refused
-from memctl.sources.resolve import suffix_of
+from memctl.sources.resolve import code_suffix
 from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
@@ -64,9 +64,9 @@ def of_content(path: str, content: bytes) -> Facts:
     if refused.is_binary(content):
         return Facts(len(content), refusal=refused.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
-    if kind := refused.secret_in(text):
-        return Facts(len(content), refusal=f"it looks like it contains a credential ({kind})")
-    found, names = _in_code(suffix_of(path), text)
+    if reason := refused.in_text(text):
+        return Facts(len(content), refusal=reason)
+    found, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))
     return Facts(
         size=len(content),

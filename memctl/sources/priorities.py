@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.hierarchy import freshness, repository_paths
+from memctl.hierarchy.given_paths import file_named
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.sources import facts, ignored, recency, refused, task
@@ -22,11 +25,13 @@ from memctl.tokens.count import Counter
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """What files are wanted for: the task's text, the paths of active files, globs of those that count at all (() for
-    all), and how many of the best are shown, whose tokens are to be counted."""
+    """What files are wanted for: the task's text, active files as named by a person in a folder, globs of those that
+    count at all (() for all), and how many of the best are shown, whose tokens are to be counted.
+    """
 
     task: str = ""
     active: tuple[str, ...] = ()
+    folder: Path = Path()
     globs: tuple[str, ...] = ()
     shown: int = 0
 
@@ -54,7 +59,8 @@ def priorities(
         named = task.joined(
             task.mentions(wish.task, contents), task.from_memory(snapshot, wish.task, frozenset(contents), now)
         )
-    active = dirty | (set(wish.active) & contents.keys()) | {path for path in named if named[path].share == task.FULL}
+    meant = {path for path, mention in named.items() if mention.share == task.FULL}
+    active = dirty | meant | _given(wish, memory, contents, refusals)
     near = nearness(contents, active)
     issues = _issues(snapshot, frozenset(contents))
     scored = [
@@ -76,6 +82,15 @@ def priorities(
     choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown))
     sizes.keep()
     return Priorities(choices, tuple(sorted(active)), tuple(sorted(refusals.items())))
+
+
+def _given(wish: Wish, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
+    """The active files that a person named; raises MemctlError for one that is none, or that never enters."""
+    names = frozenset(contents) | refusals.keys()
+    found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}
+    for path in sorted(found & refusals.keys()):
+        raise MemctlError(f"{path} never enters a model's context: {refusals[path]}")
+    return found
 
 
 def _admitted(files: FilesOnDisk, found: dict[str, Content]) -> tuple[dict[str, Content], dict[str, str]]:

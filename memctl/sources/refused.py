@@ -21,6 +21,19 @@ _SECRET_NAMES = re.compile(
 )
 
 
+def refusal(path: str, content: bytes, text: str) -> str:
+    """Why a file never enters, by its name, its bytes and the text that they are; "" if it may."""
+    if has_secret_name(path):
+        return SECRET_NAME
+    return BINARY if is_binary(content) else in_text(text)
+
+
+def in_text(text: str) -> str:
+    """Why a text never enters, "" if it may."""
+    kind = secret_in(text)
+    return f"it looks like it contains a credential ({kind})" if kind else ""
+
+
 def has_secret_name(path: str) -> bool:
     """Whether a file is called as files with secrets are, such as `.env`, `server.pem`, `id_rsa`, `credentials.json`.
 

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Collection, Mapping, Sequence
 
 from memctl.hierarchy.definitions import GO, GRAMMARS, PYTHON
+from memctl.hierarchy.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
 
@@ -23,9 +24,9 @@ _COMPILED = {
 _ROOTS = ("src", "lib", "python")  # folders from which Python's modules are named, beside the top and package roots
 
 
-def suffix_of(path: str) -> str:
+def code_suffix(path: str) -> str:
     """The suffix of a file of code that can be parsed, or ""."""
-    suffix = path.rpartition(".")[2].lower()
+    suffix = suffix_of(path)
     return suffix if suffix in GRAMMARS else ""
 
 
@@ -44,7 +45,7 @@ class Resolver:
 
     def targets(self, path: str, imported: str) -> tuple[str, ...]:
         """The files that an import in the file at `path` means: a Go package is all of its files."""
-        suffix, folder = suffix_of(path), posixpath.dirname(path)
+        suffix, folder = code_suffix(path), posixpath.dirname(path)
         kind = "py" if suffix in PYTHON else "go" if suffix in GO else "script"
         key = (kind, folder, imported)
         if key not in self._known:

@@ -1,0 +1,47 @@
+"""`summarize`."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, reading
+from memctl.hierarchy.given_paths import file_named
+from memctl.sources.summary import BUDGET, summary
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES, family_of
+
+_MODELS = ", ".join(FAMILIES)
+
+
+@command(
+    "summarize",
+    ("memctl summarize src/payment/api.py", "What is in a large file, in 500 tokens."),
+    ("memctl summarize §4.payment.api --budget 1000", "More of it, by its § marker."),
+    ("memctl summarize server.log --at v1.0 --json", "As it was in a release, for a program."),
+)
+@click.argument("path", metavar="PATH|§4.…")
+@click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
+@click.option("--model", help=f"Whose tokens: a model, or one of {_MODELS}. [default: model in config.yaml, or claude]")
+@reading
+@click.pass_context
+def summarize_command(
+    ctx: click.Context, /, path: str, budget: int, model: str | None, as_json: bool, at: str | None
+) -> None:
+    """Show what is in a large file, within a token budget.
+
+    Of code its imports and definitions with what is said of them, of Markdown its headings, of JSON, YAML and TOML its
+    keys, of logs and other text how it begins and ends and which lines are frequent. No model is asked: the same file
+    always gives the same view.
+    """
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    name = file_named(snapshot.files.names(), memory.repository.top, ctx.obj.folder, path)
+    counter = Counter(family_of(model or memory.config.model))
+    found = summary(snapshot, name, budget, counter)
+    if as_json:
+        data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}
+        output.json("summary", data)
+    else:
+        output.text(output.plain(found.text), newline=False)

@@ -1,0 +1,111 @@
+"""The view of a large file in a few hundred tokens, made of whole lines and without a model.
+
+S0, "Summary Elevation Pattern": of a file of more than 10,000 tokens first a summary of 500 tokens is given, and the
+file itself only if that is not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.hierarchy import outline
+from memctl.model.frontmatter import clean_newlines
+from memctl.model.snapshot import Snapshot
+from memctl.sources import facts, refused, views
+from memctl.sources.views import Row
+from memctl.tokens.count import Count, Counter
+from memctl.tokens.families import kind_of_text
+
+BUDGET = 500  # tokens; S0, "Summary Elevation Pattern"
+_HINT = "the whole file is for whoever may see it, outside of a model's context"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """The view of a file: its text with its tokens, what the file itself has, how many lines a fuller view would add."""
+
+    path: str
+    text: str
+    tokens: int
+    size: int
+    lines: int
+    of_file: Count
+    left_out: int
+
+
+def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Summary:
+    """The view of one of the repository's files, never of more tokens than the budget.
+
+    Raises MemctlError for a file that never enters a model's context, or that can't be told of in so few tokens.
+    """
+    content = snapshot.files.read([path]).get(path)
+    text = clean_newlines((content or b"").decode(errors="replace"))
+    if reason := facts.TOO_LARGE if content is None else refused.refusal(path, content, text):
+        raise MemctlError(f"there is no summary of {path}: {reason}", _HINT)
+    kind = kind_of_text(path, text)
+    page = _page(path, text, len(content or b""), counter.count(text, kind))
+
+    def tokens(shown: str) -> int:
+        return max(counter.tokens(shown, kind), counter.tokens(shown))
+
+    number = _most(lambda number: tokens(page.text(number)) <= budget, min(len(page.rows), budget))
+    if number < 0:
+        raise MemctlError(f"{path} can't be told of in {budget:,} tokens", "give --budget more", USAGE)
+    shown = page.text(number)
+    left_out = page.missing(page.chosen(number))
+    return Summary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
+
+
+def _most(fits: Callable[[int], bool], most: int) -> int:
+    """The largest number up to `most` that fits, -1 if not even 0 does: larger ones fit less."""
+    least = -1
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """All that may be told of a file: what is told in any case, and rows."""
+
+    path: str
+    about: str
+    rows: list[Row]
+    size: int
+    lines: int
+    of_file: Count
+
+    def chosen(self, number: int) -> frozenset[int]:
+        """The places of the `number` rows that matter most."""
+        return frozenset(sorted(range(len(self.rows)), key=lambda place: self.rows[place].rank)[:number])
+
+    def missing(self, chosen: Collection[int]) -> int:
+        """How many lines are not told."""
+        return sum(1 for place, row in enumerate(self.rows) if place not in chosen and not row.is_rest)
+
+    def text(self, number: int) -> str:
+        """The head, the `number` rows that matter most in the order in which they stand, and what is left out."""
+        chosen, group = self.chosen(number), ""
+        figures = f"{self.lines:,} lines, {self.size:,} bytes, {self.of_file.tokens:,} tokens ({self.of_file.source})"
+        found = [f"# {self.path}", figures, *([self.about] if self.about else [])]
+        for place, row in enumerate(self.rows):
+            if place in chosen and row.is_rest:
+                found[-1] += row.text
+            elif place in chosen:
+                found += ["", f"{row.group}:", row.text] if row.group != group else [row.text]
+                group = row.group
+        missing = self.missing(chosen)
+        less = f"{missing:,} more line{'' if missing == 1 else 's'} of this view left out; " if missing else ""
+        return "\n".join([*found, "", f"{less}`memctl show §4.{self.path}` loads all {self.lines:,} lines.", ""])
+
+
+def _page(path: str, text: str, size: int, of_file: Count) -> _Page:
+    lines = text.count("\n") + (not text.endswith("\n") and text != "")
+    about = "" if outline.suffix_of(path) in outline.MARKDOWN else outline.purpose(path, text)
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path)
+    return _Page(shown, about, views.rows(path, text), size, lines, of_file)

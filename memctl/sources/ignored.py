@@ -6,7 +6,11 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from memctl.errors import MemctlError
+from memctl.hierarchy.deadline import deadline
+
 NAME = ".memctlignore"
+_SECONDS = 5.0  # a hundred patterns take 10,000 files 0.2 s
 
 
 def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
@@ -17,7 +21,7 @@ def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
     patterns: list[str] = []
     origins: list[str] = []
     for path, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
-        found = list(_anchored(posixpath.dirname(path), text))
+        found = [line for line in _anchored(posixpath.dirname(path), text) if is_pattern(line)]  # as Git skips others
         patterns += found
         origins += [path] * len(found)
     if not patterns:
@@ -25,8 +29,24 @@ def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines(patterns)
-    checked = (spec.check_file(name) for name in names)
+    try:
+        with deadline(_SECONDS):
+            checked = [spec.check_file(name) for name in names]
+    except TimeoutError:
+        where = " or ".join(sorted(texts))
+        raise MemctlError(f"the patterns of {where} take too long", "give simpler ones, with fewer `*`") from None
     return {str(each.file): origins[each.index or 0] for each in checked if each.include}
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is a pattern that a file can match."""
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([text])
+    except (ValueError, re.error):
+        return False
+    return True
 
 
 def _anchored(folder: str, text: str) -> Iterator[str]:

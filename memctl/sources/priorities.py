@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy import freshness, repository_paths
 from memctl.hierarchy.given_paths import file_named
 from memctl.model.snapshot import Snapshot
@@ -105,6 +105,10 @@ def _admitted(files: FilesOnDisk, found: dict[str, Content]) -> tuple[dict[str, 
 
 
 def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
+    """The files that count; raises MemctlError for what is no glob."""
+    for glob in globs:
+        if not ignored.is_pattern(glob):
+            raise MemctlError(f"{glob!r} is no glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
     return repository_paths.matching(names, globs) if globs else names
 
 

@@ -24,7 +24,7 @@ _HINT = "the whole file is for whoever may see it, outside of a model's context"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The view of a file: its text with its tokens, what the file itself has, how many lines a fuller view would add."""
+    """The view of a file: its text with its tokens, what the file itself has, how many lines a fuller one would add."""
 
     path: str
     text: str

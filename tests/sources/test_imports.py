@@ -1,0 +1,79 @@
+"""What files import, read by parsers from whole texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.hierarchy import definitions
+from memctl.sources import imports
+
+PYTHON = '''"""An example: import nothing.
+
+    from docstring import example
+"""
+from __future__ import annotations
+import os, a.b as c
+from .near import (
+    one,
+    two as second,  # import three
+)
+from . import beside
+from ... import far
+from pkg.sub import *
+if True:
+    import conditional
+
+
+def work():
+    from late import Loaded
+    text = "import quoted"
+'''
+SCRIPT = """// import "./comment"
+import React, { useState } from "react";
+import "./side.css";
+export * from "./again";
+export { one } from './one';
+const fs = require("fs"), other = nothing("./x");
+const lazy = () => import("./lazy");
+const text = 'import "./quoted"';
+"""
+
+
+def found(suffix: str, text: str) -> list[str]:
+    return [each for piece in definitions.parsed(suffix, text) for each in imports.in_piece(suffix, piece)]
+
+
+def test_python_imports_are_told_with_the_names_taken_from_modules() -> None:
+    assert found("py", PYTHON) == [
+        *("os", "a.b", ".near|one", ".near|two", ".|beside", "...|far", "pkg.sub|*", "conditional", "late|Loaded")
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["js", "jsx", "ts", "tsx"])
+def test_scripts_import_export_require_and_load_later(suffix: str) -> None:
+    expected = ["react", "./side.css", "./again", "./one", "fs", "./lazy"]
+    assert found(suffix, SCRIPT) == expected
+
+
+def test_typescript_has_a_form_of_its_own() -> None:
+    assert found("ts", 'import legacy = require("./legacy");\nimport type { T } from "./types";\n') == [
+        *("./legacy", "./types")
+    ]
+
+
+def test_go_imports_one_or_many() -> None:
+    text = 'package main\n\nimport "fmt"\nimport (\n\tx "example.org/shop/cart"\n\t. `example.org/dot`\n\t_ "side"\n)\n'
+    assert found("go", text) == ["fmt", "example.org/shop/cart", "example.org/dot", "side"]
+
+
+def test_imports_far_down_in_a_long_file_are_found() -> None:
+    filler = "\n\n".join(f"def f{number}():\n    return {number}" for number in range(2_000))
+    assert found("py", f"import first\n\n{filler}\n\n\ndef last():\n    import deep\n") == ["first", "deep"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import (" * 5_000, "from . import " + "(" * 3_000, "import " + "a." * 60_000 + "b", "\0\0import a", "import"],
+)
+def test_broken_code_gives_no_imports_or_few_and_no_error(text: str) -> None:
+    assert all(len(each) <= 200 for suffix in ("py", "js", "ts", "go") for each in found(suffix, text))

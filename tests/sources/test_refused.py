@@ -1,0 +1,53 @@
+"""What never enters. Samples of credentials are put together at run time: none stands in this file."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.sources import refused
+
+KEY = "AK" + "IA" + "QWERTYUIOPASDFGH"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env", "app/.env.production", "prod.env", "certs/server.pem", "server.key", "id_rsa", ".ssh/id_ed25519"),
+        *("deploy_id_rsa", "credentials.json", "config/secrets.yaml", "aws-credentials", ".netrc", ".npmrc", "x.p12"),
+        *("terraform.tfstate", "terraform.tfstate.backup", "service-account-prod.json", ".git-credentials", ".ENV"),
+    ],
+)
+def test_files_with_secrets_are_known_by_their_names(path: str) -> None:
+    assert refused.has_secret_name(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env.example", ".env.sample", "id_rsa.pub", "secrets.py", "credentials.go", "environment.ts", "keys.py"),
+        *("docs/secrets.md", "monkey.txt", "src/.env/app.py", "pem.py", "keyboard.json", "test_credentials.py"),
+    ],
+)
+def test_names_that_only_sound_alike_are_let_in(path: str) -> None:
+    assert not refused.has_secret_name(path)
+
+
+def test_a_credential_is_found_wherever_it_stands() -> None:
+    assert refused.secret_in(f"a\nkey = '{KEY}'\nb\n") == "AWS Access Key"
+    assert refused.secret_in("a\n" * 1_000) == ""
+
+
+@pytest.mark.parametrize("before", [0, 2_990, 3_000, 3_990, 4_000, 6_995, 50_000])
+def test_a_long_line_hides_no_credential(before: int) -> None:
+    assert refused.secret_in("x" * before + f" '{KEY}' " + "y" * 9_000) == "AWS Access Key"
+
+
+def test_a_file_full_of_what_looks_like_credentials_is_judged_in_bounded_time() -> None:
+    assert refused.secret_in("://a:" * 200_000) == ""
+    shapes = "pass" + "word=" + "a" * 26 + "\n"
+    assert refused.secret_in(shapes * 30_000) == "too many lines with the shape of one"
+
+
+@pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])
+def test_binary_is_what_git_takes_for_it(content: bytes, is_binary: bool) -> None:
+    assert refused.is_binary(content) == is_binary

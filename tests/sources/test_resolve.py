@@ -1,0 +1,110 @@
+"""From imports to files, in small trees as they are found in real projects."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.sources import manifests
+from memctl.sources.resolve import Resolver
+
+
+def resolver(*names: str, **files: str) -> Resolver:
+    """A resolver of some files; `files` are manifests by path, with `__` for a slash and `_` for a dot."""
+    texts = {name.replace("__", "/").replace("_", "."): text for name, text in files.items()}
+    declared = {path: manifests.declared(path.rpartition("/")[2], text) for path, text in texts.items()}
+    return Resolver([*names, *texts], declared)
+
+
+PYTHON = resolver(
+    *("src/shop/__init__.py", "src/shop/cart.py", "src/shop/pay/__init__.py", "src/shop/pay/card.py"),
+    *("tests/test_cart.py", "tests/data.py", "scripts/run.py", "scripts/json.py", "app.py", "stubs/typed.pyi"),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "imported", "target"),
+    [
+        ("tests/test_cart.py", "shop.cart", "src/shop/cart.py"),
+        ("tests/test_cart.py", "shop.cart|Cart", "src/shop/cart.py"),
+        ("tests/test_cart.py", "shop.pay|card", "src/shop/pay/card.py"),
+        ("tests/test_cart.py", "shop|VERSION", "src/shop/__init__.py"),
+        ("tests/test_cart.py", "data|VALUES", "tests/data.py"),
+        ("src/shop/cart.py", ".|pay", "src/shop/pay/__init__.py"),
+        ("src/shop/pay/card.py", "..cart|Cart", "src/shop/cart.py"),
+        ("src/shop/pay/card.py", "..|cart", "src/shop/cart.py"),
+        ("src/shop/pay/__init__.py", ".card|*", "src/shop/pay/card.py"),
+        ("src/shop/cart.py", "app", "app.py"),
+        ("scripts/run.py", "json", "scripts/json.py"),
+    ],
+)
+def test_python_modules_are_found(path: str, imported: str, target: str) -> None:
+    assert PYTHON.targets(path, imported) == (target,)
+
+
+@pytest.mark.parametrize(
+    ("path", "imported"),
+    [
+        ("src/shop/cart.py", "json"),  # a script that is called as a module of Python is nobody else's
+        ("src/shop/cart.py", "os.path|join"),
+        ("src/shop/cart.py", ".....|far"),
+        ("app.py", "..|above"),
+        ("app.py", ""),
+    ],
+)
+def test_what_is_no_module_of_the_repository_means_nothing(path: str, imported: str) -> None:
+    assert PYTHON.targets(path, imported) == ()
+
+
+def test_of_two_modules_with_one_name_the_nearer_is_meant() -> None:
+    two = resolver("a/pkg/__init__.py", "a/pkg/x.py", "b/pkg/__init__.py", "b/pkg/x.py", "b/main.py", "a/main.py")
+    assert two.targets("b/main.py", "pkg.x") == ("b/pkg/x.py",)
+    assert two.targets("a/main.py", "pkg.x") == ("a/pkg/x.py",)
+
+
+SCRIPTS = resolver(
+    *("src/main.ts", "src/cart/index.ts", "src/cart/item.tsx", "src/lib/money.js", "src/data.json", "src/types.d.ts"),
+    *("packages/ui/src/index.ts", "packages/ui/src/button.tsx", "packages/api/lib/main.js", "web/page.tsx"),
+    tsconfig_json='{/* paths */ "compilerOptions": {"paths": {"@/*": ["./src/*"], "money": ["src/lib/money.js"],}, } }',
+    packages__ui__package_json='{"name": "@shop/ui"}',
+    packages__api__package_json='{"name": "api", "main": "lib/main.js"}',
+    web__tsconfig_json='{"compilerOptions": {"baseUrl": "../src"}}',
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "imported", "target"),
+    [
+        ("src/main.ts", "./cart", "src/cart/index.ts"),
+        ("src/main.ts", "./cart/item", "src/cart/item.tsx"),
+        ("src/main.ts", "./cart/item.js", "src/cart/item.tsx"),
+        ("src/cart/index.ts", "../lib/money", "src/lib/money.js"),
+        ("src/cart/index.ts", "..", ""),
+        ("src/main.ts", "./data.json", "src/data.json"),
+        ("src/main.ts", "./types", "src/types.d.ts"),
+        ("src/main.ts", "@/lib/money", "src/lib/money.js"),
+        ("src/main.ts", "money", "src/lib/money.js"),
+        ("src/main.ts", "@shop/ui", "packages/ui/src/index.ts"),
+        ("src/main.ts", "@shop/ui/button", "packages/ui/src/button.tsx"),
+        ("src/main.ts", "api", "packages/api/lib/main.js"),
+        ("web/page.tsx", "cart/item", "src/cart/item.tsx"),
+        ("src/main.ts", "react", ""),
+        ("src/main.ts", "../../outside", ""),
+        ("src/main.ts", "/etc/passwd", ""),
+        ("src/main.ts", "cart/item", ""),
+    ],
+)
+def test_scripts_are_found(path: str, imported: str, target: str) -> None:
+    assert SCRIPTS.targets(path, imported) == ((target,) if target else ())
+
+
+def test_a_go_package_is_all_of_its_files_but_the_tests() -> None:
+    go = resolver(
+        *("main.go", "cart/cart.go", "cart/item.go", "cart/cart_test.go", "tools/gen/gen.go", "tools/gen/sub/x.go"),
+        go_mod="module example.org/shop\n\ngo 1.22\n",
+        tools__go_mod='module "example.org/shop/tools"\n',
+    )
+    assert go.targets("main.go", "example.org/shop/cart") == ("cart/cart.go", "cart/item.go")
+    assert go.targets("main.go", "example.org/shop") == ("main.go",)
+    assert go.targets("main.go", "example.org/shop/tools/gen") == ("tools/gen/gen.go",)
+    assert go.targets("main.go", "example.org/shopping") == ()
+    assert go.targets("main.go", "fmt") == ()

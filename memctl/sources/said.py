@@ -12,6 +12,7 @@ _SIGNATURE = 40  # lines that the head of a function may have
 _COMMENT = 40  # lines of a comment that are read
 _OPENS = re.compile(r"\s*[rRuU]?(\"\"\"|'''|\"|')")
 _ENDS_HEAD = re.compile(r":\s*(?:#.*)?$")
+_NEXT = re.compile(r"\s*(?:def|class|async|@|return|pass)\b")
 _BETWEEN = re.compile(r"\s*@\w")  # decorators stand between a comment and what it is about
 _TAG = re.compile(r"@\w+")
 
@@ -24,6 +25,8 @@ def of_definition(suffix: str, lines: Sequence[str], line: int) -> str:
 
 def _docstring(lines: Sequence[str], line: int) -> str:
     for number in range(line - 1, min(line - 1 + _SIGNATURE, len(lines))):
+        if number >= line and _NEXT.match(lines[number]):
+            return ""
         if _ENDS_HEAD.search(lines[number]):
             break
     else:

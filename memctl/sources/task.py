@@ -16,7 +16,7 @@ from memctl.search.filters import Filters
 from memctl.sources.facts import Content
 
 # Shares of a full mention. A file that a task names is meant; words that it shares with a path may mean something else.
-FULL, ONE_OF_MANY, IN_FOLDER = 1.0, 0.6, 0.6
+FULL, ONE_OF_MANY, IN_FOLDER = 1.0, 0.8, 0.6
 _PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
 _FEW = 3  # files that a name may mean at once, and still mean each of them
 _RECORDS = 10  # that match best
@@ -88,7 +88,7 @@ def joined(*several: Mentions) -> Mentions:
 def _add(found: Mentions, paths: Iterable[str], share: float, why: str) -> None:
     for path in paths:
         if share > 0 and (path not in found or found[path].share < share):
-            found[path] = Mention(share, why)
+            found[path] = Mention(round(share, 3), why)
 
 
 def _without_lines(task: str) -> str:

@@ -1,0 +1,102 @@
+"""What is found in contents, and that it is found once only."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.sources import facts
+from memctl.store import load, source_facts
+from memctl.store.cache import Cache
+from memctl.store.memory import Memory, open_memory
+from memctl.store.repository_files import FilesOnDisk
+from tests.conftest import git
+
+CODE = (
+    b'"""Pays by card."""\n\nfrom shop import cart  # TODO: less\n\n\nclass CardClient:\n    def pay_all(self): ...\n'
+)
+
+
+def gathered(memory: Memory, cache: Cache) -> dict[str, facts.Content]:
+    return facts.gather(memory.repository.top, FilesOnDisk(memory), cache, source_facts.recall(cache), None)
+
+
+def opened(repo: Path) -> Memory:
+    return open_memory(repo, {})
+
+
+def test_everything_of_interest_is_found_in_code() -> None:
+    found = facts.of_content("pay.py", CODE)
+    assert (found.size, found.lines, found.kind, found.refusal, found.todos) == (len(CODE), 7, "python", "", 1)
+    assert found.imports == ("shop|cart",)
+    assert found.names == ("CardClient", "pay_all")
+    assert {"card", "client", "pays"} <= set(found.words)
+
+
+def test_binary_files_are_not_looked_into() -> None:
+    assert facts.of_content("a.py", b"import x\n\0") == facts.Facts(10, refusal="binary")
+
+
+@given(st.binary(max_size=300), st.sampled_from(["a.py", "b.ts", "c.go", "package.json", "d", "e.md", "tsconfig.json"]))
+def test_any_bytes_can_be_looked_at(content: bytes, path: str) -> None:
+    found = facts.of_content(path, content)
+    assert found.size == len(content)
+
+
+def test_a_content_is_looked_at_once(repo: Path) -> None:
+    memory = opened(repo)
+    cache = load.open_cache(memory)
+    first = gathered(memory, cache)
+    git(repo, "update-index", "--refresh")
+    (repo / "app.py").unlink()
+    git(repo, "update-index", "--assume-unchanged", "app.py")
+    assert gathered(memory, cache) == first, "the file is not read again: Git says that it is what it was"
+
+
+def test_new_and_changed_files_have_the_blob_that_git_would_give_them(repo: Path) -> None:
+    (repo / "app.py").write_text("changed = 1\n")
+    (repo / "new.py").write_text("import app\n")
+    memory = opened(repo)
+    found = gathered(memory, load.open_cache(memory))
+    for name in ("app.py", "new.py"):
+        assert found[name].blob == git(repo, "hash-object", name).strip()
+
+
+def test_files_too_large_and_files_that_can_not_be_read_have_a_reason(repo: Path) -> None:
+    (repo / "large.txt").write_bytes(b"x" * 2_200_000)
+    memory = opened(repo)
+    files, cache = FilesOnDisk(memory), load.open_cache(memory)
+    files.unchanged()
+    (repo / "app.py").unlink()  # between Git's answer and the reading
+    found = facts.gather(memory.repository.top, files, cache, source_facts.recall(cache), None)
+    assert found["app.py"].facts.refusal == facts.GONE
+    assert found["large.txt"].facts.refusal == facts.TOO_LARGE
+
+
+def test_links_out_of_the_repository_are_not_followed(repo: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.py").write_text("import secrets\n")
+    (repo / "link.py").symlink_to(outside / "secret.py")
+    (repo / "src").mkdir()
+    (repo / "src" / "secret.py").write_text("inside = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    (repo / "src" / "secret.py").unlink()
+    os.rmdir(repo / "src")
+    (repo / "src").symlink_to(outside)
+    memory = opened(repo)
+    assert set(gathered(memory, load.open_cache(memory))) == {"app.py"}
+
+
+def test_findings_about_contents_that_are_gone_are_forgotten_in_the_end() -> None:
+    cache = Cache.open(None)
+    source_facts.keep(cache, {(f"{number:040x}", "py"): b"x" for number in range(6_000)})
+    known = source_facts.recall(cache)
+    source_facts.forget(cache, known, {f"{number:040x}" for number in range(2_000)})
+    assert len(source_facts.recall(cache)) == 6_000, "they may be needed again"
+    source_facts.forget(cache, known, {f"{number:040x}" for number in range(900)})
+    assert len(source_facts.recall(cache)) == 900

@@ -1,0 +1,72 @@
+"""The verdict on files, and how they fill a budget."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.sources.facts import Content, Facts
+from memctl.sources.loading import JUST_IN_TIME, ON_DEMAND, PRELOAD, Choice, Room, Scored, budget_of, chosen, verdict
+from memctl.sources.score import Score
+from memctl.tokens.count import Count
+
+ROOM = Room(200_000, 0, 70_000, 40)
+
+
+def choices(files: list[tuple[float, int]], room: Room = ROOM) -> list[Choice]:
+    """What becomes of files of some scores and tokens."""
+    ordered = sorted(files, key=lambda file: -file[0])
+    scored = [
+        Scored(f"{number}", Content(str(number), Facts(tokens)), Score(score, 0, 0, 0, ()))
+        for number, (score, tokens) in enumerate(ordered)
+    ]
+
+    def counted(content: Content) -> Count:
+        return Count(content.facts.size, "counted", 0)
+
+    return list(chosen(scored, room, counted, lambda _, content: counted(content), 0))
+
+
+def test_the_budget_is_seventy_percent_of_the_active_half() -> None:
+    assert budget_of(200_000) == 70_000
+
+
+def test_the_verdict_goes_by_score_size_and_what_is_in_use() -> None:
+    assert verdict(70, 10_000, ROOM) == PRELOAD
+    assert verdict(69.9, 100, ROOM) == JUST_IN_TIME
+    assert verdict(40, 100, ROOM) == JUST_IN_TIME
+    assert verdict(39.9, 100, ROOM) == ON_DEMAND
+    assert verdict(100, 10_001, ROOM) == JUST_IN_TIME
+    assert verdict(0, 10_001, ROOM) == ON_DEMAND
+    crowded = Room(200_000, 160_001, 70_000, 40)
+    assert {verdict(score, 1, crowded) for score in (0, 50, 100)} == {JUST_IN_TIME}
+    assert verdict(100, 1, Room(200_000, 160_000, 70_000, 40)) == PRELOAD
+
+
+def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> None:
+    found = choices([(90, 800), (80, 300), (70, 150)], Room(200_000, 0, 1_000, 40))
+    assert [choice.is_loaded for choice in found] == [True, False, True]
+    assert found[1].left_out == "it does not fit into the 200 tokens left"
+
+
+def test_what_is_left_out_says_why() -> None:
+    assert choices([(90, 20_000)])[0].left_out.startswith("it has more than 10,000 tokens")
+    assert choices([(39, 1)])[0].left_out == "its score is below 40"
+    assert choices([(39, 1)], Room(200_000, 0, 100, 0))[0].is_loaded
+    assert "in use" in choices([(90, 1)], Room(100, 81, 100, 40))[0].left_out
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.integers(0, 20_000)), max_size=40),
+    st.integers(1, 100_000),
+    st.integers(0, 100),
+)
+def test_the_budget_is_never_exceeded_and_nothing_that_fits_is_left_out(
+    files: list[tuple[float, int]], budget: int, least: int
+) -> None:
+    found = choices(files, Room(200_000, 0, budget, least))
+    loaded = sum(choice.tokens.tokens for choice in found if choice.is_loaded)
+    assert loaded <= budget
+    for choice in found:
+        if choice.score.score >= least and 0 < choice.tokens.tokens <= min(budget - loaded, 10_000):
+            assert choice.is_loaded

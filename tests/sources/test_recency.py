@@ -1,0 +1,64 @@
+"""When files were last changed, in repositories with a history."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.journal.repository import open_repository
+from memctl.sources.recency import recent
+from tests.conftest import git
+
+NOW = "2025-11-04T14:32:00Z"
+
+
+def commit(folder: Path, name: str, date: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(date)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", date)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", f"change {name}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    return tmp_path
+
+
+def test_commits_of_the_last_week_give_moments_and_the_last_five_are_operations(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day, name in enumerate(("a", "b", "c", "d", "e", "f", "g"), 27):
+        date = f"2025-10-{day:02d}T12:00:00Z" if day < 32 else f"2025-11-{day - 31:02d}T12:00:00Z"
+        commit(folder, name, date, monkeypatch)
+    found = recent(open_repository(folder), (), NOW)
+    assert found.operations == set("cdefg")
+    assert found.moments == {
+        name: f"2025-{day}T12:00:00Z"
+        for name, day in zip("cdefg", ("10-29", "10-30", "10-31", "11-01", "11-02"), strict=True)
+    }
+
+
+def test_what_the_memory_recorded_is_no_operation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        commit(folder, f"old{number}", "2024-01-01T00:00:00Z", monkeypatch)
+    for number in range(12):
+        commit(folder, f".memory/decisions/{number}.md", "2025-11-04T00:00:00Z", monkeypatch)
+    found = recent(open_repository(folder), (), NOW)
+    assert found.operations == {"old0", "old1", "old2", "old3"}
+    assert found.moments == {}
+
+
+def test_what_is_not_committed_is_as_young_as_its_file_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(folder, "a", "2025-11-04T10:00:00Z", monkeypatch)
+    os.utime(folder / "a", (1762260000, 1762260000))
+    found = recent(open_repository(folder), ("a", "gone"), NOW)
+    assert found.moments == {"a": "2025-11-04T12:40:00Z"}
+    assert found.operations == {"a", "gone"}
+
+
+def test_without_a_commit_nothing_is_recent(folder: Path) -> None:
+    assert recent(open_repository(folder), (), NOW).moments == {}

@@ -1,0 +1,62 @@
+"""The seed's points, and what they come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.sources.nearness import Near
+from memctl.sources.score import Known, score
+from memctl.sources.task import Mention
+
+NOW = "2025-11-04T14:32:00Z"
+
+
+def test_a_file_that_has_everything_scores_a_hundred() -> None:
+    known = Known(Mention(1.0, "named"), NOW, True, 3, ("ISS-2025-11-01-001",), Near(20, ("it is active",)))
+    found = score("src/config.py", known, NOW)
+    assert (found.score, found.relevance, found.recency, found.dependency) == (100, 50, 30, 20)
+
+
+def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
+    assert score("src/cart.py", Known(), NOW).score == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "points"),
+    [
+        ("2025-11-04T13:32:00Z", 30),
+        ("2025-11-04T13:31:59Z", 20),
+        ("2025-11-04T10:32:00Z", 20),
+        ("2025-11-04T10:31:59Z", 10),
+        ("2025-11-03T14:32:00Z", 10),
+        ("2025-11-03T14:31:59Z", 5),
+        ("2025-10-28T14:32:00Z", 5),
+        ("2025-10-28T14:31:59Z", 0),
+        ("2025-12-01T00:00:00Z", 30),
+        ("", 0),
+    ],
+)
+def test_recency_goes_by_age(changed: str, points: int) -> None:
+    assert score("a.py", Known(changed=changed), NOW).recency == points
+
+
+@pytest.mark.parametrize(
+    ("path", "points"),
+    [
+        *(("pyproject.toml", 20), ("src/config.py", 20), ("db/schema.sql", 20), ("api/v1/shop.proto", 20)),
+        *(("app/settings/local.py", 20), ("web/vite.config.ts", 20), ("Dockerfile", 20), ("src/user_schema.ts", 20)),
+        *(("src/utils.py", 5), ("lib/helpers/text.js", 5), ("src/string_helper.go", 5), ("shared.ts", 5)),
+        *(("src/cart.py", 0), ("src/configuring/cart.py", 0), ("src/reconfigure.py", 0), ("docs/futility.md", 0)),
+    ],
+)
+def test_core_and_utility_files_are_known_by_their_paths(path: str, points: int) -> None:
+    assert score(path, Known(), NOW).relevance == points
+
+
+def test_relevance_is_capped_and_its_reasons_are_all_told() -> None:
+    found = score("src/config.py", Known(Mention(0.5, "words"), "", True, 1), NOW)
+    assert found.relevance == 50
+    assert sum(points for points, _ in found.reasons) == 57.5
+    assert [why for _, why in found.reasons] == [
+        *("words", "changed in the last five operations", "unresolved: 1 TODO", "configuration or schema")
+    ]

@@ -1,0 +1,75 @@
+"""How much a task is about files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.sources import facts, task
+from memctl.sources.facts import Content
+
+FILES = {
+    "src/shop/payment/card.py": '"""Pays by card."""\n\nclass CardClient:\n    def pay_all(self): ...\n',
+    "src/shop/payment/__init__.py": "",
+    "src/shop/checkout.py": "def check_out(): ...\n",
+    "src/shop/cart/__init__.py": "",
+    "src/shop/cart/items.py": "class Item: ...\n",
+    "web/cart.ts": "export class Cart {}\n",
+    "docs/payments.md": "# Payments\n",
+    "README.md": "# Shop\n",
+}
+CONTENTS = {path: Content(path, facts.of_content(path, text.encode())) for path, text in FILES.items()}
+NO_CARD = {path: content for path, content in CONTENTS.items() if "card" not in path}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("look at src/shop/checkout.py, please", "src/shop/checkout.py"),
+        ("see src/shop/checkout.py:12.", "src/shop/checkout.py"),
+        ("mend checkout.py", "src/shop/checkout.py"),
+        ("mend `shop.payment.card`", "src/shop/payment/card.py"),
+        ("read §4.shop.checkout first", "src/shop/checkout.py"),
+        ("let CardClient retry", "src/shop/payment/card.py"),
+        ("call pay_all() once", "src/shop/payment/card.py"),
+        ("what README.md says", "README.md"),
+    ],
+)
+def test_what_a_task_names_is_meant(text: str, path: str) -> None:
+    found = task.mentions(text, CONTENTS)
+    assert [name for name, mention in found.items() if mention.share == task.FULL] == [path]
+
+
+def test_words_count_by_how_many_of_the_task_a_path_has() -> None:
+    found = task.mentions("let the checkout of a cart wait", CONTENTS)
+    assert 0 < found["web/cart.ts"].share < found["src/shop/checkout.py"].share < task.FULL
+    assert "README.md" not in found
+    assert found["src/shop/checkout.py"].why == "words of the task: checkout"
+
+
+def test_words_are_known_in_their_other_forms() -> None:
+    found = task.mentions("payments by cards", CONTENTS)
+    assert found["src/shop/payment/card.py"].share > found["src/shop/payment/__init__.py"].share > 0
+    assert "docs/payments.md" in found
+    assert "src/shop/checkout.py" not in found
+
+
+def test_a_name_that_many_files_have_means_none_of_them_for_sure() -> None:
+    many = {f"part{number}/api.py": Content(str(number), facts.Facts(1)) for number in range(5)}
+    assert {mention.share for mention in task.mentions("api.py", many).values()} == {task.ONE_OF_MANY}
+
+
+def test_a_folder_is_less_than_a_file() -> None:
+    found = task.mentions("everything in src/shop/payment", NO_CARD)
+    assert found["src/shop/payment/__init__.py"].share >= task.IN_FOLDER
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the of and", "?!", "...", "/", "§4.", "§4..", "a" * 50_000, "(" * 20_000])
+def test_a_task_that_says_nothing_mentions_nothing(text: str) -> None:
+    assert task.mentions(text, NO_CARD) == {}
+
+
+@given(st.text(max_size=200))
+def test_a_share_is_between_nothing_and_all(text: str) -> None:
+    assert all(0 < mention.share <= task.FULL for mention in task.mentions(text, CONTENTS).values())

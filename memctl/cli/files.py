@@ -9,13 +9,20 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
+from memctl.cli.packing import Packing, deliver, packing
+from memctl.errors import USAGE, MemctlError
+from memctl.model.snapshot import Snapshot
+from memctl.packs import filling
+from memctl.packs.draft import Draft
+from memctl.packs.files import packed
+from memctl.packs.filling import Pack
 from memctl.sources import loading
 from memctl.sources.loading import Choice, Room
 from memctl.sources.priorities import Priorities, Wish, priorities
+from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
-from memctl.tokens.families import FAMILIES, family_of
+from memctl.tokens.families import family_of
 
-_MODELS = ", ".join(FAMILIES)
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
 _WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
 
@@ -27,6 +34,7 @@ _WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
         "memctl files --active src/cart.py --explain",
         "Near a file that is being worked on, and how each score came about.",
     ),
+    ("memctl files --task 'fix the cart' --pack --format xml --out files.xml", "Their texts, to hand to a model."),
     ("memctl files --task 'fix §4.src/auth.py' --used 120000 --json", "With what is in use already, for a program."),
 )
 @click.option("--task", default="", metavar="TEXT", help="What the work is about.")
@@ -35,7 +43,6 @@ _WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many to show; 0 for all.")
 @click.option("--window", type=click.IntRange(min=1), default=_WINDOW, show_default=True, help="The model's window.")
 @click.option("--used", type=click.IntRange(min=0), default=0, show_default=True, help="Tokens of it in use already.")
-@click.option("--budget", type=click.IntRange(min=1), help="Tokens for files. [default: 70 % of half the window]")
 @click.option(
     "--least",
     type=click.FloatRange(0, 100),
@@ -43,8 +50,9 @@ _WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
     show_default=True,
     help="The least score of a file that is loaded ahead.",
 )
-@click.option("--model", help=f"Whose tokens: a model, or one of {_MODELS}. [default: model in config.yaml, or claude]")
 @click.option("--explain", is_flag=True, help="Show what gave points, and which files never enter.")
+@click.option("--pack", "as_pack", is_flag=True, help="Print the files to load ahead, and which are left out and why.")
+@packing(budget="70 % of half the window")
 @json_option
 @click.pass_context
 def files_command(
@@ -56,11 +64,11 @@ def files_command(
     limit: int,
     window: int,
     used: int,
-    budget: int | None,
     least: float,
-    model: str | None,
     explain: bool,
+    as_pack: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Rank the repository's files for a task, and say which to load ahead.
 
@@ -71,16 +79,39 @@ def files_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, None)
-    counter = Counter(family_of(model or memory.config.model))
-    room = Room(window, used, budget or loading.budget_of(window), least)
+    given = Packing(**options)
+    if not as_pack and (given.out or given.copy):
+        raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
+    counter = Counter(family_of(given.model or memory.config.model))
+    room = Room(window, used, given.budget or loading.budget_of(window), least)
     wish = Wish(task, active, ctx.obj.folder, globs, limit)
     found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
     shown = found.files[: limit or None]
-    if as_json:
+    if as_pack:
+        _pack(memory, snapshot, found, (task, room.budget), given, as_json=as_json)
+    elif as_json:
         output.json("files", _data(found, shown, room, counter), snapshot.faults, memory)
     else:
         _print(found, shown, room, explain)
     ctx.exit(output.finish(memory, snapshot))
+
+
+def _pack(
+    memory: Memory, snapshot: Snapshot, found: Priorities, wish: tuple[str, int], given: Packing, *, as_json: bool
+) -> None:
+    """Print the files to load ahead; their tokens are counted as those of the kind among them that has most."""
+    task, budget = wish
+    counter = Counter(family_of(given.model or memory.config.model))
+    kinds = {choice.content.facts.kind for choice in found.files if choice.is_loaded} | {"markdown"}
+    kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
+
+    def fill(draft: Draft) -> Pack:
+        return filling.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
+
+    made = packed(memory, found, task, fill)
+    included = set(made.included())
+    more = {"files": [_choice_data(choice) for choice in found.files if choice.path in included]}
+    deliver(memory, snapshot, made, given, "files_pack", as_json=as_json, more=more)
 
 
 def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bool) -> None:

@@ -15,6 +15,7 @@ from memctl.sources.score import Score
 from memctl.tokens.count import Count
 
 PRELOAD, JUST_IN_TIME, ON_DEMAND = "preload", "just-in-time", "on demand"
+NO_ROOM = "it does not fit beside the others"
 PRELOAD_SCORE, JUST_IN_TIME_SCORE = 70, 40
 LARGE = 10_000  # tokens of a file that is not loaded ahead
 _FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
@@ -104,4 +105,4 @@ def _reason(score: float, tokens: int, room: Room, left: int) -> str:
         return f"more than {_FULL:.0%} of the window is in use"
     if tokens > LARGE:
         return f"it has more than {LARGE:,} tokens: `memctl summarize` gives a view of it"
-    return f"it does not fit into the {left:,} tokens left" if tokens > left else ""
+    return NO_ROOM if tokens > left else ""

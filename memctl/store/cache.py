@@ -22,7 +22,7 @@ from memctl.model.record import Record
 from memctl.model.snapshot import Hit
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/11"
+_VERSION = f"{__version__}/12"
 _MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
 _ENCODE = msgspec.msgpack.Encoder().encode

@@ -37,9 +37,5 @@ def forget(cache: Cache, known: Collection[Key], blobs: Collection[str]) -> None
 
 
 def _change(cache: Cache, statement: str, rows: Iterable[tuple[str | bytes, ...]]) -> None:
-    with suppress(sqlite3.Error):
-        cache.database.execute("BEGIN IMMEDIATE")
-        try:
-            cache.database.executemany(statement, rows)
-        finally:
-            cache.database.execute("COMMIT")
+    with suppress(sqlite3.Error), cache.transaction("BEGIN IMMEDIATE"):
+        cache.database.executemany(statement, rows)

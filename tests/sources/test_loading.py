@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.sources.facts import Content, Facts
-from memctl.sources.loading import JUST_IN_TIME, ON_DEMAND, PRELOAD, Choice, Room, Scored, budget_of, chosen, verdict
+from memctl.sources.loading import (
+    JUST_IN_TIME,
+    NO_ROOM,
+    ON_DEMAND,
+    PRELOAD,
+    Choice,
+    Room,
+    Scored,
+    budget_of,
+    chosen,
+    verdict,
+)
 from memctl.sources.score import Score
 from memctl.tokens.count import Count
 
@@ -46,7 +57,7 @@ def test_the_verdict_goes_by_score_size_and_what_is_in_use() -> None:
 def test_a_file_too_large_for_what_is_left_does_not_keep_out_smaller_ones() -> None:
     found = choices([(90, 800), (80, 300), (70, 150)], Room(200_000, 0, 1_000, 40))
     assert [choice.is_loaded for choice in found] == [True, False, True]
-    assert found[1].left_out == "it does not fit into the 200 tokens left"
+    assert found[1].left_out == NO_ROOM
 
 
 def test_what_is_left_out_says_why() -> None:

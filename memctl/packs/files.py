@@ -1,0 +1,97 @@
+"""The files of the repository that a task needs, as a pack: their texts to the letter, and a list of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
+
+from memctl.journal import history
+from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.packs.filling import Pack
+from memctl.sources import facts, refused
+from memctl.sources.loading import NO_ROOM, Choice
+from memctl.sources.priorities import Priorities
+from memctl.store.memory import Memory
+from memctl.store.repository_files import FilesOnDisk
+
+PART = "files"
+_LISTED = 200  # files that are left out and named; the others are counted
+_DIGITS = 10  # of a commit's id, and of a blob's
+
+
+def packed(memory: Memory, found: Priorities, task: str, fill: Callable[[Draft], Pack]) -> Pack:
+    """Make a pack of as many of the best files as fit, each whole, beside the list of those that don't."""
+    items, missing = _items(memory, _candidates(found))
+    pack = fill(_draft(memory, found, task, items, missing))
+    while gone := [item for item in items if item.id not in pack.parts.get(PART, [])]:
+        missing |= {item.id: NO_ROOM for item in gone}
+        items = [item for item in items if item not in gone]
+        pack = fill(_draft(memory, found, task, items, missing))
+    return pack
+
+
+def _candidates(found: Priorities) -> dict[str, Choice]:
+    """The files that may be loaded ahead: those that fit, and as many of the next as there is room for these."""
+    room = 2 * sum(choice.tokens.tokens for choice in found.files if choice.is_loaded)
+    candidates = {}
+    for choice in found.files:
+        if choice.is_loaded or (choice.left_out == NO_ROOM and choice.tokens.tokens <= room):
+            room -= choice.tokens.tokens
+            candidates[choice.path] = choice
+    return candidates
+
+
+def _items(memory: Memory, chosen: Mapping[str, Choice]) -> tuple[list[Item], dict[str, str]]:
+    """The files with their texts, and which can't be given any more."""
+    files, repository = FilesOnDisk(memory), memory.repository
+    unchanged = files.unchanged()
+    commits = history.last_commits(repository, chosen, "HEAD") if repository.has_head() else {}
+    items, missing = [], {}
+    for path, choice in chosen.items():
+        try:
+            content = files.read([path]).get(path)
+        except OSError:
+            content = None
+        text = (content or b"").decode(errors="replace")
+        reason = facts.GONE if content is None else refused.refusal(path, content, text)
+        if reason:
+            missing[path] = reason
+            continue
+        commit = commits.get(path, "")[:_DIGITS] or "none yet"
+        known = {
+            "score": f"{choice.score.score:g}",
+            "tokens": str(choice.tokens.tokens),
+            "commit": commit if unchanged.get(path) else f"{commit} (changed since)" if path in commits else commit,
+            "blob": choice.content.blob[:_DIGITS],
+        }
+        items.append(Item("file", path, "", text, tuple(known.items()), path))
+    return items, missing
+
+
+def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, str]) -> list[Left]:
+    """The best of the files that are not in the pack, each with its score, its tokens and why."""
+    others = (choice for choice in found.files if choice.path not in packed)
+    return [
+        Left(
+            choice.path,
+            f"score {choice.score.score:g}, {choice.tokens.tokens:,} tokens",
+            missing.get(choice.path) or choice.left_out or NO_ROOM,
+        )
+        for choice in islice(others, _LISTED)
+    ]
+
+
+def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], missing: Mapping[str, str]) -> Draft:
+    others = _left_out(found, {item.id for item in items}, missing)
+    more = len(found.files) - len(items) - len(others)
+    rest = f"{more:,} files with lower scores are not listed; `memctl files --limit 0` lists all."
+    return Draft(
+        project=memory.config.project,
+        parts=(Part(PART, "Files", tuple(items)),),
+        title="Files of {project}",
+        root="file_context",
+        opening=(NOTICED, *([Note("task", "Task", task, essential=True)] if task else [])),
+        closing=(Note("more_files", "More files", rest),) if more else (),
+        others=tuple(others),
+        made=memory.now,
+    )

@@ -1,0 +1,35 @@
+"""Tokens of files: counted once, estimated otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memctl.sources import facts
+from memctl.sources.sizes import PER_BYTE, Sizes
+from memctl.store import load, source_facts
+from memctl.store.memory import open_memory
+from memctl.store.repository_files import FilesOnDisk
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES, KINDS, family_of
+
+
+def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
+    memory = open_memory(repo, {})
+    files, cache = FilesOnDisk(memory), load.open_cache(memory)
+    content = facts.gather(repo, files, cache, {}, None)["app.py"]
+    counter = Counter(family_of("gpt"))
+    sizes = Sizes(counter, files, cache, source_facts.recall(cache))
+    about = sizes.known(content)
+    assert (about.source, about.error) == ("size x 0.231", 0.4)
+    counted = sizes.count("app.py", content)
+    assert counted == counter.count((repo / "app.py").read_text(), "python")
+    sizes.keep()
+    (repo / "app.py").unlink()
+    again = Sizes(counter, files, cache, source_facts.recall(cache))
+    assert again.known(content) == again.count("app.py", content) == counted, "it is not read again"
+    other = Sizes(Counter(family_of("claude")), files, cache, source_facts.recall(cache))
+    assert other.count("app.py", content).source.startswith("size x"), "another family, and the file is gone"
+
+
+def test_every_kind_of_text_has_a_figure() -> None:
+    assert set(PER_BYTE) == set(KINDS) == set(FAMILIES["claude"].factors)

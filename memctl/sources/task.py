@@ -43,10 +43,12 @@ def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
     task = task[:_LONGEST]
     tokens = [token.strip(".-/\\") for token in dict.fromkeys(_TOKEN.findall(_without_lines(task)))]
     names = frozenset(contents)
+    said = task
     for token in tokens:
-        _add_paths(found, names, token)
+        if _add_paths(found, names, token):
+            said = said.replace(token, " ")  # the folders that it is in say nothing more
     _add_definitions(found, contents, tokens, task)
-    _add_words(found, contents, task)
+    _add_words(found, contents, said)
     return found
 
 
@@ -100,11 +102,14 @@ def _below(names: Iterable[str], folder: str) -> list[str]:
     return found if len(found) <= _MOST_BELOW else []
 
 
-def _add_paths(found: Mentions, names: frozenset[str], token: str) -> None:
-    """What a word of a task names that looks like a path, a file's name or the dotted name of a module."""
+def _add_paths(found: Mentions, names: frozenset[str], token: str) -> bool:
+    """What a word of a task names that looks like a path, a file's name or the dotted name of a module.
+
+    Returns whether it surely names files.
+    """
     reference = token.removeprefix("§4.")
     if reference not in names and re.search(r"\w[./]\w", token) is None:
-        return
+        return False
     paths = repository_paths.resolve(names, reference)
     is_one = len(paths) <= _FEW
     for path in paths:
@@ -112,6 +117,7 @@ def _add_paths(found: Mentions, names: frozenset[str], token: str) -> None:
             _add(found, _below(names, path), IN_FOLDER, f"the task names {path}")
         else:
             _add(found, [path], FULL if is_one else ONE_OF_MANY, f"the task names {token}")
+    return is_one and any(path in found and found[path].share == FULL for path in paths)
 
 
 def _add_definitions(found: Mentions, contents: Mapping[str, Content], tokens: Iterable[str], task: str) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, hierarchy, repositories, world, writers
+from bench import breakdown, comparisons, hierarchy, repositories, sources, world, writers
 from bench.hierarchy import Repetitions
 from bench.world import World
 
@@ -64,12 +64,18 @@ def _hierarchy(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _files(here: World, options: argparse.Namespace) -> bool:
+    sources.tables(here, 1_000 if options.quick else sources.FILES, warm=3 if options.quick else 5, cold=1)
+    return True
+
+
 _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "starting": _starting,
     "deciding": _deciding,
     "reading": _reading,
     "writers": _writers,
     "hierarchy": _hierarchy,
+    "files": _files,
 }
 
 

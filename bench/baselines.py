@@ -1,4 +1,4 @@
-"""The least that reading a memory costs any program in Python: `python baselines.py read|parse FOLDER`."""
+"""The least that reading a memory costs any program in Python: `python baselines.py read|parse|tracked FOLDER`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ def parse(folder: str) -> None:
             yaml.load(text[4 : text.index("\n---\n", 4)], Loader=yaml.CSafeLoader)
 
 
+def tracked(folder: str) -> None:
+    """Read all files that Git tracks."""
+    import subprocess
+
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, check=True).stdout
+    for name in names.split(b"\0"):
+        if name:
+            with open(os.path.join(os.fsencode(folder), name), "rb") as file:
+                file.read()
+
+
 def _texts(folder: str) -> Iterator[str]:
     for base, _, names in os.walk(folder):
         for name in names:
@@ -32,4 +43,4 @@ def _texts(folder: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    {"read": read, "parse": parse}[sys.argv[1]](sys.argv[2])
+    {"read": read, "parse": parse, "tracked": tracked}[sys.argv[1]](sys.argv[2])

@@ -25,6 +25,14 @@ def with_code(world: World, name: str) -> Path:
     if not folder.exists():
         numbers = range(TRACKED_FILES)
         code = {f"src/part{n // _PER_FOLDER:03d}/module{n:05d}.py": f"VALUE = {n}\n" for n in numbers}
+        with_files(world, name, code)
+    return folder
+
+
+def with_files(world: World, name: str, code: Mapping[str, str]) -> Path:
+    """A repository of committed files, and a memory without records."""
+    folder = world.folder / name
+    if not folder.exists():
         _initialised(world, name, code)
         _settle(world, folder)
     return folder

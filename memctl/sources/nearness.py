@@ -31,8 +31,7 @@ def nearness(contents: Mapping[str, Content], active: Collection[str]) -> dict[s
     resolver = Resolver(contents.keys(), declared)
 
     def imported_by(path: str) -> set[str]:
-        found = {target for each in contents[path].facts.imports for target in resolver.targets(path, each)}
-        return found - {path}
+        return resolver.targets(path, contents[path].facts.imports) - {path}
 
     reasons: dict[str, list[tuple[int, str]]] = {path: [(MOST, "it is active")] for path in active}
     direct = {target: path for path in sorted(active, reverse=True) for target in imported_by(path)}

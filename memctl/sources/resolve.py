@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from memctl.hierarchy.definitions import GO, GRAMMARS, PYTHON
 from memctl.hierarchy.outline import suffix_of
@@ -43,15 +43,18 @@ class Resolver:
             if name.endswith(".go") and not name.endswith("_test.go"):
                 self._go_folders.setdefault(posixpath.dirname(name), []).append(name)
 
-    def targets(self, path: str, imported: str) -> tuple[str, ...]:
-        """The files that an import in the file at `path` means: a Go package is all of its files."""
+    def targets(self, path: str, imports: Iterable[str]) -> set[str]:
+        """The files that the imports of the file at `path` mean: a Go package is all of its files."""
         suffix, folder = code_suffix(path), posixpath.dirname(path)
-        kind = "py" if suffix in PYTHON else "go" if suffix in GO else "script"
-        key = (kind, folder, imported)
-        if key not in self._known:
-            find = {"py": self._python, "go": self._go, "script": self._script}[kind]
-            self._known[key] = tuple(find(folder, imported))
-        return self._known[key]
+        kind, find = ("py", self._python) if suffix in PYTHON else ("script", self._script)
+        kind, find = ("go", self._go) if suffix in GO else (kind, find)
+        found: set[str] = set()
+        for imported in imports:
+            key = (kind, folder, imported)
+            if key not in self._known:
+                self._known[key] = tuple(find(folder, imported))
+            found.update(self._known[key])
+        return found
 
     def _python(self, folder: str, imported: str) -> Sequence[str]:
         module, _, name = imported.partition(NAME)

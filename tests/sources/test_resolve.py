@@ -38,7 +38,7 @@ PYTHON = resolver(
     ],
 )
 def test_python_modules_are_found(path: str, imported: str, target: str) -> None:
-    assert PYTHON.targets(path, imported) == (target,)
+    assert PYTHON.targets(path, [imported]) == {target}
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_python_modules_are_found(path: str, imported: str, target: str) -> None
     ],
 )
 def test_what_is_no_module_of_the_repository_means_nothing(path: str, imported: str) -> None:
-    assert PYTHON.targets(path, imported) == ()
+    assert PYTHON.targets(path, [imported]) == set()
 
 
 def test_of_two_modules_with_one_name_the_nearer_is_meant() -> None:
     two = resolver("a/pkg/__init__.py", "a/pkg/x.py", "b/pkg/__init__.py", "b/pkg/x.py", "b/main.py", "a/main.py")
-    assert two.targets("b/main.py", "pkg.x") == ("b/pkg/x.py",)
-    assert two.targets("a/main.py", "pkg.x") == ("a/pkg/x.py",)
+    assert two.targets("b/main.py", ["pkg.x"]) == {"b/pkg/x.py"}
+    assert two.targets("a/main.py", ["pkg.x"]) == {"a/pkg/x.py"}
 
 
 SCRIPTS = resolver(
@@ -94,7 +94,7 @@ SCRIPTS = resolver(
     ],
 )
 def test_scripts_are_found(path: str, imported: str, target: str) -> None:
-    assert SCRIPTS.targets(path, imported) == ((target,) if target else ())
+    assert SCRIPTS.targets(path, [imported]) == ({target} if target else set())
 
 
 def test_a_go_package_is_all_of_its_files_but_the_tests() -> None:
@@ -103,8 +103,8 @@ def test_a_go_package_is_all_of_its_files_but_the_tests() -> None:
         go_mod="module example.org/shop\n\ngo 1.22\n",
         tools__go_mod='module "example.org/shop/tools"\n',
     )
-    assert go.targets("main.go", "example.org/shop/cart") == ("cart/cart.go", "cart/item.go")
-    assert go.targets("main.go", "example.org/shop") == ("main.go",)
-    assert go.targets("main.go", "example.org/shop/tools/gen") == ("tools/gen/gen.go",)
-    assert go.targets("main.go", "example.org/shopping") == ()
-    assert go.targets("main.go", "fmt") == ()
+    assert go.targets("main.go", ["example.org/shop/cart"]) == {"cart/cart.go", "cart/item.go"}
+    assert go.targets("main.go", ["example.org/shop"]) == {"main.go"}
+    assert go.targets("main.go", ["example.org/shop/tools/gen"]) == {"tools/gen/gen.go"}
+    assert go.targets("main.go", ["example.org/shopping"]) == set()
+    assert go.targets("main.go", ["fmt"]) == set()

@@ -14,12 +14,12 @@ from memctl.store.cache import Cache
 from memctl.store.repository_files import FilesOnDisk
 from memctl.tokens.count import Count, Counter
 
-# Tokens of o200k per byte, as measured for each kind of text; one file may be off by this share.
+# Tokens of o200k per byte, as measured for each kind of text. Of 870 files 95 % were less far off than ERROR.
 PER_BYTE = {
     "prose": 0.246, "markdown": 0.235, "python": 0.231, "typescript": 0.208, "json": 0.408, "log": 0.396, "chat": 0.226,
     "diff": 0.248,
 }  # fmt: skip
-ERROR = 0.4
+ERROR, _ERROR_OF_JSON = 0.3, 0.6
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Count).decode
 
@@ -44,9 +44,8 @@ class Sizes:
 
     def estimate(self, facts: Facts) -> Count:
         factor = PER_BYTE[facts.kind] * self._counter.family.factors[facts.kind]
-        return Count(
-            math.ceil(facts.size * factor), f"size x {factor:.3f}", round(self._counter.family.error + ERROR, 2)
-        )
+        error = self._counter.family.error + (_ERROR_OF_JSON if facts.kind == "json" else ERROR)
+        return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
     def count(self, path: str, content: Content) -> Count:
         """The tokens of a file, counted if it can be read."""

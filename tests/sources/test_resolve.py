@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
 from memctl.sources import manifests
+from memctl.sources.facts import of_content
 from memctl.sources.resolve import Resolver
 
 
@@ -108,3 +112,26 @@ def test_a_go_package_is_all_of_its_files_but_the_tests() -> None:
     assert go.targets("main.go", ["example.org/shop/tools/gen"]) == {"tools/gen/gen.go"}
     assert go.targets("main.go", ["example.org/shopping"]) == set()
     assert go.targets("main.go", ["fmt"]) == set()
+
+
+def test_the_imports_of_memctl_itself_are_those_that_python_sees() -> None:
+    root = Path(__file__).parents[2]
+    folders = ("memctl", "bench")
+    paths = [path.relative_to(root).as_posix() for folder in folders for path in (root / folder).rglob("*.py")]
+    known = Resolver(paths, {})
+    for path in paths:
+        text = (root / path).read_text()
+        expected = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                expected |= {target for alias in node.names if (target := module_file(root, alias.name))}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    inner = module_file(root, f"{node.module}.{alias.name}")
+                    expected |= {inner or module_file(root, node.module)} - {""}
+        assert known.targets(path, of_content(path, text.encode()).imports) == expected, path
+
+
+def module_file(root: Path, dotted: str) -> str:
+    base = dotted.replace(".", "/")
+    return next((name for name in (f"{base}.py", f"{base}/__init__.py") if (root / name).is_file()), "")

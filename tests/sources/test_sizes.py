@@ -20,7 +20,7 @@ def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
     counter = Counter(family_of("gpt"))
     sizes = Sizes(counter, files, cache, source_facts.recall(cache))
     about = sizes.known(content)
-    assert (about.source, about.error) == ("size x 0.231", 0.4)
+    assert (about.source, about.error) == ("size x 0.231", 0.3)
     counted = sizes.count("app.py", content)
     assert counted == counter.count((repo / "app.py").read_text(), "python")
     sizes.keep()

@@ -59,7 +59,7 @@ def priorities(
         named = task.joined(
             task.mentions(wish.task, contents), task.from_memory(snapshot, wish.task, frozenset(contents), now)
         )
-    meant = {path for path, mention in named.items() if mention.share == task.FULL}
+    meant = {path for path, mention in named.items() if mention.share >= task.ACTIVE}
     active = dirty | meant | _given(wish, memory, contents, refusals)
     near = nearness(contents, active)
     issues = _issues(snapshot, frozenset(contents))

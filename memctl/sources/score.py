@@ -25,6 +25,12 @@ _CORE = re.compile(
     r"|[^/]+\.(?:proto|graphql|gql|prisma|avsc|xsd|sql|thrift))|(?:.*/)?(?:config|schemas?|settings)/[^/]+",
     re.IGNORECASE,
 )
+# What others, or tests, are made of is not this project's architecture.
+_ELSEWHERE = re.compile(
+    r"(?:.*/)?(?:tests?|testing|fixtures?|testdata|__tests__|specs?|examples?|samples?|vendor|third_party|node_modules"
+    r"|\.[^/]+\.example)/.*",
+    re.IGNORECASE,
+)
 _UTILITY = re.compile(
     r"(?:.*/)?(?:(?:[^/]*[._-])?(?:utils?|utilities|helpers?|common|misc|shared)(?:[._-][^/]*)?\.[^/]+"
     r"|(?:utils?|utilities|helpers?)/.+)",
@@ -78,7 +84,7 @@ def _relevance(path: str, known: Known) -> list[tuple[float, str]]:
     if known.issues or known.todos:
         todos = [f"{known.todos} TODO{'s' if known.todos > 1 else ''}"] if known.todos else []
         found.append((UNRESOLVED, f"unresolved: {', '.join((*known.issues, *todos))}"))
-    if _CORE.fullmatch(path):
+    if _CORE.fullmatch(path) and not _ELSEWHERE.fullmatch(path):
         found.append((CORE, "configuration or schema"))
     elif _UTILITY.fullmatch(path):
         found.append((UTILITY, "utility"))

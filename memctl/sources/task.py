@@ -15,10 +15,13 @@ from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.sources.facts import Content
 
-# Shares of a full mention. A file that a task names is meant; words that it shares with a path may mean something else.
-FULL, ONE_OF_MANY, IN_FOLDER = 1.0, 0.8, 0.6
+# Shares of a full mention. A file that a task names is meant, and one that is called as a word of it most likely; words
+# that it shares with a path may mean something else. From ACTIVE on a file is taken to be what the task is about.
+FULL, CALLED, ONE_OF_MANY, IN_FOLDER = 1.0, 0.9, 0.8, 0.6
+ACTIVE = CALLED
 _PATH_WORDS, _NAME_WORDS, _RECORD, _SECTION = 0.8, 0.5, 0.8, 0.4
 _FEW = 3  # files that a name may mean at once, and still mean each of them
+_SHORTEST = 4  # letters of a word that a file can be meant by
 _RECORDS = 10  # that match best
 _MOST_BELOW = 200  # files below one folder that a task or a record names; more would say nothing
 _LONGEST = 20_000  # characters of a task
@@ -153,10 +156,23 @@ def _add_words(found: Mentions, contents: Mapping[str, Content], task: str) -> N
     most = sum(weights[word] for word in sorted(weights))
     for path in in_path.keys() | in_names.keys():
         strong, weak = in_path.get(path, set()), in_names.get(path, set())
-        share = _PATH_WORDS * sum(weights[word] for word in sorted(strong))
-        share += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
-        if strong or weak:
-            _add(found, [path], share / most, f"words of the task: {', '.join(sorted(strong | weak))}")
+        weight = sum(weights[word] for word in sorted(strong))
+        weight += _NAME_WORDS * sum(weights[word] for word in sorted(weak - strong))
+        if weight:
+            share = _PATH_WORDS * math.sqrt(weight / most)  # some words of a task never stand in any path
+            _add(found, [path], share, f"words of the task: {', '.join(sorted(strong | weak))}")
+    _add_called(found, wanted, in_path)
+
+
+def _add_called(found: Mentions, wanted: Mapping[str, str], paths: Iterable[str]) -> None:
+    """The files whose names, without the suffix, are words of a task that few files are called by."""
+    called: dict[str, list[str]] = {}
+    for path in paths:
+        stem = path.rpartition("/")[2].partition(".")[0].lower()
+        if len(stem) >= _SHORTEST and stem in wanted:
+            called.setdefault(wanted[stem], []).append(path)
+    for word, several in called.items():
+        _add(found, several if len(several) <= _FEW else [], CALLED, f"it is called {word}")
 
 
 def _wanted(task: str) -> dict[str, str]:

@@ -46,7 +46,8 @@ def test_recency_goes_by_age(changed: str, points: int) -> None:
         *(("pyproject.toml", 20), ("src/config.py", 20), ("db/schema.sql", 20), ("api/v1/shop.proto", 20)),
         *(("app/settings/local.py", 20), ("web/vite.config.ts", 20), ("Dockerfile", 20), ("src/user_schema.ts", 20)),
         *(("src/utils.py", 5), ("lib/helpers/text.js", 5), ("src/string_helper.go", 5), ("shared.ts", 5)),
-        *(("src/cart.py", 0), ("src/configuring/cart.py", 0), ("src/reconfigure.py", 0), ("docs/futility.md", 0)),
+        *(("tests/app/package.json", 0), ("vendor/x/schema.sql", 0), ("src/cart.py", 0)),
+        *(("src/configuring/cart.py", 0), ("src/reconfigure.py", 0), ("docs/futility.md", 0)),
     ],
 )
 def test_core_and_utility_files_are_known_by_their_paths(path: str, points: int) -> None:

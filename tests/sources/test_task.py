@@ -42,10 +42,19 @@ def test_what_a_task_names_is_meant(text: str, path: str) -> None:
 
 
 def test_words_count_by_how_many_of_the_task_a_path_has() -> None:
-    found = task.mentions("let the checkout of a cart wait", CONTENTS)
-    assert 0 < found["web/cart.ts"].share < found["src/shop/checkout.py"].share < task.FULL
-    assert "README.md" not in found
-    assert found["src/shop/checkout.py"].why == "words of the task: checkout"
+    found = task.mentions("let a payment in the shop wait", CONTENTS)
+    assert 0 < found["src/shop/checkout.py"].share < found["src/shop/payment/card.py"].share < task.CALLED
+    assert "web/cart.ts" not in found
+    assert found["src/shop/payment/card.py"].why == "words of the task: payment, shop"
+
+
+def test_a_file_that_is_called_as_a_word_of_the_task_is_most_likely_meant() -> None:
+    found = task.mentions("let the checkout wait for item", CONTENTS)
+    called = {path: mention.why for path, mention in found.items() if mention.share == task.CALLED}
+    assert called == {
+        "src/shop/checkout.py": "it is called checkout",
+        "src/shop/cart/items.py": "it is called item",
+    }
 
 
 def test_words_are_known_in_their_other_forms() -> None:

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.hierarchy.deadline import deadline
+from memctl.store.files import MAX_BYTES
 
 NAME = ".memctlignore"
 _SECONDS = 5.0  # a hundred patterns take 10,000 files 0.2 s
+
+
+def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
+    """The ignore files by path, in all folders below `top` that hold any of some files; Git may ignore them itself.
+
+    Raises MemctlError for one that can't be read: what it leaves out would enter.
+    """
+    folders = {""}
+    for name in names:
+        while (name := posixpath.dirname(name)) not in folders:
+            folders.add(name)
+    found = {}
+    for folder in folders:
+        path = posixpath.join(folder, NAME)
+        try:
+            status = os.lstat(top / path)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+                raise MemctlError(f"{path} is no plain file, or too large", "make it one, or take it away")
+            found[path] = (top / path).read_bytes().decode(errors="replace")
+        except FileNotFoundError:
+            continue
+    return found
 
 
 def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:

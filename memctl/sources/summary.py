@@ -42,7 +42,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Sum
     """
     content = snapshot.files.read([path]).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
-    if reason := facts.TOO_LARGE if content is None else refused.refusal(path, content, text):
+    if reason := facts.UNREAD if content is None else refused.refusal(path, content, text):
         raise MemctlError(f"there is no summary of {path}: {reason}", _HINT)
     kind = kind_of_text(path, text)
     page = _page(path, text, len(content or b""), counter.count(text, kind))

@@ -130,6 +130,15 @@ def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl)
     assert KEY not in told
 
 
+def test_an_ignore_file_counts_even_where_git_ignores_it(shop: Path, memctl: Memctl) -> None:
+    write(shop, {"src/.memctlignore": "stock.*\n"})
+    (shop / ".git/info/exclude").parent.mkdir(exist_ok=True)
+    (shop / ".git/info/exclude").write_text(".memctlignore\n")
+    assert "src/shop/stock.py" not in ranked(memctl)
+    (shop / ".memctlignore").symlink_to(shop / "app.py")
+    assert ".memctlignore is no plain file" in memctl("files", code=1).err
+
+
 def test_a_glob_narrows_what_counts(shop: Path, memctl: Memctl) -> None:
     assert set(ranked(memctl, "--path", "docs/**", "--path", "*_checkout.py")) == {
         "docs/stock.md",

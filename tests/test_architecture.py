@@ -20,6 +20,7 @@ FLOORS = {
     "tokens": 4,
     "hierarchy": 5,
     "check": 6,
+    "policy": 6,
     "lifecycle": 7,
     "packs": 8,
     "exchange": 8,

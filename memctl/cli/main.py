@@ -46,6 +46,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "handoff": ("handoff", "Print what one agent hands to another."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
         "tokens": ("pack", "Count the tokens of files."),
+        "budget": ("budget", "Divide a context window, and say how full it is."),
+        "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
+        "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
     },
     "Change": {
         "edit": ("change", "Change fields of a record, or its text in an editor."),

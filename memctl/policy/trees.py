@@ -1,0 +1,250 @@
+"""Texts that nest, as trees: XML by its elements, YAML and indented lines by their indentation.
+
+A leaf is a piece; short leaves of one parent that follow each other are one piece together, and with what their parent
+says of itself, as the items of a list are. A leaf of several paragraphs is taken apart like Markdown.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.parsers import expat
+
+from memctl.policy import markdown_text
+from memctl.policy.pieces import CODE, DATA, HEADING, TEXT, Piece, kind_of, words
+
+_SHORT = 20  # words; a leaf of more is a piece by itself
+_DEEPEST = 100  # levels of nesting that are read
+_ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_KEY = re.compile(r"(?P<dash>(?:- )*)(?P<key>[\w§\"'][\w §./\"'-]{0,60}):(?:\s+(?P<value>.*))?$")
+_LONGEST = 2_000  # characters of a line that patterns look at
+
+
+class Node:
+    """A place in a tree: its title, what it says itself, and what stands in it."""
+
+    __slots__ = ("attributes", "children", "end", "line", "source", "text", "title")
+
+    def __init__(self, title: str, line: int, attributes: str = "") -> None:
+        self.title = title
+        self.attributes = attributes
+        self.line = self.end = line
+        self.text = ""
+        self.source = ""  # its own part of the text, without that of its children
+        self.children: list[Node] = []
+
+    @property
+    def says(self) -> str:
+        return "\n".join(part for part in (self.attributes, self.text.strip()) if part)
+
+    @property
+    def is_short_leaf(self) -> bool:
+        return not self.children and "\n" not in self.text.strip() and len(words(self.text)) <= _SHORT
+
+
+def xml_pieces(text: str) -> list[Piece]:
+    """The pieces of XML that `xml_root` reads."""
+    return _gathered(xml_root(text))
+
+
+def xml_root(text: str) -> Node:
+    """The tree of one or several XML elements; raises ExpatError, or ValueError for what can't be read safely."""
+    body = _DECLARATION.sub(lambda match: "\n" * match[0].count("\n"), text, count=1)
+    opening = f"<{_ROOT}>"
+    data = f"{opening}{body}</{_ROOT}>".encode()
+    reader = _XmlReader(data)
+    reader.read()
+    return reader.root
+
+
+class _XmlReader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._parser = expat.ParserCreate()
+        self._open: list[Node] = []
+        self._counted = 0  # bytes that belong to a node already
+        self.root = Node("", 1)
+
+    def read(self) -> None:
+        parser = self._parser
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._finish
+        parser.CharacterDataHandler = self._says
+        parser.StartDoctypeDeclHandler = self._refuse
+        parser.EntityDeclHandler = self._refuse
+        parser.Parse(self._data, True)
+
+    def _refuse(self, *_: object) -> None:
+        raise ValueError("a DOCTYPE is not read")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._give()
+        if len(self._open) >= _DEEPEST:
+            raise ValueError(f"elements are nested more than {_DEEPEST} deep")
+        if tag == _ROOT and not self._open:
+            self._open.append(self.root)
+            self._counted = len(tag) + 2
+            return
+        shown = " | ".join(f"{key} {value}" for key, value in attributes.items())
+        node = Node(tag, self._parser.CurrentLineNumber, shown)
+        self._open[-1].children.append(node)
+        self._open.append(node)
+
+    def _finish(self, _: str) -> None:
+        self._give()
+        node = self._open.pop()
+        end = self._data.find(b">", self._parser.CurrentByteIndex) + 1
+        if self._open and end > self._counted:
+            node.source += self._data[self._counted : end].decode(errors="replace")
+            self._counted = end
+        node.end = self._parser.CurrentLineNumber
+
+    def _says(self, text: str) -> None:
+        self._open[-1].text += text
+
+    def _give(self) -> None:
+        """Give what was read since the last element to the one that is open."""
+        place = self._parser.CurrentByteIndex
+        if self._open and place > self._counted:
+            self._open[-1].source += self._data[self._counted : place].decode(errors="replace")
+            self._counted = place
+
+
+def yaml_pieces(text: str) -> list[Piece]:
+    """The pieces of YAML: by indentation, which needs no YAML reader and expands nothing."""
+    return _gathered(_indented(text, keys=True))
+
+
+def line_pieces(text: str) -> list[Piece]:
+    """The pieces of lines at the margin, each with the indented text that belongs to it."""
+    return _gathered(_indented(text, keys=False))
+
+
+def _indented(text: str, *, keys: bool) -> Node:
+    root = Node("", 1)
+    above: list[tuple[int, Node]] = [(-1, root)]
+    gap = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        inner = line.lstrip(" \t")
+        if not inner or (inner == "---" and number == 1):
+            gap += line + "\n"
+            continue
+        indent = len(line) - len(inner)
+        while above[-1][0] >= indent:
+            above.pop()
+        owner = above[-1][1]
+        match = _KEY.match(inner[:_LONGEST]) if keys else None
+        begins = (match is not None or inner.startswith("- ")) if keys else indent == 0
+        if begins and len(above) < _DEEPEST:
+            node = _line_node(inner, number, match)
+            owner.children.append(node)
+            dash = len(match["dash"]) if match else 0
+            above.append((indent, node))
+            if dash and match and match["value"]:  # `- id: …` opens an item and is its first key
+                node.title = match["key"].strip("\"'")
+            owner = node
+        else:
+            owner.text += ("\n\n" if gap.strip(" ") and owner.text else "\n") + inner
+        owner.source += gap + line + "\n"
+        owner.end, gap = number, ""
+    return root
+
+
+def _line_node(inner: str, number: int, match: re.Match[str] | None) -> Node:
+    if match is None:
+        node = Node("", number)
+        node.text = inner.removeprefix("- ")
+    else:
+        node = Node(match["key"].strip("\"'"), number)
+        node.text = _unquoted(inner[match.start("value") :] if match["value"] else "")
+    return node
+
+
+def _unquoted(value: str) -> str:
+    if value in ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}"):
+        return ""
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _gathered(root: Node) -> list[Piece]:
+    found: list[Piece] = []
+    outer = root
+    if len(root.children) == 1 and root.children[0].children:
+        outer = root.children[0]
+        _add(outer, [], -1, found)
+    _gather(outer, len(found) - 1, found, is_outer=True)
+    return found
+
+
+def _gather(node: Node, parent: int, found: list[Piece], *, is_outer: bool = False) -> None:
+    """Add the pieces of what stands in a node, whose own piece is `parent`; what is outermost is not taken together."""
+    short: list[Node] = []
+    for child in node.children:
+        if child.is_short_leaf:
+            if is_outer and short and short[-1].title != child.title:
+                _add_short("", short, parent, found)
+                short = []
+            short.append(child)
+            continue
+        _add_short("" if is_outer else node.title, short, parent, found)
+        short = []
+        own = len(found)
+        if child.children:
+            leading = _leading(child)
+            _add(child, leading, parent, found)
+            rest = Node(child.title, child.line)
+            rest.children = child.children[len(leading) :]
+            _gather(rest, own, found)
+        else:
+            _add_leaf(child, parent, found)
+    _add_short("" if is_outer else node.title, short, parent, found)
+
+
+def _leading(node: Node) -> list[Node]:
+    """The short leaves that a node begins with: they say what it is."""
+    leading: list[Node] = []
+    for child in node.children:
+        if not child.is_short_leaf:
+            break
+        leading.append(child)
+    return leading
+
+
+def _add(node: Node, leading: list[Node], parent: int, found: list[Piece]) -> None:
+    """A node with what it says itself and the short leaves that it begins with, as one piece."""
+    says = "\n".join(part for part in (node.says, *map(_line_of, leading)) if part)
+    source = node.source + "".join(child.source for child in leading)
+    end = leading[-1].end if leading else node.line
+    kind = kind_of(says) if says else HEADING
+    found.append(Piece(node.title, says, source, node.line, end, kind, parent, is_marked=True))
+
+
+def _add_short(title: str, nodes: list[Node], parent: int, found: list[Piece]) -> None:
+    if not nodes:
+        return
+    title = title or nodes[0].title
+    says = "\n".join(map(_line_of, nodes)) if len(nodes) > 1 else nodes[0].says
+    source = "".join(node.source for node in nodes)
+    found.append(Piece(title, says, source, nodes[0].line, nodes[-1].end, kind_of(says), parent, is_marked=True))
+
+
+def _line_of(node: Node) -> str:
+    says = " | ".join(part for part in (node.attributes, node.text.strip()) if part)
+    return f"{node.title}: {says}" if node.title and says else says or node.title
+
+
+def _add_leaf(node: Node, parent: int, found: list[Piece]) -> None:
+    text = node.text.strip("\n")
+    kind = kind_of(text)
+    if kind in (CODE, DATA) or "\n\n" not in text:
+        says = node.says if kind in (CODE, DATA) else markdown_text.plain(node.says)
+        found.append(Piece(node.title, says, node.source, node.line, node.end, kind or TEXT, parent, is_marked=True))
+        return
+    own = len(found)
+    found.append(Piece(node.title, node.attributes, "", node.line, node.line, HEADING, parent, is_marked=True))
+    inner = markdown_text.pieces(text, node.line, node.title, own, own + 1)
+    found += inner
+    spent = sum(len(piece.source) for piece in inner)
+    frame = node.source[: max(len(node.source) - spent, 0)]
+    found[own] = Piece(node.title, node.attributes, frame, node.line, node.line, HEADING, parent, is_marked=True)

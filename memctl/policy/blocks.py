@@ -64,7 +64,12 @@ def take_apart(text: str, name: str, count: CountTokens) -> Parsed:
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is no text")
     format_ = sniffing.format_of(text, name)
-    readers = {"json": messages.pieces, "xml": trees.xml_pieces, "yaml": trees.yaml_pieces, "lines": trees.line_pieces}
+    readers = {
+        "json": messages.pieces,
+        "xml": trees.xml_pieces,
+        "yaml": trees.yaml_pieces,
+        "lines": trees.margin_pieces,
+    }
     read = readers.get(format_, markdown_text.pieces)
     kind = KINDS[format_]
     blocks = [Block(number, piece, count(piece.source, kind)) for number, piece in enumerate(read(text))]

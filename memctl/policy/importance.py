@@ -7,8 +7,12 @@ import re
 from memctl.policy.blocks import Block, Parsed
 
 CRITICAL = 9  # the weight from which a block is critical information
-_STATED = re.compile(r"\bimportance[\"']?[ :=]{1,3}[\"']?(10|[1-9])(?:/10)?\b", re.IGNORECASE)
-_SEVERE = re.compile(r"\bseverity[\"']?[ :=]{1,3}[\"']?critical\b", re.IGNORECASE)
+WEIGHTY = 7  # what S0's rehydration loads
+# As records say it in a file, in a pack of whole words, and in the short form `critical i9 2025-11-04`.
+_STATED = re.compile(
+    r"\b(?:importance[\"']?[ :=]{1,3}[\"']?(10|[1-9])(?:/10)?\b|i(10|[1-9]) (?=\d{4}-\d\d-\d\d))", re.IGNORECASE
+)
+_SEVERE = re.compile(r"\b(?:severity[\"']?[ :=]{1,3}[\"']?critical\b|critical (?=i(?:10|[1-9]) \d{4}-))", re.IGNORECASE)
 _STRONG = re.compile(r"\b(?:MUST NOT|MUST|NEVER|CRITICAL|DO NOT)\b")
 _NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
 # The parts of the seed's shared context slice by the names that headings, elements and keys have for them.
@@ -62,7 +66,7 @@ def weights(parsed: Parsed) -> list[int]:
         parent = block.piece.parent
         stated = _STATED.search(block.piece.text[:2_000])
         if stated:
-            found.append(10 if _SEVERE.search(block.piece.text[:2_000]) else int(stated[1]))
+            found.append(10 if _SEVERE.search(block.piece.text[:2_000]) else int(stated[1] or stated[2]))
             records.append(True)
         elif parent >= 0 and records[parent]:
             found.append(found[parent])

@@ -9,6 +9,9 @@ from memctl.policy.blocks import KINDS, Block, CountTokens, Parsed
 from memctl.policy.overlap import Overlap
 from memctl.policy.staleness import Over, Stale
 
+_FIRST = 40  # blocks among which a text states its task
+_TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
+
 
 class Measured(NamedTuple):
     """A block with what was measured of it; `is_relevant` is None without a task. `before` counts tokens above it."""
@@ -69,15 +72,21 @@ def measure(parsed: Parsed, known: Over, now: str, count: CountTokens, task: str
 
 
 def stated_task(parsed: Parsed) -> str:
-    """The task that a text states itself: `Chosen for the task: …`, or what stands under a title such as Mission."""
-    for block in parsed.blocks[:40]:
+    """The task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if none.
+
+    What a record says of its own task is not what the whole was put together for.
+    """
+    first = [block for block in parsed.blocks[:_FIRST] if not _in_record(parsed, block)]
+    for block in first:
         for line in block.piece.text.split("\n"):
-            if line.lower().startswith(("chosen for the task:", "task:", "mission:", "goal:", "objective:")):
+            if line.lower().startswith(_TASK_LINES):
                 return line.partition(":")[2].strip()
-    for block in parsed.blocks[:40]:
-        if any(importance.is_record(above) for above in parsed.ancestors(block)):
-            continue  # what one record is about is not what the whole was chosen for
-        is_mission = "mission" in importance.parts(block) and len(block.piece.title.split("_")) <= 3
-        if is_mission and block.piece.title and not block.is_heading and not importance.is_record(block):
+    for block in first:
+        is_short = len(block.piece.title.replace("_", " ").split()) <= 2
+        if is_short and "mission" in importance.parts(block) and not block.is_heading:
             return block.piece.text.strip()
     return ""
+
+
+def _in_record(parsed: Parsed, block: Block) -> bool:
+    return any(map(importance.is_record, [block, *parsed.ancestors(block)]))

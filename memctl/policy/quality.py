@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from memctl.policy.importance import CRITICAL
+from memctl.policy.importance import CRITICAL, WEIGHTY
 from memctl.policy.measures import Measured, Measures
 from memctl.policy.pieces import CODE, DATA
 
@@ -92,9 +92,13 @@ def long_blocks(found: Measures) -> list[Measured]:
 def critical(found: Measures) -> list[Measured]:
     """The most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
 
-    More could not stand in its first quarter. Of what weighs the same, what stands first is taken first.
+    More could not stand in its first quarter. Of what weighs the same, what stands first is taken first. With a task,
+    what does not bear on it is not critical, and if nothing that does weighs 9, what weighs 7 is.
     """
-    weighty = [item for item in found.content if item.weight >= CRITICAL]
+    able = [item for item in found.content if item.is_relevant is not False]
+    weighty = [item for item in able if item.weight >= CRITICAL]
+    if not weighty and found.task:
+        weighty = [item for item in able if item.weight >= WEIGHTY]
     chosen: list[Measured] = []
     room = PLACEMENT * found.tokens
     for item in sorted(weighty, key=lambda item: (-item.weight, item.block.number)):

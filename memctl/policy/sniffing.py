@@ -12,7 +12,9 @@ from memctl.policy import messages, trees
 _LOOKED_AT = 200_000  # characters; a format shows itself before
 _KEY = re.compile(r"(?:- )?[\w§\"'][\w §./\"'-]{0,60}:(?:\s|$)")
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
-_MARKS_IN_LINES = 0.8  # of the lines of YAML that begin at the margin are keys or items
+_ANY_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_OWN = re.compile(r"MEMORY(?::|\n)")
+_OPENED = 8  # one line in so many has indented text below it
 
 
 def format_of(text: str, name: str) -> str:
@@ -31,25 +33,23 @@ def format_of(text: str, name: str) -> str:
             return "markdown"  # elements among plain text
     if _is_yaml(text[:_LOOKED_AT]):
         return "yaml"
-    return "lines" if _is_lines(text[:_LOOKED_AT]) else "markdown"
-
-
-def _margin(text: str) -> list[str]:
-    """The lines that begin at the margin, without comments."""
-    return [line for line in text.split("\n") if line.strip() and line[0] not in " \t#" and line != "---"]
+    return "lines" if _is_margin(text[:_LOOKED_AT]) else "markdown"
 
 
 def _is_yaml(text: str) -> bool:
-    lines = _margin(text)
-    if not lines or _HEADING.search(text) or not _KEY.match(lines[0]):
+    """Whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
+    lines = [line for line in text.split("\n") if line.strip() and line[0] not in " \t#]}" and line != "---"]
+    if not lines or _HEADING.search(text) or not any(_KEY.match(line) for line in lines):
         return False
-    return sum(1 for line in lines if line.startswith("- ") or _KEY.match(line)) >= _MARKS_IN_LINES * len(lines)
+    return all(line.startswith("- ") or _KEY.match(line) for line in lines)
 
 
-def _is_lines(text: str) -> bool:
-    """A line at the margin, then text that belongs to it and is indented, more than once."""
-    if re.search(r"^#{1,6} ", text, re.MULTILINE):
+def _is_margin(text: str) -> bool:
+    """Whether lines at the margin have indented text that belongs to them, as in memctl's own format."""
+    if _OWN.match(text):
+        return True
+    if _ANY_HEADING.search(text):
         return False
     lines = [line for line in text.split("\n") if line.strip()]
     opened = sum(1 for line, after in pairwise(lines) if line[0] not in " \t-*" and after[0] in " \t")
-    return opened > 1 and opened * 4 >= len(lines) / 2
+    return opened > 1 and opened * _OPENED >= len(lines)

@@ -7,6 +7,8 @@ says of itself, as the items of a list are. A leaf of several paragraphs is take
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 from xml.parsers import expat
 
 from memctl.policy import markdown_text
@@ -17,6 +19,10 @@ _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _KEY = re.compile(r"(?P<dash>(?:- )*)(?P<key>[\w§\"'][\w §./\"'-]{0,60}):(?:\s+(?P<value>.*))?$")
+_HEADER = re.compile(r"([A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
+_FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
+_TITLE = 160  # characters of a line at the margin that are a title
+_DEEP = 1 << 30  # depth of what begins nothing
 _LONGEST = 2_000  # characters of a line that patterns look at
 
 
@@ -86,8 +92,9 @@ class _XmlReader:
             self._open.append(self.root)
             self._counted = len(tag) + 2
             return
-        shown = " | ".join(f"{key} {value}" for key, value in attributes.items())
-        node = Node(tag, self._parser.CurrentLineNumber, shown)
+        shown = " | ".join(f"{key} {value}" for key, value in attributes.items() if key != "title")
+        title = f"{tag}: {attributes['title']}" if "title" in attributes else tag
+        node = Node(title, self._parser.CurrentLineNumber, shown)
         self._open[-1].children.append(node)
         self._open.append(node)
 
@@ -113,15 +120,45 @@ class _XmlReader:
 
 def yaml_pieces(text: str) -> list[Piece]:
     """The pieces of YAML: by indentation, which needs no YAML reader and expands nothing."""
-    return _gathered(_indented(text, keys=True))
+    return _gathered(_indented(text, _yaml_line))
 
 
-def line_pieces(text: str) -> list[Piece]:
-    """The pieces of lines at the margin, each with the indented text that belongs to it."""
-    return _gathered(_indented(text, keys=False))
+def margin_pieces(text: str) -> list[Piece]:
+    """The pieces of lines at the margin, each with the indented text that belongs to it, under `HEADERS:`."""
+    return _gathered(_indented(text, _margin_line))
 
 
-def _indented(text: str, *, keys: bool) -> Node:
+class _Line(NamedTuple):
+    """A line of an indented text: how deep it stands, and with which title and text it begins a node, if it does."""
+
+    depth: int
+    title: str | None
+    text: str
+
+
+def _yaml_line(indent: int, inner: str) -> _Line:
+    match = _KEY.match(inner[:_LONGEST])
+    is_item = inner.startswith("- ")
+    depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
+    if match is None:
+        return _Line(depth, "", inner[2:]) if is_item else _Line(depth, None, inner)
+    return _Line(depth, match["key"].strip("\"'"), _unquoted(inner[match.start("value") :] if match["value"] else ""))
+
+
+def _margin_line(indent: int, inner: str) -> _Line:
+    if indent == 0:
+        match = _HEADER.match(inner[:_LONGEST])
+        if match is not None:
+            return _Line(0, match[1], inner[match.end() :])
+        title, _, facts = inner.partition(" |")
+        return _Line(1, title[:_TITLE], facts.rstrip("|") if len(title) <= _TITLE else inner)
+    match = _KEY.match(inner[:_LONGEST]) if indent == 1 else None
+    if match is not None:
+        return _Line(2, match["key"], inner[match.start("value") :] if match["value"] else "")
+    return _Line(3, "", inner[2:]) if indent == 1 and inner.startswith("- ") else _Line(_DEEP, None, inner)
+
+
+def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:
     root = Node("", 1)
     above: list[tuple[int, Node]] = [(-1, root)]
     gap = ""
@@ -130,35 +167,21 @@ def _indented(text: str, *, keys: bool) -> Node:
         if not inner or (inner == "---" and number == 1):
             gap += line + "\n"
             continue
-        indent = len(line) - len(inner)
-        while above[-1][0] >= indent:
+        found = read(len(line) - len(inner), inner)
+        while above[-1][0] >= found.depth:
             above.pop()
         owner = above[-1][1]
-        match = _KEY.match(inner[:_LONGEST]) if keys else None
-        begins = (match is not None or inner.startswith("- ")) if keys else indent == 0
-        if begins and len(above) < _DEEPEST:
-            node = _line_node(inner, number, match)
+        if found.title is not None and len(above) < _DEEPEST:
+            node = Node(found.title, number)
+            node.text = found.text
             owner.children.append(node)
-            dash = len(match["dash"]) if match else 0
-            above.append((indent, node))
-            if dash and match and match["value"]:  # `- id: …` opens an item and is its first key
-                node.title = match["key"].strip("\"'")
+            above.append((found.depth, node))
             owner = node
         else:
             owner.text += ("\n\n" if gap.strip(" ") and owner.text else "\n") + inner
         owner.source += gap + line + "\n"
         owner.end, gap = number, ""
     return root
-
-
-def _line_node(inner: str, number: int, match: re.Match[str] | None) -> Node:
-    if match is None:
-        node = Node("", number)
-        node.text = inner.removeprefix("- ")
-    else:
-        node = Node(match["key"].strip("\"'"), number)
-        node.text = _unquoted(inner[match.start("value") :] if match["value"] else "")
-    return node
 
 
 def _unquoted(value: str) -> str:
@@ -205,7 +228,7 @@ def _leading(node: Node) -> list[Node]:
     """The short leaves that a node begins with: they say what it is."""
     leading: list[Node] = []
     for child in node.children:
-        if not child.is_short_leaf:
+        if not (child.is_short_leaf or (child.title == _FACTS and not child.children)):
             break
         leading.append(child)
     return leading

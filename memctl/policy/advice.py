@@ -52,7 +52,7 @@ def _stale(found: Measures) -> list[Advice]:
     changes = []
     for item in found.content:
         if item.stale.share:
-            action = "remove" if item.stale.share == 1 else "bring up to date"
+            action = "remove" if item.stale.is_whole else "bring up to date"
             saved = item.block.tokens * item.stale.share
             changes.append(_change(item, "staleness", action, item.stale.why, saved))
     return changes

@@ -15,8 +15,8 @@ from memctl.errors import MemctlError
 from memctl.policy import markdown_text, messages, sniffing, trees
 from memctl.policy.pieces import HEADING, Piece
 
-# The kind of text that each format is counted as (`tokens.families.KINDS`).
-KINDS = {"markdown": "markdown", "xml": "typescript", "yaml": "json", "lines": "markdown", "json": "json"}
+# The kind of text that each format is counted as (`tokens.families.KINDS`): contexts are mostly prose, as packs are.
+KINDS = {"markdown": "markdown", "xml": "markdown", "yaml": "markdown", "lines": "markdown", "json": "json"}
 
 CountTokens = Callable[[str, str], int]  # of a text of a kind
 

@@ -29,6 +29,7 @@ PARTS = {
 }
 _BY_WORD = {word: part for part, names in reversed(PARTS.items()) for word in names.split()}
 _WEIGHTS = {"mission": 10, "constraints": 9, "risks": 9, "next": 8, "phase": 8}
+TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
 _FRAME = ("mission", "constraints", "next", "phase", "risks")
 
 
@@ -78,7 +79,7 @@ def weights(parsed: Parsed) -> list[int]:
 
 
 def _named_weight(block: Block) -> int:
-    if _SEVERE.search(block.piece.text[:2_000]):
+    if _SEVERE.search(block.piece.text[:2_000]) or block.piece.text.lower().startswith(TASK_LINES):
         return 10
     weight = max((_WEIGHTS.get(part, 0) for part in parts(block)), default=0) if not block.is_heading else 0
     return max(weight, 9 if _STRONG.search(block.piece.text[:2_000]) else 0)

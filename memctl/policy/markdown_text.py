@@ -126,8 +126,10 @@ class _Reader:
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
         number = self._index + len(self.found)
+        is_framed = kind == CODE or (kind == DATA and source.lstrip().startswith("|"))  # a fence, the frame of a table
+        self._is_marked = self._is_marked or is_framed
         self.found.append(Piece(title, text, source, line, end, kind, self._above[-1][1], self._is_marked))
-        self._is_marked = kind == CODE
+        self._is_marked = is_framed
         if self._heading is not None:
             self._above.append((self._heading[2], number, title))
             self._heading = None

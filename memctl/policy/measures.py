@@ -10,7 +10,6 @@ from memctl.policy.overlap import Overlap
 from memctl.policy.staleness import Over, Stale
 
 _FIRST = 40  # blocks among which a text states its task
-_TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
 
 
 class Measured(NamedTuple):
@@ -79,7 +78,7 @@ def stated_task(parsed: Parsed) -> str:
     first = [block for block in parsed.blocks[:_FIRST] if not _in_record(parsed, block)]
     for block in first:
         for line in block.piece.text.split("\n"):
-            if line.lower().startswith(_TASK_LINES):
+            if line.lower().startswith(importance.TASK_LINES):
                 return line.partition(":")[2].strip()
     for block in first:
         is_short = len(block.piece.title.replace("_", " ").split()) <= 2

@@ -92,13 +92,11 @@ def long_blocks(found: Measures) -> list[Measured]:
 def critical(found: Measures) -> list[Measured]:
     """The most important blocks: the weightiest first, as many as fill a quarter of the context, in their order.
 
-    More could not stand in its first quarter. Of what weighs the same, what stands first is taken first. With a task,
-    what does not bear on it is not critical, and if nothing that does weighs 9, what weighs 7 is.
+    More could not stand in its first quarter. Of what weighs the same, what stands first is taken first. Critical is
+    what weighs 9; with a task, what bears on it and weighs 7.
     """
-    able = [item for item in found.content if item.is_relevant is not False]
-    weighty = [item for item in able if item.weight >= CRITICAL]
-    if not weighty and found.task:
-        weighty = [item for item in able if item.weight >= WEIGHTY]
+    least = WEIGHTY if found.task else CRITICAL
+    weighty = [item for item in found.content if item.weight >= least and item.is_relevant is not False]
     chosen: list[Measured] = []
     room = PLACEMENT * found.tokens
     for item in sorted(weighty, key=lambda item: (-item.weight, item.block.number)):

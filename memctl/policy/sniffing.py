@@ -10,7 +10,7 @@ from memctl.errors import MemctlError
 from memctl.policy import messages, trees
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
-_KEY = re.compile(r"(?:- )?[\w§\"'][\w §./\"'-]{0,60}:(?:\s|$)")
+_KEY = re.compile(r"""(?:- )?(?:"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s|$)""")
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
 _ANY_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _OWN = re.compile(r"MEMORY(?::|\n)")

@@ -1,9 +1,9 @@
 """Which parts of a text are outdated (S1, "Staleness Ratio"; S1, "Stale Information").
 
 Within a memory its records decide: one that is superseded, resolved, done, archived or expired is stale where it is
-shown, and so is a line that mentions it as if it held. Elsewhere, and for what names no record, plain signs do: words
-such as "obsolete", text struck out, and passages all of whose dates are older than 90 days (the age from which S0
-archives).
+shown, and so is a sentence that mentions it as if it held. Elsewhere, and for what names no record, plain signs do:
+words such as "obsolete", text struck out, and passages all of whose dates are older than 90 days (the age from which
+S0 archives).
 """
 
 from __future__ import annotations
@@ -33,13 +33,26 @@ _SAYS_SO = re.compile(
     re.IGNORECASE,
 )
 
+# Parts of a record that tell what was: its reasons and its history.
+_PAST = re.compile(
+    r"\b(?:rationale|why|context|evidence|alternatives?|instead|attempted|tried|done|completed|resolution|history|"
+    r"investigation|found|reasons?|background)\b|_(?:considered|completed|fixes|status)$",
+    re.IGNORECASE,
+)
+_FINISHED = ("resolved", "wontfix", "done")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+
 
 class Stale(msgspec.Struct, frozen=True):
-    """What of a block is stale: a share of its words, the first line of it, and why."""
+    """What of a block is stale: a share of its words, the first line of it, and why.
+
+    `is_whole` if the block itself is outdated, not only what it mentions.
+    """
 
     share: float
     line: int
     why: str
+    is_whole: bool = False
 
 
 FRESH = Stale(0.0, 0, "")
@@ -77,33 +90,37 @@ def _end_of(record: Record, now: str) -> str:
 def stale(parsed: Parsed, known: Over, now: str) -> list[Stale]:
     """Of each block what is stale in it; a block that shows a closed record is stale with all that stands under it."""
     found: list[Stale] = []
+    current: list[bool] = []  # whether a block shows a record that holds, or stands under one
     oldest = moments.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
         parent = block.piece.parent
-        if parent >= 0 and found[parent].share == 1.0:
+        names = {match[0] for match in _ID.finditer(f"{block.piece.title}\n{block.piece.text}")}
+        current.append(bool(names & known.current) or (parent >= 0 and current[parent]))
+        if parent >= 0 and found[parent].is_whole:
             found.append(found[parent])
         else:
-            found.append(_of_block(block, known, oldest))
+            found.append(_of_block(block, known, "" if current[-1] else oldest))
     return found
 
 
 def _of_block(block: Block, known: Over, oldest: str) -> Stale:
     piece = block.piece
     if shown := _shown(block, known):
-        return Stale(1.0, piece.line, shown)
+        return Stale(1.0, piece.line, shown, is_whole=True)
     text = piece.text
-    dates = _DATE.findall(text) if not any(match[0] in known.current for match in _ID.finditer(text)) else []
+    dates = _DATE.findall(text) if oldest else []
     if dates and max(dates) < oldest:
-        return Stale(1.0, piece.line, f"nothing in it is newer than {max(dates)}")
+        return Stale(1.0, piece.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
     if not _ID.search(text) and not _SIGN.search(text):
         return FRESH
     number, first, why = 0, 0, ""
-    lines = text.split("\n")
-    for place, line in enumerate(lines):
-        if reason := _why(line, known):
-            number += len(words(line))
-            first, why = first or piece.line + place, why or reason
-    total = sum(len(words(line)) for line in lines)
+    for place, line in enumerate(text.split("\n")):
+        tells_past = _PAST.search(piece.title) is not None or _PAST.match(line.partition(":")[0]) is not None
+        for sentence in _SENTENCE.split(line):
+            if reason := _why(sentence, known, tells_past=tells_past):
+                number += len(words(sentence))
+                first, why = first or piece.line + place, why or reason
+    total = len(words(text))
     return Stale(number / total, min(first, piece.end), why) if number and total else FRESH
 
 
@@ -116,10 +133,12 @@ def _shown(block: Block, known: Over) -> str:
     return ""
 
 
-def _why(line: str, known: Over) -> str:
+def _why(line: str, known: Over, *, tells_past: bool) -> str:
+    """Why a sentence is stale. Where reasons and the past are told, an issue that is resolved is no mistake."""
     for match in _ID.finditer(line):
-        if match[0] in known.closed and not _SAYS_SO.search(line):
-            return f"{match[0]} is {known.closed[match[0]]}"
+        end = known.closed.get(match[0], "")
+        if end and not _SAYS_SO.search(line) and not (tells_past and end in _FINISHED):
+            return f"{match[0]} is {end}"
     sign = _SIGN.search(line)
     names_current = any(match[0] in known.current for match in _ID.finditer(line))
     return f"it says {sign[0][:30]!r}" if sign and not names_current else ""

@@ -18,7 +18,7 @@ _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
-_KEY = re.compile(r"(?P<dash>(?:- )*)(?P<key>[\w§\"'][\w §./\"'-]{0,60}):(?:\s+(?P<value>.*))?$")
+_KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
 _HEADER = re.compile(r"([A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
 _TITLE = 160  # characters of a line at the margin that are a title
@@ -152,10 +152,12 @@ def _margin_line(indent: int, inner: str) -> _Line:
             return _Line(0, match[1], inner[match.end() :])
         title, _, facts = inner.partition(" |")
         return _Line(1, title[:_TITLE], facts.rstrip("|") if len(title) <= _TITLE else inner)
+    if indent == 1 and inner.startswith("- "):
+        return _Line(3, "", inner[2:])
     match = _KEY.match(inner[:_LONGEST]) if indent == 1 else None
     if match is not None:
         return _Line(2, match["key"], inner[match.start("value") :] if match["value"] else "")
-    return _Line(3, "", inner[2:]) if indent == 1 and inner.startswith("- ") else _Line(_DEEP, None, inner)
+    return _Line(_DEEP, None, inner)
 
 
 def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:

@@ -22,6 +22,7 @@ _KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{
 _HEADER = re.compile(r"([A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
 _TITLE = 160  # characters of a line at the margin that are a title
+_FOUND = 40  # characters by which a piece is found in its source
 _DEEP = 1 << 30  # depth of what begins nothing
 _LONGEST = 2_000  # characters of a line that patterns look at
 
@@ -60,6 +61,8 @@ def xml_root(text: str) -> Node:
     data = f"{opening}{body}</{_ROOT}>".encode()
     reader = _XmlReader(data)
     reader.read()
+    if reader.root.text.strip():
+        raise ValueError("text stands outside of the elements")
     return reader.root
 
 
@@ -141,7 +144,7 @@ def _yaml_line(indent: int, inner: str) -> _Line:
     is_item = inner.startswith("- ")
     depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
     if match is None:
-        return _Line(depth, "", inner[2:]) if is_item else _Line(depth, None, inner)
+        return _Line(depth, "", _unquoted(inner[2:])) if is_item else _Line(depth, None, inner)
     return _Line(depth, match["key"].strip("\"'"), _unquoted(inner[match.start("value") :] if match["value"] else ""))
 
 
@@ -189,7 +192,9 @@ def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:
 def _unquoted(value: str) -> str:
     if value in ("|", "|-", ">", ">-", "|+", ">+", "[]", "{}"):
         return ""
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    if len(value) < 2 or value[0] != value[-1] or value[0] not in "\"'":
+        return value
+    return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
 
 
 def _gathered(root: Node) -> list[Piece]:
@@ -268,8 +273,17 @@ def _add_leaf(node: Node, parent: int, found: list[Piece]) -> None:
         return
     own = len(found)
     found.append(Piece(node.title, node.attributes, "", node.line, node.line, HEADING, parent, is_marked=True))
-    inner = markdown_text.pieces(text, node.line, node.title, own, own + 1)
+    before = len(node.text) - len(node.text.lstrip("\n"))
+    inner = markdown_text.pieces(text, node.line + before, node.title, own, own + 1)
     found += inner
-    spent = sum(len(piece.source) for piece in inner)
-    frame = node.source[: max(len(node.source) - spent, 0)]
+    frame = _frame(node.source, inner)
     found[own] = Piece(node.title, node.attributes, frame, node.line, node.line, HEADING, parent, is_marked=True)
+
+
+def _frame(source: str, inner: list[Piece]) -> str:
+    """What a source has around the pieces that stand in it: tags, or a key."""
+    start = source.find(inner[0].source[:_FOUND])
+    end = source.rfind(inner[-1].source[-_FOUND:])
+    if start < 0 or end < 0:  # entities, quotes: it was written in another way
+        return source[: max(len(source) - sum(len(piece.source) for piece in inner), 0)]
+    return source[:start] + source[end + len(inner[-1].source[-_FOUND:]) :]

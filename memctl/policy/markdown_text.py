@@ -15,6 +15,7 @@ _LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,6
 _TAG = re.compile(r"\s*<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)(/?)>\s*$")
 _RULE = re.compile(r" {0,3}(?:([-*_=~])[ \t]*)(?:\1[ \t]*){2,}$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_FRAMED = re.compile(r"^\s*(?:`{3}|~{3}|\|)", re.MULTILINE)  # a fence, or a table
 _MARKS = re.compile(r"^\s*(?:(?:>\s?)+|(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+", re.MULTILINE)
 _INLINE = re.compile(r"\*\*|__|`+|(?<=\])\([^()\s]*\)|[ \t]*\|[ \t]*(?=\n|$)|^[ \t]*\|", re.MULTILINE)
 _LIKE_LEVEL = 7  # of what is only like a heading: below all that are
@@ -126,7 +127,7 @@ class _Reader:
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
         number = self._index + len(self.found)
-        is_framed = kind == CODE or (kind == DATA and source.lstrip().startswith("|"))  # a fence, the frame of a table
+        is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
         self._is_marked = self._is_marked or is_framed
         self.found.append(Piece(title, text, source, line, end, kind, self._above[-1][1], self._is_marked))
         self._is_marked = is_framed

@@ -70,7 +70,7 @@ def relevant(parsed: Parsed, task: str) -> list[bool]:
     found = [bears or framing for bears, framing in zip(found, frame, strict=True)]
     for block in reversed(parsed.blocks):  # what has something that matters below it is its title
         parent = block.piece.parent
-        if parent >= 0 and found[block.number] and passing[parent]:
+        if parent >= 0 and found[block.number] and (passing[parent] or parsed.blocks[parent].is_heading):
             found[parent] = True
     return found
 

@@ -20,6 +20,7 @@ from memctl.policy.pieces import words
 
 OLD_DAYS = 90
 _ID = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?![\w-])")
+_FACTS = re.compile(rf"(?:id )?{ids.PATTERN.pattern}(?=\s*(?:\||\n|$))")  # how a pack begins to show a record
 _DATE = re.compile(r"(?<![\w-])\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\d])")
 _SIGN = re.compile(
     r"~~.+?~~|\b(?:superseded(?! by nothing)|obsolete|outdated|deprecated|no longer (?:valid|true|used|applies|needed)|"
@@ -126,10 +127,10 @@ def _of_block(block: Block, known: Over, oldest: str) -> Stale:
 
 def _shown(block: Block, known: Over) -> str:
     """Why a block is stale as a whole: it begins with the id of a record that is over."""
-    for text in (block.piece.title, block.piece.text[:200].lstrip()):
-        match = _ID.search(text[:80])
-        if match and match[0] in known.closed and (match.start() == 0 or text is block.piece.title or "id" in text[:5]):
-            return f"{match[0]} is {known.closed[match[0]]}"
+    for match in (_ID.search(block.piece.title), _FACTS.match(block.piece.text[:200].lstrip())):
+        identifier = _ID.search(match[0]) if match else None
+        if identifier and identifier[0] in known.closed:
+            return f"{identifier[0]} is {known.closed[identifier[0]]}"
     return ""
 
 

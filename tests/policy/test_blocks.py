@@ -51,7 +51,8 @@ def kinds(text: str) -> list[tuple[str, str, int]]:
 
 
 def test_markdown_is_cut_at_headings_empty_lines_fences_and_rules() -> None:
-    text = "# Top\n\nIntro.\nMore.\n\nSecond.\n\n## Part\n\n- one\n- two\n\n```py\nx = 1\n\ny = 2\n```\n\n---\n\n## Empty\n"
+    text = "# Top\n\nIntro.\nMore.\n\nSecond.\n\n## Part\n\n- one\n- two\n\n"
+    text += "```py\nx = 1\n\ny = 2\n```\n\n---\n\n## Empty\n"
     assert parsed(text).format == "markdown"
     assert kinds(text) == [
         ("text", "Top", 1),

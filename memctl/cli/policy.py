@@ -27,7 +27,6 @@ policy_command = Group(
     help="Say when to work in parallel, when to compress, and whether the threshold fits.",
     no_args_is_help=False,
 )
-policy_command.add_command(threshold_command)
 
 
 def _inputs(function: Any) -> Any:
@@ -258,3 +257,6 @@ def _print_triggers(
 def _lines(lines: list[int]) -> str:
     shown = ", ".join(map(str, lines[:8])) + (" …" if len(lines) > 8 else "")
     return f"lines {shown}" if lines else ""
+
+
+policy_command.add_command(threshold_command)

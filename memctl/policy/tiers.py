@@ -54,7 +54,9 @@ class Strategy(msgspec.Struct, frozen=True):
 def choose(shared: Slice, working_set: int, count: CountTokens) -> Tier:
     """The smallest tier that can hold an outcome line for each block of the slice that says more than a line."""
     long = [block for block in shared.blocks if block.piece.kind in (TEXT, LIST)]
-    gains = [(block, min(count(first_sentence(block.piece.text), "markdown"), block.tokens)) for block in long]
+    outcomes = {block.piece.text: count(first_sentence(block.piece.text), "markdown") for block in long}
+    # What stands there a second time needs no outcome of its own.
+    gains = [(block, min(outcomes.pop(block.piece.text, 0), block.tokens)) for block in long]
     gains = [(block, outcome) for block, outcome in gains if outcome < block.tokens]
     needs = sum(outcome for _, outcome in gains)
     name, most = next(((name, most) for name, most in TIERS if needs <= most), TIERS[-1])

@@ -26,8 +26,11 @@ def is_json(text: str) -> bool:
 def pieces(text: str) -> list[Piece]:
     """The pieces of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
     found: list[Piece] = []
+    counted, before = 0, 1
     for value, start, end in _entries(text):
-        line, last = text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1
+        line = before + text.count("\n", counted, start)
+        last = line + text.count("\n", start, end)
+        counted, before = end, last
         source = text[start:end]
         if isinstance(value, dict) and "role" in value and "content" in value:
             found += _message(value, source, line, last, len(found))

@@ -100,9 +100,10 @@ def critical(found: Measures) -> list[Measured]:
     chosen: list[Measured] = []
     room = PLACEMENT * found.tokens
     for item in sorted(weighty, key=lambda item: (-item.weight, item.block.number)):
-        if not chosen or item.block.tokens <= room:
-            chosen.append(item)
-            room -= item.block.tokens
+        if chosen and item.block.tokens > room:
+            break
+        chosen.append(item)
+        room -= item.block.tokens
     return sorted(chosen, key=lambda item: item.block.number)
 
 

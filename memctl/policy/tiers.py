@@ -22,7 +22,7 @@ MACRO_AWS = 8_000  # tokens of a working set above which a macro summary is mand
 _VERBOSE = 60  # tokens of a paragraph; a shorter one has no reasoning to collapse
 _EXCERPT = 200  # tokens of code that are worth an anchor
 _ANCHOR = 25  # tokens of a hash with its lines
-_PATH = re.compile(r"(?<![\w/])(?:[\w.-]+/)+[\w.-]+\.\w{1,8}\b")
+_PATH = re.compile(r"(?<![\w./-])(?:[\w.-]+/)+[\w.-]+\.\w{1,8}\b")
 _SECURITY = re.compile(
     r"\b(?:auth\w*|passw\w+|secret|token|crypt\w*|permission\w*|sql|saniti[sz]\w*|csrf|xss)\b", re.IGNORECASE
 )

@@ -30,15 +30,23 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 class Node:
     """A place in a tree: its title, what it says itself, and what stands in it."""
 
-    __slots__ = ("attributes", "children", "end", "line", "source", "text", "title")
+    __slots__ = ("attributes", "children", "end", "line", "sources", "texts", "title")
 
     def __init__(self, title: str, line: int, attributes: str = "") -> None:
         self.title = title
         self.attributes = attributes
         self.line = self.end = line
-        self.text = ""
-        self.source = ""  # its own part of the text, without that of its children
+        self.texts: list[str] = []
+        self.sources: list[str] = []  # its own parts of the text, without those of its children
         self.children: list[Node] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def source(self) -> str:
+        return "".join(self.sources)
 
     @property
     def says(self) -> str:
@@ -46,7 +54,10 @@ class Node:
 
     @property
     def is_short_leaf(self) -> bool:
-        return not self.children and "\n" not in self.text.strip() and len(words(self.text)) <= _SHORT
+        if self.children:
+            return False
+        text = self.text.strip()
+        return "\n" not in text and len(words(text)) <= _SHORT
 
 
 def xml_pieces(text: str) -> list[Piece]:
@@ -106,18 +117,18 @@ class _XmlReader:
         node = self._open.pop()
         end = self._data.find(b">", self._parser.CurrentByteIndex) + 1
         if self._open and end > self._counted:
-            node.source += self._data[self._counted : end].decode(errors="replace")
+            node.sources.append(self._data[self._counted : end].decode(errors="replace"))
             self._counted = end
         node.end = self._parser.CurrentLineNumber
 
     def _says(self, text: str) -> None:
-        self._open[-1].text += text
+        self._open[-1].texts.append(text)
 
     def _give(self) -> None:
         """Give what was read since the last element to the one that is open."""
         place = self._parser.CurrentByteIndex
         if self._open and place > self._counted:
-            self._open[-1].source += self._data[self._counted : place].decode(errors="replace")
+            self._open[-1].sources.append(self._data[self._counted : place].decode(errors="replace"))
             self._counted = place
 
 
@@ -178,13 +189,13 @@ def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:
         owner = above[-1][1]
         if found.title is not None and len(above) < _DEEPEST:
             node = Node(found.title, number)
-            node.text = found.text
+            node.texts.append(found.text)
             owner.children.append(node)
             above.append((found.depth, node))
             owner = node
         else:
-            owner.text += ("\n\n" if gap.strip(" ") and owner.text else "\n") + inner
-        owner.source += gap + line + "\n"
+            owner.texts += ["\n\n" if gap.strip(" ") and owner.texts else "\n", inner]
+        owner.sources.append(gap + line + "\n")
         owner.end, gap = number, ""
     return root
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import json_option
+from memctl.cli.command import reading
 from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
@@ -58,7 +58,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
 @click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
 @click.option("--model", help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: as in config.yaml]")
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
-@json_option
+@reading
 @click.pass_context
 def budget_command(
     ctx: click.Context,
@@ -70,6 +70,7 @@ def budget_command(
     model: str | None,
     strict: bool,
     as_json: bool,
+    at: str | None,
     **given: tuple[str, ...],
 ) -> None:
     """Divide a context window, and say how full it is.
@@ -82,7 +83,7 @@ def budget_command(
     known = {portion.share.name for portion in portions}
     if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
         raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)
-    around = surroundings.find(ctx, model)
+    around = surroundings.find(ctx, model, at)
     counted = {kind: _count(around.counter, given[kind]) for kind in known}
     found = capacity.occupancy(window, portions, counted, used)
     is_measured = used is not None or any(given.values())

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import Group, json_option
+from memctl.cli.command import Group, reading
 from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
@@ -35,7 +35,7 @@ def _inputs(function: Any) -> Any:
     for option in reversed(
         (
             click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
-            files("plan", "Files that the next batch will read."),
+            files("plan", "Files and prompts that the next batch will add."),
             click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
             click.option(
                 "--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."
@@ -50,14 +50,14 @@ def _inputs(function: Any) -> Any:
         )
     ):
         function = option(function)
-    return json_option(function)
+    return reading(function)
 
 
 class _Inputs:
     """The contexts and what was said of them, read and measured."""
 
     def __init__(self, ctx: click.Context, sources: tuple[str, ...], given: dict[str, Any]) -> None:
-        around = surroundings.find(ctx, given["model"])
+        around = surroundings.find(ctx, given["model"], given["at"])
         self.around, count = around, around.counter.tokens
         named = given["described"]
         self.state = description.parse(read(named), named) if named else State()
@@ -139,7 +139,8 @@ def parallel_command(ctx: click.Context, /, sources: tuple[str, ...], as_json: b
     if as_json:
         criteria = [msgspec.structs.asdict(criterion) for criterion in verdict.criteria]
         more = {"delta": verdict.delta, "is_delta_assumed": verdict.is_delta_assumed}
-        output.json("parallel", {"granted": verdict.is_granted, "criteria": criteria, **more, **found.data()})
+        data = {"granted": verdict.is_granted, "criteria": criteria, **more, **found.data()}
+        output.json("parallel", data, found.around.faults, found.around.memory)
     else:
         found.show()
         output.columns([_criterion_row(criterion) for criterion in verdict.criteria])
@@ -198,11 +199,11 @@ def triggers_command(
             "strategies": {name: [msgspec.structs.asdict(way) for way in found_] for name, found_ in ways.items()},
             "escalations": [msgspec.structs.asdict(item) for item in escalated],
         }
-        output.json("triggers", {**data, **found.data()})
+        output.json("triggers", {**data, **found.data()}, found.around.faults, found.around.memory)
     else:
         found.show()
         _print_triggers(judged, tier if fired else None, ways, escalated)
-    ctx.exit(REFUSED if strict and fired else OK)
+    ctx.exit(REFUSED if (strict and fired) or found.around.faults else OK)
 
 
 def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> triggers.Situation:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import command, json_option
+from memctl.cli.command import command, reading
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
 from memctl.tokens.families import FAMILIES
@@ -35,7 +35,7 @@ _SHOWN = 12  # changes, unless all are asked for
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with what was measured of each.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a target is missed.")
-@json_option
+@reading
 @click.pass_context
 def quality_command(
     ctx: click.Context,
@@ -47,6 +47,7 @@ def quality_command(
     everything: bool,
     strict: bool,
     as_json: bool,
+    at: str | None,
 ) -> None:
     """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
 
@@ -57,18 +58,20 @@ def quality_command(
     from memctl.policy import advice, measures, quality, rot
     from memctl.policy.blocks import take_apart
 
-    around = surroundings.find(ctx, model)
+    around = surroundings.find(ctx, model, at)
     parsed = take_apart(read(source), source, around.counter.tokens)
     task = task or measures.stated_task(parsed)
     found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
     metrics, signals, changes = quality.metrics(found), rot.signals(found), advice.advice(found)
     if as_json:
-        output.json("quality", _data(found, metrics, signals, changes, around.counter.family.name))
+        data = _data(found, metrics, signals, changes, around.counter.family.name)
+        output.json("quality", data, around.faults, around.memory)
     elif with_blocks:
         _print_blocks(found)
     else:
         _print(found, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
-    ctx.exit(REFUSED if strict and any(metric.is_met is False for metric in metrics) else OK)
+    is_missed = strict and any(metric.is_met is False for metric in metrics)
+    ctx.exit(REFUSED if is_missed or around.faults else OK)
 
 
 def _print(found: Measures, metrics: list[Metric], signals: list[Signal], changes: list[Advice], number: int) -> None:

@@ -26,7 +26,7 @@ def threshold_command(ctx: click.Context, /, source: str, threshold: int | None,
     FILE has a line of JSON for each batch or day: date and scs (tokens); if there were any, threshold, requests and
     denied (fan-outs), macro_summaries and no_ops (those that saved nothing). The last seven days count.
     """
-    limit = threshold or surroundings.find(ctx, None).scs_threshold
+    limit = threshold or surroundings.threshold(ctx)
     found = control.review(control.parse(read(source), source), limit)
     if as_json:
         output.json("threshold", {**msgspec.structs.asdict(found), "steps": _steps(found)})

@@ -108,3 +108,10 @@ def test_what_can_t_be_counted_is_refused(memctl: Memctl, tmp_path: Path) -> Non
     assert "is not UTF-8 text" in memctl("budget", "--active", str(binary), code=1).err
     assert "can't be read" in memctl("budget", "--active", str(tmp_path / "none"), code=2).err
     assert memctl("budget", "--active", str(empty), "--json").data["measured"]["used"] == 0
+
+
+def test_what_memctl_would_load_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment", "--overview", "Takes money by card.")
+    memctl("section", "add", "Stock", "--overview", "Counts lanterns.")
+    assert memctl("budget", "--json").data["memctl"][1]["what"] == "level 2: 2 pages"
+    assert memctl("budget", "--json", "--at", "HEAD~1").data["memctl"][1]["what"] == "level 2: 1 page"

@@ -72,3 +72,26 @@ def test_odd_inputs_are_judged_or_refused_by_name(memctl: Memctl, tmp_path: Path
 def test_a_broken_memory_is_not_taken_for_none(memctl: Memctl, repo: Path) -> None:
     (repo / ".memory" / "config.yaml").write_text("format: 99\nproject: x\n")
     assert "format 99" in memctl("quality", "-", stdin="x", code=1).err
+
+
+def test_what_is_stale_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+    old = memctl("decide", "Adopt MySQL", "--rationale", "Known").id
+    memctl("decide", "Adopt PostgreSQL", "--supersedes", old, "--rationale", "Transactions")
+    text = f"All data goes where {old} says.\n"
+
+    def stale(*more: str) -> float:
+        found = memctl("quality", "-", "--json", *more, stdin=text).data["metrics"]
+        return float(next(item["value"] for item in found if item["name"] == "staleness"))
+
+    assert stale() > 0
+    assert stale("--at", "HEAD~1") == 0
+
+
+def test_records_that_can_t_be_read_are_named(memctl: Memctl, repo: Path) -> None:
+    made = memctl("decide", "Adopt MySQL")
+    path = repo / made.out.split()[1]
+    path.write_text(path.read_text().replace("importance: 7", "importance: 77"))
+    found = memctl("quality", "-", stdin="Text.", code=1)
+    assert path.name in found.err
+    assert "health" in found.out
+    assert memctl("quality", "-", "--json", stdin="Text.", code=1).json["faults"][0]["field"] == "importance"

@@ -21,6 +21,7 @@ FLOORS = {
     "hierarchy": 5,
     "check": 6,
     "sources": 6,
+    "policy": 6,
     "lifecycle": 7,
     "packs": 8,
     "exchange": 8,

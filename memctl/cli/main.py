@@ -48,6 +48,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tokens": ("pack", "Count the tokens of files."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
+        "budget": ("budget", "Divide a context window, and say how full it is."),
+        "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
+        "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
     },
     "Change": {
         "edit": ("change", "Change fields of a record, or its text in an editor."),

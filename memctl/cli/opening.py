@@ -25,6 +25,18 @@ def memory(ctx: click.Context) -> Memory:
     return open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
 
 
+def memory_if_any(ctx: click.Context) -> Memory | None:
+    """The memory around the folder, or None where there is none; one that is broken raises MemctlError all the same."""
+    from memctl.errors import MemctlError
+    from memctl.store import place
+
+    try:
+        place.find(ctx.obj.folder)
+    except MemctlError:
+        return None
+    return memory(ctx)
+
+
 def snapshot(opened: Memory, at: str | None) -> Snapshot:
     """The memory as it is on the disk, or as it was at a revision."""
     if at is not None:

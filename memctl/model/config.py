@@ -30,6 +30,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     docs: bool = True  # whether the rendered documents are in Git and follow every change
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
+    # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.
+    scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
 
 

@@ -1,0 +1,238 @@
+"""`budget`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memctl.cli import output, surroundings
+from memctl.cli.command import reading
+from memctl.cli.several import Several, files
+from memctl.cli.source import read
+from memctl.cli.surroundings import Surroundings
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.policy import capacity, profiles
+from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
+from memctl.policy.profiles import PROFILES
+from memctl.tokens.families import FAMILIES, kind_of_text
+
+if TYPE_CHECKING:
+    from memctl.policy.capacity import Occupancy, Usage
+    from memctl.policy.profiles import Team
+    from memctl.tokens.count import Counter
+
+_TYPES = ("system", "active", "session", "buffer", "shared")
+
+
+@click.command(
+    "budget",
+    cls=Several,
+    examples=(
+        ("memctl budget", "How a window of 200,000 tokens is divided."),
+        ("memctl budget --profile small-feature --window 1000000", "For a kind of task, and another window."),
+        (
+            "memctl budget --system CLAUDE.md --active src/*.py --session pack.md",
+            "What these files take, and at which level the window is.",
+        ),
+        ("memctl budget --used 171000 --strict", "The level for what the host reports; exit code 1 from orange on."),
+    ),
+)
+@click.option("--window", type=click.IntRange(min=1), default=DEFAULT_WINDOW, show_default=True, help="Its tokens.")
+@click.option(
+    "--profile",
+    "name",
+    type=click.Choice(list(PROFILES)),
+    default="balanced",
+    show_default=True,
+    help="The kind of task.",
+)
+@files("system", "Instructions, skills, system prompts (- for standard input).")
+@files("active", "Files and outputs of the task at hand.")
+@files("session", "Decisions, issues and state, such as a pack.")
+@files("buffer", "Tool outputs that may go at any time.")
+@files("shared", "What all agents have; only with --profile multi-agent.")
+@click.option(
+    "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
+)
+@click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
+@click.option("--model", help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: as in config.yaml]")
+@click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
+@reading
+@click.pass_context
+def budget_command(
+    ctx: click.Context,
+    /,
+    window: int,
+    name: str,
+    used: int | None,
+    agents: int,
+    model: str | None,
+    strict: bool,
+    as_json: bool,
+    at: str | None,
+    **given: tuple[str, ...],
+) -> None:
+    """Divide a context window, and say how full it is.
+
+    Each type of context gets a share. Files given for a type are counted against it. The level says what to do: green
+    below 80 %, yellow from 80, orange from 90, red from 95. Within a memory, what memctl itself has to load is listed.
+    """
+    profile = PROFILES[name]
+    portions = allocate(window, profile)
+    known = {portion.share.name for portion in portions}
+    if wrong := next((kind for kind in _TYPES if given[kind] and kind not in known), None):
+        raise MemctlError(f"--{wrong} has no share in the profile {name}", "use --profile multi-agent", USAGE)
+    around = surroundings.find(ctx, model, at)
+    counted = {kind: _count(around.counter, given[kind]) for kind in known}
+    found = capacity.occupancy(window, portions, counted, used)
+    is_measured = used is not None or any(given.values())
+    team = profiles.team(window, agents) if profile is profiles.MULTI_AGENT else None
+    advice, own = profile.lines(window), _own(around)
+    if as_json:
+        data = _data(found, profile.name, is_measured, advice, own)
+        output.json("budget", {**data, "team": _team_data(team), "model": around.counter.family.name})
+    else:
+        _print(found, profile.title, is_measured, around.counter.family.name)
+        _print_more(advice, own, team)
+    ctx.exit(REFUSED if strict and found.is_alarming else OK)
+
+
+def _count(counter: Counter, sources: tuple[str, ...]) -> int:
+    total = 0
+    for source in sources:
+        text = read(source)
+        total += counter.tokens(text, kind_of_text(source, text)) if text else 0
+    return total
+
+
+def _own(around: Surroundings) -> list[tuple[str, int]]:
+    """What memctl could load: the pages of each level, and a rehydration at most."""
+    if around.memory is None or around.snapshot is None:
+        return []
+    from memctl.hierarchy import navigate
+    from memctl.lifecycle import documents
+    from memctl.model.pages import PROJECT_ID
+
+    snapshot, making = around.snapshot, documents.renderer(around.memory, around.snapshot)
+    markers = {1: [PROJECT_ID], 2: [], 3: []}
+    for page in snapshot.outline.pages:
+        if page.id != PROJECT_ID:
+            markers[int(page.id[1])].append(page.id)
+    found = []
+    for level, ids in markers.items():
+        good = [marker for marker in dict.fromkeys(ids) if not snapshot.outline.fault_of(marker)]
+        tokens = sum(
+            around.counter.tokens(navigate.find(snapshot, lambda: making, marker).text)
+            for marker in good
+            if ids.count(marker) == 1
+        )
+        found.append((f"level {level}: {len(good)} page{'' if len(good) == 1 else 's'}", tokens))
+    return [*found, ("rehydrate, at most", around.memory.config.rehydrate_budget)]
+
+
+def _print(found: Occupancy, title: str, is_measured: bool, model: str) -> None:
+    output.text(f"{found.window:,} tokens ({model}), {title}")
+    output.text()
+    header = ("", "tokens", "share", "hard limit", "used", "", "")
+    rows = [header if is_measured else header[:4]]
+    for usage in found.usages:
+        row = (usage.portion.share.title, *_limits(usage.portion, found.window))
+        rows.append(
+            (*row, f"{usage.used:,}", _share(usage.used, usage.portion.tokens), _over(usage)) if is_measured else row
+        )
+        if not is_measured:
+            rows += [(f"  {part}", f"{tokens:,}", "", "") for part, tokens in usage.portion.parts]
+    output.columns(rows)
+    if not is_measured:
+        return
+    reported = f", {found.unattributed:,} of them in none of the files" if found.unattributed else ""
+    more = f"; over by {-found.free:,}" if found.free < 0 else f"; {found.free:,} free"
+    output.text(f"\n{found.level.name}: {found.used:,} used ({_share(found.used, found.window)}{reported}){more}")
+    output.text(f"  {found.level.action}")
+    for response in found.level.responses:
+        output.text(f"  - {response}")
+    if found.counted > found.used:
+        output.text(f"  the files have {found.counted:,} tokens, more than the host reports: not all are loaded")
+    if found.lacks:
+        output.text(f"  the safety margin of 5 % lacks {found.lacks:,}")
+
+
+def _limits(portion: Portion, window: int) -> tuple[str, str, str]:
+    return f"{portion.tokens:,}", _share(portion.tokens, window), f"{portion.hard:,}"
+
+
+def _over(usage: Usage) -> str:
+    if usage.over_hard:
+        return f"over the hard limit by {usage.over_hard:,}"
+    return f"over by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"
+
+
+def _share(tokens: int, whole: int) -> str:
+    return f"{tokens / whole * 100:.1f} %" if whole else "-"
+
+
+def _print_more(advice: list[str], own: list[tuple[str, int]], team: Team | None) -> None:
+    if team is not None:
+        output.text(
+            f"\n{team.agents} agents: {team.effective:,} of {team.available:,} tokens of use ({team.efficiency:.0%}): "
+            f"shared {team.shared:,}, their own {team.own:,}, coordination {team.coordination:,}"
+        )
+        output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in team.coordination_parts])
+    if advice:
+        output.text("\nAlong the way")
+        for line in advice:
+            output.text(f"  - {line}")
+    if own:
+        output.text("\nWhat memctl has to load")
+        output.columns([(f"  {name}", f"{tokens:,}") for name, tokens in own])
+
+
+def _data(
+    found: Occupancy, profile: str, is_measured: bool, advice: list[str], own: list[tuple[str, int]]
+) -> dict[str, Any]:
+    measured = {
+        "level": found.level.name,
+        "action": found.level.action,
+        "responses": list(found.level.responses),
+        "used": found.used,
+        "counted": found.counted,
+        "unattributed": found.unattributed,
+        "free": found.free,
+        "margin_lacks": found.lacks,
+    }
+    return {
+        "window": found.window,
+        "profile": profile,
+        "types": [
+            {
+                "type": usage.portion.share.name,
+                "title": usage.portion.share.title,
+                "soft_limit": usage.portion.tokens,
+                "hard_limit": usage.portion.hard,
+                "share": usage.portion.tokens / found.window,
+                "used": usage.used if is_measured else None,
+                "over_soft": usage.over if is_measured else None,
+                "over_hard": usage.over_hard if is_measured else None,
+                "parts": [{"name": name, "tokens": tokens} for name, tokens in usage.portion.parts],
+            }
+            for usage in found.usages
+        ],
+        "measured": measured if is_measured else None,
+        "advice": advice,
+        "memctl": [{"what": name, "tokens": tokens} for name, tokens in own],
+    }
+
+
+def _team_data(team: Team | None) -> dict[str, Any] | None:
+    if team is None:
+        return None
+    return {
+        "agents": team.agents,
+        "available": team.available,
+        "shared": team.shared,
+        "own": team.own,
+        "coordination": team.coordination,
+        "effective": team.effective,
+        "efficiency": team.efficiency,
+    }

@@ -1,0 +1,147 @@
+"""`quality`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memctl.cli import output, surroundings
+from memctl.cli.command import command, reading
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED
+from memctl.tokens.families import FAMILIES
+
+if TYPE_CHECKING:
+    from memctl.policy.advice import Advice
+    from memctl.policy.measures import Measures
+    from memctl.policy.quality import Metric
+    from memctl.policy.rot import Signal
+
+_SHOWN = 12  # changes, unless all are asked for
+
+
+@command(
+    "quality",
+    ("memctl rehydrate | memctl quality -", "Judge a pack before it is pasted."),
+    ('memctl quality prompt.md --task "fix the checkout timeout"', "How much of a prompt bears on the task."),
+    ("memctl quality context.xml --blocks", "What the text was taken apart into, with the measures of each block."),
+    ("memctl quality messages.json --json --strict", "For a program; exit code 1 if a target is missed."),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--task", default="", metavar="TEXT", help="What the context is for. [default: the task that it states]")
+@click.option("--model", help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: as in config.yaml]")
+@click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with what was measured of each.")
+@click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
+@click.option("--strict", is_flag=True, help="Exit code 1 if a target is missed.")
+@reading
+@click.pass_context
+def quality_command(
+    ctx: click.Context,
+    /,
+    source: str,
+    task: str,
+    model: str | None,
+    with_blocks: bool,
+    everything: bool,
+    strict: bool,
+    as_json: bool,
+    at: str | None,
+) -> None:
+    """Judge a pack or a prompt: relevance, placement, redundancy, staleness, density, blocks, boundaries.
+
+    Says what to change, line by line, and which of the triggers for a compression fire. Markdown, XML, YAML, JSON
+    messages and plain text are taken apart into blocks by their format. Relevance is measured by words, not by meaning;
+    within a memory, its records say what is outdated.
+    """
+    from memctl.policy import advice, measures, quality, rot
+    from memctl.policy.blocks import take_apart
+
+    around = surroundings.find(ctx, model, at)
+    parsed = take_apart(read(source), source, around.counter.tokens)
+    task = task or measures.stated_task(parsed)
+    found = measures.measure(parsed, around.known, around.now, around.counter.tokens, task)
+    metrics, signals, changes = quality.metrics(found), rot.signals(found), advice.advice(found)
+    if as_json:
+        data = _data(found, metrics, signals, changes, around.counter.family.name)
+        output.json("quality", data, around.faults, around.memory)
+    elif with_blocks:
+        _print_blocks(found)
+    else:
+        _print(found, metrics, signals, changes if everything else changes[:_SHOWN], len(changes))
+    is_missed = strict and any(metric.is_met is False for metric in metrics)
+    ctx.exit(REFUSED if is_missed or around.faults else OK)
+
+
+def _print(found: Measures, metrics: list[Metric], signals: list[Signal], changes: list[Advice], number: int) -> None:
+    parsed = found.parsed
+    output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
+    if found.task:
+        output.text(f"task: {output.plain(' '.join(found.task.split())[:100])}")
+    output.text()
+    rows = [(_state(metric.is_met), metric.name, _value(metric), metric.wanted, metric.how) for metric in metrics]
+    output.columns([("", "metric", "value", "target", "measured as"), *rows])
+    fired = [signal for signal in signals if signal.fired]
+    if fired:
+        output.text("\nCompress, because")
+        output.columns([(f"  {item.name}", item.measured, item.limit, item.why) for item in fired])
+    if changes:
+        output.text("\nWhat to change")
+        output.columns([_change(item) for item in changes])
+        if number > len(changes):
+            output.text(f"  and {number - len(changes):,} more: --all")
+
+
+def _state(is_met: bool | None) -> str:
+    return "-" if is_met is None else "ok" if is_met else "missed"
+
+
+def _value(metric: Metric) -> str:
+    if metric.value is None:
+        return "-"
+    return f"{metric.value * 100:.1f} %" if metric.unit == "share" else f"{metric.value:.0f}"
+
+
+def _change(item: Advice) -> tuple[str, ...]:
+    saves = f"-{item.saves:,}" if item.saves else ""
+    return (f"  {item.line}-{item.end}", saves, item.action, f"{item.title[:60]}: {item.why}")
+
+
+def _print_blocks(found: Measures) -> None:
+    rows = []
+    for item in found.blocks:
+        piece = item.block.piece
+        bears = {None: "-", True: "yes", False: "no"}[item.is_relevant]
+        marks = (str(item.weight), bears, f"{item.overlap.share:.0%}", f"{item.stale.share:.0%}")
+        title = piece.title or " ".join(piece.text.split())[:50]
+        rows.append((f"{piece.line}-{piece.end}", piece.kind, f"{item.block.tokens:,}", *marks, title))
+    output.columns([("lines", "kind", "tokens", "weight", "task", "repeated", "stale", "title"), *rows])
+
+
+def _data(
+    found: Measures, metrics: list[Metric], signals: list[Signal], changes: list[Advice], model: str
+) -> dict[str, Any]:
+    return {
+        "format": found.parsed.format,
+        "tokens": found.parsed.tokens,
+        "model": model,
+        "task": found.task or None,
+        "metrics": [msgspec.structs.asdict(metric) for metric in metrics],
+        "triggers": [msgspec.structs.asdict(signal) for signal in signals],
+        "changes": [msgspec.structs.asdict(change) for change in changes],
+        "blocks": [
+            {
+                "title": item.block.piece.title,
+                "kind": item.block.piece.kind,
+                "line": item.block.piece.line,
+                "end": item.block.piece.end,
+                "tokens": item.block.tokens,
+                "weight": item.weight,
+                "is_relevant": item.is_relevant,
+                "repeated": round(item.overlap.share, 4),
+                "stale": round(item.stale.share, 4),
+            }
+            for item in found.blocks
+        ],
+    }

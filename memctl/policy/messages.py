@@ -1,0 +1,136 @@
+"""JSON taken apart: messages of a conversation, or the values of any other JSON, also line by line (JSON Lines)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from memctl.policy import markdown_text
+from memctl.policy.pieces import DATA, HEADING, Piece
+
+_SPACE = re.compile(r"[\s,]*")
+_MESSAGES = re.compile(r'"(?:messages|conversation|input)"\s*:\s*\[')
+_DEPTH = 20  # of values that are written out; deeper ones stay JSON
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is JSON, or lines of JSON."""
+    try:
+        return len(list(_values(text))) > 0
+    except (ValueError, RecursionError):
+        return False
+
+
+def pieces(text: str) -> list[Piece]:
+    """The pieces of JSON: one or more for each message; of other JSON, one for each value of the outermost."""
+    found: list[Piece] = []
+    counted, before = 0, 1
+    for value, start, end in _entries(text):
+        line = before + text.count("\n", counted, start)
+        last = line + text.count("\n", start, end)
+        counted, before = end, last
+        source = text[start:end]
+        if isinstance(value, dict) and "role" in value and "content" in value:
+            found += _message(value, source, line, last, len(found))
+        else:
+            title = next((str(value[k]) for k in ("title", "name", "id") if k in value), "") if _is_map(value) else ""
+            found.append(Piece(title, _flat(value), source, line, last, DATA, is_marked=True))
+    return found
+
+
+def _message(value: dict[str, Any], source: str, line: int, last: int, index: int) -> Iterator[Piece]:
+    """A message: its frame by itself, then what it says, all on the lines of the message."""
+    content = value["content"]
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else _said(part) for part in parts]
+    rest = source
+    for text in texts:
+        rest = rest.replace(json.dumps(text, ensure_ascii=False)[1:-1], "", 1)
+    yield Piece(str(value["role"]), "", rest, line, last, HEADING, is_marked=True)
+    count = 1
+    for text in texts:
+        for piece in markdown_text.pieces(text, 1, str(value["role"]), index, index + count):
+            count += 1
+            at = min(line + piece.line - 1, last)
+            yield Piece(piece.title, piece.text, piece.source, at, last, piece.kind, piece.parent, piece.is_marked)
+
+
+def _said(part: Any) -> str:
+    """What a part of a message says: its text, or what a tool was given or returned."""
+    if not isinstance(part, dict):
+        return str(part)
+    for key in ("text", "content", "input", "thinking"):
+        if key in part:
+            return part[key] if isinstance(part[key], str) else _flat(part[key])
+    return _flat(part)
+
+
+def _flat(value: Any, depth: int = 0) -> str:
+    """The values of JSON as lines `key: value`."""
+    if depth < _DEPTH and isinstance(value, dict):
+        return "\n".join(f"{key}: {_flat(item, depth + 1)}" for key, item in value.items())
+    if depth < _DEPTH and isinstance(value, list):
+        return "\n".join(_flat(item, depth + 1) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _entries(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The messages or values of a text, each with where it begins and ends."""
+    values = list(_values(text))
+    if len(values) != 1:
+        yield from values
+        return
+    value, start, end = values[0]
+    if isinstance(value, list):
+        yield from _items(text, start + 1, end - 1)
+    elif isinstance(value, dict) and (match := _MESSAGES.search(text)):
+        frame = text[start : match.end()]
+        if frame.strip("{ \n\t"):
+            yield {key: item for key, item in value.items() if not isinstance(item, list)}, start, match.end()
+        yield from _items(text, match.end(), end)
+    elif isinstance(value, dict):
+        yield from _members(text, start, end)
+    else:
+        yield values[0]
+
+
+def _values(text: str) -> Iterator[tuple[Any, int, int]]:
+    """The values that stand one after the other in a text; raises ValueError."""
+    decoder = json.JSONDecoder()
+    place = _after_space(text, 0)
+    while place < len(text):
+        value, end = decoder.raw_decode(text, place)
+        yield value, place, end
+        place = _after_space(text, end)
+
+
+def _items(text: str, place: int, end: int) -> Iterator[tuple[Any, int, int]]:
+    """The items of a list whose first begins at or after a place."""
+    decoder = json.JSONDecoder()
+    place = _after_space(text, place)
+    while place < end and text[place] != "]":
+        value, stop = decoder.raw_decode(text, place)
+        yield value, place, stop
+        place = _after_space(text, stop)
+
+
+def _members(text: str, start: int, end: int) -> Iterator[tuple[Any, int, int]]:
+    """The members of an object, each as an object of its own."""
+    decoder = json.JSONDecoder()
+    place = _after_space(text, start + 1)
+    while place < end and text[place] != "}":
+        key, stop = decoder.raw_decode(text, place)
+        value, last = decoder.raw_decode(text, _after_space(text, text.index(":", stop) + 1))
+        yield {key: value}, place, last
+        place = _after_space(text, last)
+
+
+def _after_space(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    return match.end() if match else place

@@ -1,0 +1,56 @@
+"""A piece of a text between two boundaries: what all readers of formats come to."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
+
+WORD = re.compile(r"[^\W_]+")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
+_CODE_LINE = re.compile(
+    r".*(?:[;{}]|\):|=>|\\)\s*$|\s*(?:def|class|import|from|return|const|let|var|if|for|func|\$)\s\S"
+)
+_LOG_LINE = re.compile(r"\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\s*\[?(?:DEBUG|INFO|WARN|ERROR)\b")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A piece of a text.
+
+    `title` is the heading, element or key that it stands under, `text` what it says without markup, `source` its part
+    of the text as it stands. `line` to `end` are its lines, from 1. `parent` is the index of the piece that encloses
+    it, -1 for none. `is_marked` says whether a visible boundary other than an empty line comes before it.
+    """
+
+    title: str
+    text: str
+    source: str
+    line: int
+    end: int
+    kind: str
+    parent: int = -1
+    is_marked: bool = False
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, for comparing."""
+    return WORD.findall(text.casefold())
+
+
+def kind_of(text: str) -> str:
+    """What a stretch of text looks like: most of its lines decide."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        return TEXT
+    if _ITEM.match(lines[0]):
+        return LIST
+    begins, ends = text.lstrip()[:1], text.rstrip()[-1:]
+    if (begins, ends) in (("{", "}"), ("[", "]"), ("|", "|")):
+        return DATA
+    if sum(1 for line in lines if _LOG_LINE.match(line)) * 2 > len(lines):
+        return DATA
+    if len(lines) > 1 and sum(1 for line in lines if _CODE_LINE.match(line[:500])) * 2 > len(lines):
+        return CODE
+    return TEXT

@@ -1,0 +1,78 @@
+"""The description file of the policies: what can't be measured in any context and has to be said.
+
+YAML or JSON, all keys optional:
+
+    threshold: 2000                   # SCS_THRESHOLD; else scs_threshold in config.yaml
+    remaining_budget: 60000           # tokens left in the window
+    delta_payload: 400                # tokens that the branches will bring back, together
+    unresolved_dependencies: [the schema comes first]
+    pending_escalations: [security review of the login]    # high risk: security, legacy, network
+    deferred_compressions: 1          # triggers that fired and were put off
+    event_schema: true                # structured events are defined for all communication
+    resumable: true                   # an agent can resume from its event
+    phase_boundary: false
+    batches_since_compression: 2
+    aws_before: 6500                  # tokens of the working set when the last batch began
+    events: 12                        # in the event stream
+    scs_history: [1500, 1700, 1650]   # tokens after each of the last batches
+    next_phase_scs: 300               # tokens that the next phase will add to the shared slice
+    parallel_denials: 0               # in a row
+    unresolved_details: []            # what a compression would have to drop although it is needed
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model import frontmatter
+from memctl.model.malformed import Malformed
+
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+Number = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the description file says; None is what it does not say."""
+
+    threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    remaining_budget: Tokens | None = None
+    delta_payload: Tokens | None = None
+    unresolved_dependencies: list[str] = []
+    pending_escalations: list[str] = []
+    deferred_compressions: Number = 0
+    event_schema: bool | None = None
+    resumable: bool | None = None
+    phase_boundary: bool = False
+    batches_since_compression: Number = 0
+    aws_before: Tokens | None = None
+    events: Number | None = None
+    scs_history: list[Tokens] = []
+    next_phase_scs: Tokens | None = None
+    parallel_denials: Number = 0
+    unresolved_details: list[str] = []
+
+
+def parse(text: str, name: str) -> State:
+    """Read a description; raises MemctlError that names the key, and for YAML the line."""
+    try:
+        if text.lstrip().startswith("{"):
+            return msgspec.json.decode(text, type=State)
+        values, _ = frontmatter.read("---\n" + text.removeprefix("---\n").rstrip("\n") + "\n---\n")
+        return msgspec.convert({key: value for key, value in values.items() if value is not None}, State)
+    except Malformed as error:
+        raise MemctlError(f"{name}:{max(error.line - 1, 1)}: {error.message}", _HINT) from None
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"{name}: {_plain(error)}", _HINT) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
+
+
+def _plain(error: Exception) -> str:
+    message, _, field = str(error).partition(" - at `$.")
+    return f"{field.rstrip('`')}: {message}" if field else message
+
+
+_HINT = f"its keys are {', '.join(State.__struct_fields__)}"

@@ -1,0 +1,170 @@
+"""When to compress (S1, "Summarization & Compression Triggers"), and when to escalate ("Escalation & Safeguards")."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from memctl.policy.contexts import Burst, Context, Debt, Slice
+from memctl.policy.state import State
+from memctl.policy.tiers import MACRO_AWS
+
+SCS_SHARE, DEBT, GROWTH, BATCHES, EVENTS = 0.70, 0.25, 0.10, 3, 50
+ESCALATE_SCS, ESCALATE_TIMES, ESCALATE_WINDOW = 0.80, 2, 4  # of the threshold, twice within four batches
+ESCALATE_PHASE = 0.50  # of the shared slice, added by the next phase
+DENIALS, DENIED_DEBT = 3, 0.30
+_EVENT = re.compile(r"<(?:event|action|agent_context|agent_handoff|context_transition)\b|\"event_type\"\s*:")
+FALLBACK = (
+    "remove duplicate plans",
+    "collapse reasoning",
+    "trim unchanged code blocks",
+    "summarise the earliest resolved phases (macro)",
+)
+
+
+class Trigger(msgspec.Struct, frozen=True):
+    """One trigger: its number in the seed, what was measured, its limit, whether it fired (None: not known), by how
+    much, and what to do."""
+
+    number: int
+    name: str
+    measured: str
+    limit: str
+    fired: bool | None
+    over: str = ""
+    action: str = ""
+
+
+class Escalation(msgspec.Struct, frozen=True):
+    """To whom to escalate, and why."""
+
+    to: str
+    why: str
+
+
+class Situation(msgspec.Struct, frozen=True):
+    """What the triggers look at: working sets, the shared slice, the largest debt, the planned batch, what was said."""
+
+    contexts: list[Context]
+    shared: Slice
+    debt: Debt
+    burst: Burst
+    growth: float | None  # of the working set since the last batch
+    lacking: list[str]  # contexts from which an agent could not resume
+    events: int
+    threshold: int
+    state: State
+
+    @property
+    def aws(self) -> int:
+        """The largest working set."""
+        return max((context.tokens for context in self.contexts), default=0)
+
+    @property
+    def projected(self) -> int:
+        """The shared slice after the next phase, or after the branches come back."""
+        added = (self.state.next_phase_scs or 0, self.state.delta_payload or 0)
+        return self.shared.tokens + max(added)
+
+
+def judge(now: Situation) -> list[Trigger]:
+    """All nine triggers."""
+    return [_phase(now), _slice(now), _debt(now), _burst(now), _batches(now), _macro(now), *_urgent(now)]
+
+
+def _phase(now: Situation) -> Trigger:
+    said = "reached" if now.state.phase_boundary else "not declared"
+    return _made(1, "phase boundary", said, "always", now.state.phase_boundary, "", "summarise as `phase_complete`")
+
+
+def _slice(now: Situation) -> Trigger:
+    limit = int(SCS_SHARE * now.threshold)
+    over = now.shared.tokens - limit
+    action = "micro or phase summary that takes at least 12 % off the slice"
+    return _made(2, "shared slice", f"{now.shared.tokens:,}", f"> {limit:,}", over > 0, f"{over:,}", action)
+
+
+def _debt(now: Situation) -> Trigger:
+    ratio = now.debt.ratio
+    over = f"{(ratio - DEBT) * 100:.1f} points"
+    return _made(
+        3, "context debt", f"{ratio:.1%}", ">= 25 %", ratio >= DEBT, over, "compress: prune what is owed first"
+    )
+
+
+def _burst(now: Situation) -> Trigger:
+    growth = now.burst.growth
+    over = f"{(growth - 0.15) * 100:.1f} points"
+    return _made(4, "token burst", f"{growth:.1%}", "> 15 %", now.burst.is_burst, over, "compress before it is loaded")
+
+
+def _batches(now: Situation) -> Trigger:
+    batches, growth = now.state.batches_since_compression, now.growth
+    name, limit = "batches without compression", ">= 3, growth > 10 %"
+    if growth is None:
+        fired = None if batches >= BATCHES else False
+        return Trigger(
+            5, name, f"{batches}, growth not known", limit, fired, "", "say aws_before" if fired is None else ""
+        )
+    measured = f"{batches}, growth {growth:.1%}"
+    fired = batches >= BATCHES and growth > GROWTH
+    return _made(5, name, measured, limit, fired, f"{(growth - GROWTH) * 100:.1f} points", "compress")
+
+
+def _macro(now: Situation) -> Trigger:
+    over = now.aws - MACRO_AWS
+    return _made(
+        6, "working set", f"{now.aws:,}", f"> {MACRO_AWS:,}", over > 0, f"{over:,}", "macro summary, mandatory"
+    )
+
+
+def _urgent(now: Situation) -> list[Trigger]:
+    beyond, overflow = now.projected - now.threshold, now.events - EVENTS
+    failed = len(now.lacking) if now.state.resumable is None else int(not now.state.resumable)
+    said = (
+        "declared"
+        if now.state.resumable is not None
+        else f"{len(now.contexts) - failed} of {len(now.contexts)} complete"
+    )
+    rebuild = "rebuild the context" + (f": {'; '.join(now.lacking)}" if now.lacking else "")
+    prune = "emergency: prune stale anchors, then " + ", ".join(FALLBACK)
+    return [
+        _made(
+            7, "projected shared slice", f"{now.projected:,}", f"> {now.threshold:,}", beyond > 0, f"{beyond:,}", prune
+        ),
+        _made(
+            8, "event stream", str(now.events), f"> {EVENTS}", overflow > 0, str(overflow), "compress to checkpoints"
+        ),
+        _made(9, "stateless validation", said, "each can resume", failed > 0, str(failed), rebuild),
+    ]
+
+
+def _made(number: int, name: str, measured: str, limit: str, fired: bool, over: str, action: str) -> Trigger:
+    return Trigger(number, name, measured, limit, fired, over if fired else "", action if fired else "")
+
+
+def escalations(now: Situation) -> list[Escalation]:
+    """Whom to ask, and why."""
+    found = []
+    history = [*now.state.scs_history, now.shared.tokens][-ESCALATE_WINDOW:]
+    high = sum(1 for tokens in history if tokens > ESCALATE_SCS * now.threshold)
+    if high >= ESCALATE_TIMES:
+        why = f"the shared slice was above 80 % of the threshold {high} times within {len(history)} batches"
+        found.append(Escalation("context agent", why))
+    added = now.state.next_phase_scs
+    if added is not None and added > 0 and added >= ESCALATE_PHASE * now.shared.tokens:
+        why = f"the next phase adds {added:,} tokens to a shared slice of {now.shared.tokens:,}"
+        found.append(Escalation("context agent", why))
+    if now.state.parallel_denials >= DENIALS and now.debt.ratio > DENIED_DEBT:
+        why = f"parallel work was refused {now.state.parallel_denials} times, and context debt is {now.debt.ratio:.0%}"
+        found.append(Escalation("alpha", why))
+    if now.state.unresolved_details:
+        why = f"a compression would drop what is unresolved: {'; '.join(now.state.unresolved_details)}"
+        found.append(Escalation("user", why))
+    return found
+
+
+def count_events(context: Context) -> int:
+    """The events in a context: elements or objects that are named so, messages; what names itself an event."""
+    return len(_EVENT.findall(context.measures.parsed.text))

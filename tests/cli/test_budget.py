@@ -1,0 +1,117 @@
+"""`budget`: the division, what was measured, the levels, and what memctl itself would load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl
+
+
+def test_the_window_is_divided_without_any_file(memctl: Memctl) -> None:
+    found = memctl("budget", "--json")
+    assert found.json["kind"] == "budget"
+    types = {item["type"]: (item["soft_limit"], item["hard_limit"], item["used"]) for item in found.data["types"]}
+    assert types == {
+        "system": (70_000, 80_000, None),
+        "active": (90_000, 100_000, None),
+        "session": (25_000, 30_000, None),
+        "buffer": (15_000, 20_000, None),
+    }
+    assert found.data["measured"] is None
+    assert "35.0 %" in memctl("budget").out
+
+
+def test_files_are_counted_against_their_types(memctl: Memctl, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.md", tmp_path / "two.md"
+    one.write_text("word " * 1_000)
+    two.write_text("word " * 500)
+    found = memctl(
+        "budget", "--model", "gpt", "--active", str(one), str(two), "--session", "-", "--json", stdin="word " * 100
+    ).data
+    used = {item["type"]: item["used"] for item in found["types"]}
+    assert 1_400 < used["active"] < 1_600
+    assert 90 < used["session"] < 110
+    assert used["system"] == 0
+    assert found["measured"]["level"] == "green"
+    assert found["measured"]["used"] == sum(used.values())
+
+
+@pytest.mark.parametrize(
+    ("used", "level", "code"),
+    [
+        ("159999", "green", 0),
+        ("160000", "yellow", 0),
+        ("180000", "orange", 1),
+        ("190000", "red", 1),
+        ("300000", "red", 1),
+    ],
+)
+def test_the_level_decides_the_exit_code_only_if_asked_to(memctl: Memctl, used: str, level: str, code: int) -> None:
+    assert memctl("budget", "--used", used, "--json").data["measured"]["level"] == level
+    shown = memctl("budget", "--used", used, "--strict", code=code).out
+    assert f"\n{level}: {int(used):,} used" in shown
+
+
+def test_the_responses_of_a_level_are_told(memctl: Memctl) -> None:
+    assert "plan a compaction within 10 operations" in memctl("budget", "--used", "170000").out
+    assert "put off loading files that are not critical" in memctl("budget", "--used", "181000").out
+    red = memctl("budget", "--used", "210000").out
+    assert "score below 30" in red
+    assert "over by 10,000" in red
+    assert "lacks 20,000" in red
+
+
+def test_a_type_over_its_hard_limit_is_named(memctl: Memctl, tmp_path: Path) -> None:
+    large = tmp_path / "large.md"
+    large.write_text("word " * 200)
+    shown = memctl("budget", "--window", "1000", "--model", "gpt", "--session", str(large), "--strict", code=1).out
+    assert "over the hard limit by" in shown
+
+
+def test_a_memory_says_what_it_would_load_and_no_memory_does_not(memctl: Memctl, tmp_path: Path) -> None:
+    memctl("section", "add", "Payment", "--overview", "Takes money by card.")
+    own = {item["what"]: item["tokens"] for item in memctl("budget", "--json").data["memctl"]}
+    assert list(own) == ["level 1: 1 page", "level 2: 1 page", "level 3: 0 pages", "rehydrate, at most"]
+    assert own["rehydrate, at most"] == 20_000
+    assert own["level 2: 1 page"] > 10
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    assert memctl("budget", "--json", where=outside).data["memctl"] == []
+
+
+def test_a_team_of_agents_shares_a_part(memctl: Memctl) -> None:
+    found = memctl("budget", "--profile", "multi-agent", "--json").data
+    assert (found["team"]["effective"], found["team"]["efficiency"]) == (720_000, 0.72)
+    assert found["types"][0]["type"] == "shared"
+    assert "5 agents: 720,000 of 1,000,000 tokens of use (72%)" in memctl("budget", "--profile", "multi-agent").out
+
+
+def test_shared_files_belong_to_a_team_only(memctl: Memctl, repo: Path) -> None:
+    refused = memctl("budget", "--shared", str(repo / "app.py"), code=2)
+    assert "--profile multi-agent" in refused.err
+    assert memctl("budget", "--profile", "multi-agent", "--shared", str(repo / "app.py")).out
+
+
+def test_any_window_from_one_token_on_is_divided(memctl: Memctl) -> None:
+    found = memctl("budget", "--window", "1", "--used", "0", "--json").data
+    assert sum(item["soft_limit"] for item in found["types"]) == 1
+    assert memctl("budget", "--window", "1", "--used", "1", "--json").data["measured"]["level"] == "red"
+    memctl("budget", "--window", "0", code=2)
+
+
+def test_what_can_t_be_counted_is_refused(memctl: Memctl, tmp_path: Path) -> None:
+    binary, empty = tmp_path / "x.png", tmp_path / "empty.md"
+    binary.write_bytes(b"\x89PNG\xff\xfe")
+    empty.write_text("")
+    assert "is not UTF-8 text" in memctl("budget", "--active", str(binary), code=1).err
+    assert "can't be read" in memctl("budget", "--active", str(tmp_path / "none"), code=2).err
+    assert memctl("budget", "--active", str(empty), "--json").data["measured"]["used"] == 0
+
+
+def test_what_memctl_would_load_can_be_asked_of_an_earlier_memory(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment", "--overview", "Takes money by card.")
+    memctl("section", "add", "Stock", "--overview", "Counts lanterns.")
+    assert memctl("budget", "--json").data["memctl"][1]["what"] == "level 2: 2 pages"
+    assert memctl("budget", "--json", "--at", "HEAD~1").data["memctl"][1]["what"] == "level 2: 1 page"

@@ -1,0 +1,151 @@
+"""`policy parallel`, `policy triggers` and `policy threshold` as programs use them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl
+
+EVENT = """<agent_context>
+<mission>sell lanterns</mission>
+<inputs>the schema</inputs>
+<expected_outputs>a report</expected_outputs>
+<constraints>no new packages</constraints>
+<own>{}</own>
+</agent_context>
+"""
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> tuple[str, str]:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.xml").write_text(EVENT.format(name))
+    return str(tmp_path / "one.xml"), str(tmp_path / "two.xml")
+
+
+def test_complete_events_may_run_at_once(memctl: Memctl, agents: tuple[str, str]) -> None:
+    found = memctl("policy", "parallel", *agents, "--delta", "500", "--json")
+    assert found.json["kind"] == "parallel"
+    assert found.data["granted"] is True
+    assert [item["number"] for item in found.data["criteria"]] == [1, 2, 3, 4, 5, 6, 7, 0]
+    assert found.data["scs"]["source"] == "what all contexts share"
+    assert memctl("policy", "parallel", *agents, "--delta", "500").out.endswith("\ngranted\n")
+
+
+def test_what_refuses_is_named_with_its_number_and_by_how_much(
+    memctl: Memctl, agents: tuple[str, str], tmp_path: Path
+) -> None:
+    described = tmp_path / "state.yaml"
+    described.write_text("delta_payload: 900\nunresolved_dependencies: [schema first]\ndeferred_compressions: 2\n")
+    found = memctl("policy", "parallel", *agents, "--state", str(described), "--json", code=1).data
+    assert [item["number"] for item in found["criteria"] if not item["passed"]] == [2, 3, 5]
+    shown = memctl("policy", "parallel", *agents, "--state", str(described), code=1).out
+    assert shown.endswith("\nrefused: delta payload, no unresolved dependencies, compression backlog\n")
+    assert "over by" in shown
+
+
+def test_the_command_line_goes_before_the_description_and_that_before_the_config(
+    memctl: Memctl, agents: tuple[str, str], tmp_path: Path, repo: Path
+) -> None:
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "scs_threshold: 1500\n")
+    state = tmp_path / "state.json"
+    state.write_text('{"threshold": 1800, "delta_payload": 100}')
+
+    def threshold(*more: str) -> int:
+        return int(memctl("policy", "parallel", *agents, "--json", *more, code=None).data["threshold"])
+
+    assert threshold() == 1_500
+    assert threshold("--state", str(state)) == 1_800
+    assert threshold("--state", str(state), "--threshold", "10") == 10
+
+
+def test_a_threshold_in_the_config_that_is_none_is_refused(memctl: Memctl, repo: Path) -> None:
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "scs_threshold: 0\n")
+    assert "scs_threshold" in memctl("list", code=1).err
+
+
+def test_a_given_slice_and_planned_reads_are_measured(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+    shared, plan = tmp_path / "shared.md", tmp_path / "plan.md"
+    shared.write_text("word " * 3_000)
+    plan.write_text("word " * 1_000)
+    options = ("--shared", str(shared), "--plan", str(plan), str(plan), "--remaining", "1500", "--model", "gpt")
+    found = memctl("policy", "parallel", *agents, *options, "--json", code=1).data
+    assert found["scs"]["source"] == "given"
+    assert found["burst"]["is_burst"] is True
+    assert found["burst"]["planned"] == found["burst"]["over_remaining"] + 1_500
+    assert next(item for item in found["criteria"] if item["number"] == 1)["passed"] is False
+
+
+def test_no_context_at_all_is_a_wrong_use(memctl: Memctl) -> None:
+    assert "no context was given" in memctl("policy", "parallel", code=2).err
+    assert "no context was given" in memctl("policy", "triggers", code=2).err
+
+
+def test_identical_and_empty_contexts_are_judged(memctl: Memctl, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.md"
+    empty.write_text("")
+    found = memctl("policy", "parallel", str(empty), str(empty), "--json", code=1).data
+    assert found["scs"]["tokens"] == 0
+    same = tmp_path / "same.md"
+    same.write_text("word " * 3_000)
+    found = memctl("policy", "parallel", str(same), str(same), "--json", code=1).data
+    assert found["scs"]["tokens"] == found["contexts"][0]["aws"]
+
+
+def test_a_wrong_description_names_the_key(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+    state = tmp_path / "state.yaml"
+    state.write_text("evnts: 3\n")
+    refused = memctl("policy", "triggers", *agents, "--state", str(state), code=1)
+    assert "evnts" in refused.err
+    assert "batches_since_compression" in refused.err
+
+
+def test_quiet_contexts_fire_nothing_and_strict_does_not_mind(memctl: Memctl, agents: tuple[str, str]) -> None:
+    found = memctl("policy", "triggers", *agents, "--strict", "--json")
+    assert found.json["kind"] == "triggers"
+    assert (found.data["fired"], found.data["tier"]) == ([], None)
+
+
+def test_what_fires_says_how_to_make_it_smaller(memctl: Memctl, tmp_path: Path) -> None:
+    plan = "## Plan\n\nFirst the schema is written down, then the code of the handler, and then its tests are run.\n\n"
+    window = tmp_path / "window.md"
+    window.write_text(plan * 3)
+    shown = memctl("policy", "triggers", str(window), "--phase-boundary", "--strict", code=1).out
+    assert [line.split()[1] for line in shown.split("\n") if line.startswith("fires")] == ["1", "3"]
+    assert "micro summary (at most 50 tokens)" in shown
+    assert "deduplicate unchanged plans and checklists" in shown
+    assert memctl("policy", "triggers", str(window), "--events", "51").code == 0
+
+
+def test_escalations_are_told(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+    state = tmp_path / "state.yaml"
+    state.write_text("next_phase_scs: 5000\nunresolved_details: [which VAT rate]\n")
+    shown = memctl("policy", "triggers", *agents, "--state", str(state)).out
+    assert "escalate to context agent: the next phase adds 5,000 tokens" in shown
+    assert "escalate to user" in shown
+    assert [line.split()[1] for line in shown.split("\n") if line.startswith("fires")] == ["7"]
+
+
+def test_the_threshold_is_reviewed_by_a_log(memctl: Memctl) -> None:
+    lines = [{"date": f"2025-11-0{day}", "scs": 1_700, "requests": 2, "denied": 1} for day in range(1, 8)]
+    log = "\n".join(map(json.dumps, lines))
+    found = memctl("policy", "threshold", "-", "--json", stdin=log)
+    assert found.json["kind"] == "threshold"
+    assert (found.data["decision"], found.data["proposal"], len(found.data["steps"])) == ("raise", 2_300, 4)
+    shown = memctl("policy", "threshold", "-", stdin=log).out
+    assert "raise to 2,300: the median use is 85%" in shown
+    assert "2. pilot it on at least 3 complex tasks" in shown
+    assert "keep: there are no observations" in memctl("policy", "threshold", "-", stdin="").out
+    assert "-:1: scs" in memctl("policy", "threshold", "-", stdin='{"date": "2025-11-01", "scs": "x"}', code=1).err
+
+
+def test_all_of_it_works_without_a_memory(memctl: Memctl, agents: tuple[str, str], tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    assert memctl("policy", "triggers", *agents, "--json", where=outside).data["threshold"] == 2_000
+    assert memctl("policy", "threshold", "-", stdin="", where=outside).code == 0

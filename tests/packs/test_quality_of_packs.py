@@ -1,0 +1,124 @@
+"""A pack made by memctl is judged by memctl's own metrics, in every format."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memctl.packs.formats import choice
+from memctl.policy import measures, quality
+from memctl.policy.blocks import take_apart
+from memctl.policy.staleness import over
+from tests.conftest import Memctl
+from tests.example import build
+from tests.generated import COUNTERS, NOW, Memory, memory
+
+FORMS = sorted(choice.NAMES)
+BUDGETS = (2_000, 8_000, 20_000)
+TASK = "checkout times out"
+# The targets that packs do not meet yet. Critical information stands behind what weighs less, since parts go by type;
+# the list of what was left out is one long block; and a pack for a task is filled up with what does not bear on it.
+MISSING = {"placement", "flow"}
+MISSING_FOR_A_TASK = {*MISSING, "relevance", "irrelevant", "health"}
+THINGS = re.findall(
+    r"\w+",
+    "checkout payment cart order stock invoice mail worker queue database index cache session token login price tax "
+    "refund event webhook retry timeout pool lock backup restore search filter export report user role audit metric",
+)
+DOINGS = re.findall(
+    r"\w+", "keeps moves needs reads writes takes gives holds breaks blocks sends loses finds shows makes"
+)
+
+
+def sentences(chance: random.Random, number: int) -> str:
+    def one() -> str:
+        more = [chance.choice(THINGS + DOINGS) for _ in range(chance.randint(7, 14))]
+        return " ".join([chance.choice(THINGS).capitalize(), chance.choice(DOINGS), *more]) + "."
+
+    return " ".join(one() for _ in range(number))
+
+
+BODIES = {
+    "decision": "## Decision\n\n{}\n\n## Rationale\n\n{}\n\n## Expected impact\n\n{}\n",
+    "issue": "## Description\n\n{}\n\n## Investigation\n\n{}\n\n## Next actions\n\n- {}\n",
+    "state": "## Task\n\n{}\n\n## Done\n\n- {}\n\n## Next actions\n\n- {}\n",
+    "learning": "## Lesson\n\n{}\n\n## Context\n\n{}\n\n## Evidence\n\n{}\n",
+}
+
+
+@cache
+def generated(seed: int) -> Memory:
+    """Sixty records with texts of usual lengths in the shapes of the templates."""
+    chance = random.Random(seed)
+    files = []
+    for _ in range(60):
+        kind = chance.choice(["decision", "decision", "issue", "issue", "state", "learning"])
+        values = {
+            "memory_type": kind,
+            "title": sentences(chance, 1)[:60].strip(),
+            "importance": chance.randint(3, 10),
+            "severity": chance.choice(["critical", "high", "medium"]) if kind == "issue" else None,
+            "timestamp": f"2025-10-{chance.randint(10, 31)}T10:00:00Z",
+            "tags": chance.sample(THINGS, 2),
+        }
+        files.append((values, BODIES[kind].format(*(sentences(chance, chance.randint(1, 3)) for _ in range(3)))))
+    return memory(*files)
+
+
+def missed(made: Memory, budget: int, form: str, task: str) -> set[str]:
+    """The metrics whose targets a pack of a memory misses."""
+    pack, count = made.pack(budget, "gpt", task, form), COUNTERS["gpt"].tokens
+    parsed = take_apart(pack.text, form, count)
+    found = measures.measure(parsed, over(made.records, NOW), NOW, count, measures.stated_task(parsed))
+    assert found.task == task
+    return {metric.name for metric in quality.metrics(found) if metric.is_met is False}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("task", ["", TASK])
+def test_packs_of_generated_memories_meet_the_targets_but_for_those_that_are_named(form: str, task: str) -> None:
+    for seed in range(4):
+        for budget in BUDGETS:
+            gaps = missed(generated(seed), budget, form, task) - (MISSING_FOR_A_TASK if task else MISSING)
+            assert not gaps, (seed, budget)
+
+
+@pytest.fixture(scope="module")
+def showcase(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("showcase") / "shop"
+    build(folder)
+    return folder
+
+
+def missed_by_example(memctl: Memctl, showcase: Path, form: str, task: str) -> Iterator[set[str]]:
+    for budget in BUDGETS:
+        options = ("--format", form, "--budget", str(budget), *(("--task", task) if task else ()))
+        pack = memctl("rehydrate", *options, where=showcase).out
+        found = memctl("quality", "-", "--json", stdin=pack, where=showcase).data
+        yield {metric["name"] for metric in found["metrics"] if metric["is_met"] is False}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_packs_of_the_example_meet_the_targets_but_for_those_that_are_named(
+    memctl: Memctl, showcase: Path, form: str
+) -> None:
+    for task, known in (("", MISSING), (TASK, MISSING_FOR_A_TASK)):
+        for found in missed_by_example(memctl, showcase, form, task):
+            assert not found - known, task
+
+
+@pytest.mark.parametrize(("task", "known"), [("", MISSING), (TASK, MISSING_FOR_A_TASK)])
+def test_every_target_that_is_named_is_still_missed_somewhere(
+    memctl: Memctl, showcase: Path, task: str, known: set[str]
+) -> None:
+    """Whoever mends the packs shortens the list."""
+    found: set[str] = set()
+    for form in FORMS:
+        found = found.union(*missed_by_example(memctl, showcase, form, task))
+        found = found.union(*(missed(generated(seed), budget, form, task) for seed in range(4) for budget in BUDGETS))
+    assert found == known

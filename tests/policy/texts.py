@@ -1,0 +1,39 @@
+"""Texts for the tests of the policies, and a counter by which a word is a token."""
+
+from __future__ import annotations
+
+from memctl.policy import measures
+from memctl.policy.blocks import Block, Parsed, take_apart
+from memctl.policy.contexts import Context
+from memctl.policy.measures import Measures
+from memctl.policy.staleness import Over
+
+NOW = "2025-11-04T14:32:00Z"
+NOTHING = Over({}, frozenset())
+
+
+def count(text: str, kind: str = "markdown") -> int:
+    """As many tokens as words."""
+    return len(text.split())
+
+
+def parsed(text: str) -> Parsed:
+    return take_apart(text, "text", count)
+
+
+def measured(text: str, task: str = "", known: Over = NOTHING, now: str = NOW) -> Measures:
+    return measures.measure(parsed(text), known, now, count, task)
+
+
+def context(text: str, name: str = "agent") -> Context:
+    return Context(name, measured(text))
+
+
+def blocks(text: str) -> list[Block]:
+    return parsed(text).blocks
+
+
+def words(number: int, first: int = 0) -> str:
+    """Distinct words, none of which recurs in a text of other numbers."""
+    names = "abcdefghij"
+    return " ".join("w" + "".join(names[int(digit)] for digit in str(n)) for n in range(first, first + number))

@@ -45,7 +45,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("prompt", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Print what one agent hands to another."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
-        "tokens": ("pack", "Count the tokens of files."),
+        "tokens": ("tokens", "Count the tokens of files."),
     },
     "Change": {
         "edit": ("change", "Change fields of a record, or its text in an editor."),

@@ -45,6 +45,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("prompt", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Print what one agent hands to another."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
+        "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "tokens": ("tokens", "Count the tokens of files."),
     },
     "Change": {
@@ -75,7 +76,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file")
+_NOT_ASKING = ("init", "completion", "tokens", "context-summary", "log", "diff", "install", "merge-file")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

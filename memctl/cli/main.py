@@ -45,9 +45,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prompt": ("prompt", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Print what one agent hands to another."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
-        "tokens": ("pack", "Count the tokens of files."),
-        "summarize": ("summary", "Show what is in a large file, within a token budget."),
+        "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
+        "summarize": ("summary", "Show what is in a large file, within a token budget."),
+    },
+    "Measure": {
+        "tokens": ("tokens", "Count the tokens of files."),
         "budget": ("budget", "Divide a context window, and say how full it is."),
         "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
         "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
@@ -80,7 +83,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file")
+_NOT_ASKING = ("init", "completion", "tokens", "context-summary", "log", "diff", "install", "merge-file")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

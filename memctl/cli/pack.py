@@ -1,4 +1,4 @@
-"""`rehydrate` and `tokens`."""
+"""`rehydrate`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output
-from memctl.cli.command import command, json_option, reading
+from memctl.cli.command import command, reading
 from memctl.cli.packing import Packing, deliver, fill, packing, sources
-from memctl.cli.source import read
 from memctl.model import moments
 from memctl.packs import rehydrate
-from memctl.tokens.count import Counter
-from memctl.tokens.families import FAMILIES, family_of, kind_of_text
-
-_MODELS = ", ".join(FAMILIES)
 
 
 @command(
@@ -64,37 +59,3 @@ def rehydrate_command(
     pack = fill(memory, draft, given, memory.config.rehydrate_budget)
     deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))
-
-
-@command(
-    "tokens",
-    ("memctl tokens src/*.py README.md", "Count files for the default model family."),
-    ("git diff | memctl tokens - --model gpt-5", "Count standard input for a model."),
-)
-@click.argument("sources", metavar="FILE…|-", nargs=-1, required=True)
-@click.option("--model", default="claude", show_default=True, help=f"Whose tokens: a model, or one of {_MODELS}.")
-@json_option
-@click.pass_context
-def tokens_command(ctx: click.Context, /, sources: tuple[str, ...], model: str, as_json: bool) -> None:
-    """Count the tokens of files, each figure with its source and how far it may be off."""
-    counter = Counter(family_of(model))
-    rows = []
-    for source in sources:
-        text = read(source)
-        kind = kind_of_text(source, text)
-        rows.append((source, kind, counter.count(text, kind)))
-    if as_json:
-        data = [
-            {"file": name, "kind": kind, "tokens": c.tokens, "source": c.source, "error": c.error}
-            for name, kind, c in rows
-        ]
-        total = sum(count.tokens for _, _, count in rows)
-        output.json("tokens", {"model": counter.family.name, "total": total, "files": data})
-        return
-    shown = [
-        (f"{c.tokens:,}", "exact" if c.error == 0 else f"± {c.error:.0%}", c.source, kind, name)
-        for name, kind, c in rows
-    ]
-    if len(rows) > 1:
-        shown.append((f"{sum(c.tokens for _, _, c in rows):,}", "", "", "", "total"))
-    output.columns(shown)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from memctl.cli import output
+from memctl.cli import counting, output
 from memctl.errors import MemctlError
 from memctl.model import pages
 from memctl.model.record import Record
@@ -21,10 +21,10 @@ from memctl.packs.draft import Draft
 from memctl.packs.filling import Pack
 from memctl.packs.formats import choice
 from memctl.packs.items import Sources
-from memctl.store import access, files, load
+from memctl.store import access, files
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
-from memctl.tokens.families import FAMILIES, family_of
+from memctl.tokens.families import family_of
 
 if TYPE_CHECKING:
     from memctl.hierarchy.navigate import Place
@@ -59,10 +59,7 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
                     help="How to write it; auto chooses by size and operation.",
                 ),
                 click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
-                click.option(
-                    "--model",
-                    help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: model in config.yaml]",
-                ),
+                counting.model_option,
                 click.option(
                     "--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically."
                 ),
@@ -100,7 +97,7 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
 def counter(memory: Memory, options: Packing) -> Counter:
     """Counts the tokens of the model that was asked for."""
-    return Counter(family_of(options.model or memory.config.model), load.open_cache(memory))
+    return counting.counter(counting.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from memctl.store.cache import Cache, digest
-from memctl.tokens import pieces
+from memctl.tokens import pieces, reconstruction
+from memctl.tokens.calibration import Learnt
 from memctl.tokens.families import Family
+from memctl.tokens.reconstruction import Tokenizer
 
 _ENCODING = "o200k_base"
 _LONG_WORD = 60  # characters; paths are shorter
@@ -25,21 +28,43 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Counter:
-    """Counts the tokens of one model family; counts of o200k are kept in a cache if there is one."""
+    """Counts the tokens of one model or family; what was counted is kept in a cache if there is one.
 
-    def __init__(self, family: Family, cache: Cache | None = None) -> None:
+    The most trusted source at hand is taken: what the model itself reported of this very text; a `tokenizer` of its
+    own; o200k times the family's factor, and times what was `learnt` of the model; pieces, times the same.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        cache: Cache | None = None,
+        *,
+        learnt: Learnt | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
         self.family = family
         self._cache = cache
+        self._learnt = learnt
+        self._tokenizer = tokenizer
 
     def count(self, text: str, kind: str = "markdown") -> Count:
         """The tokens of a text of a kind (one of `families.KINDS`)."""
-        factor = self.family.factors[kind]
-        exact = self._exact(text)
-        if exact is None:
-            error = self.family.error + pieces.ERROR[kind]
-            return Count(math.ceil(pieces.estimate(text, kind) * factor), f"pieces x {factor:g}", round(error, 2))
-        source = "o200k" if factor == 1 else f"o200k x {factor:g}"
-        return Count(math.ceil(exact * factor), source, self.family.error)
+        if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
+            return Count(reported, f"reported by {self._learnt.model}", 0.0)
+        if self._tokenizer is not None:
+            tokens = self._counted(text, self._tokenizer.name, self._tokenizer.count)
+            return Count(tokens, self._tokenizer.name, reconstruction.ERROR)
+        factor, error = self.family.factors[kind], self.family.error
+        if self._learnt is not None:
+            error = self._learnt.error_of(kind, self.family)
+        if (exact := self._o200k(text)) is not None:
+            tokens, source = exact, "o200k" if factor == 1 else f"o200k x {factor:g}"
+        else:
+            tokens, source, error = pieces.estimate(text, kind), f"pieces x {factor:g}", error + pieces.ERROR[kind]
+        if self._learnt is not None:
+            source += f" x calibration {self._learnt.ratio:.2f} ({self._learnt.observations} observations)"
+            factor *= self._learnt.ratio
+        return Count(math.ceil(tokens * factor), source, round(error, 3))
 
     def tokens(self, text: str, kind: str = "markdown") -> int:
         """Just the number."""
@@ -47,13 +72,14 @@ class Counter:
 
     def is_within(self, text: str, least: int, most: int, kind: str = "markdown") -> bool:
         """Whether a text has from `least` to `most` tokens; counted only if cheap bounds do not tell."""
-        key = digest(text, f"{self.family.name} {kind} {least}-{most}")
-        if self._cache is not None and (known := self._cache.token_count(key)) is not None:
-            return known == 1
-        is_within = self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
-        if self._cache is not None:
-            self._cache.keep_token_count(key, int(is_within))
-        return is_within
+        if self._tokenizer is not None or self._learnt is not None:
+            return least <= self.tokens(text, kind) <= most
+        question = f"{self.family.name} {kind} {least}-{most}"
+        is_within = self._counted(text, question, lambda text: int(self._is_within(text, least, most, kind)))
+        return is_within == 1
+
+    def _is_within(self, text: str, least: int, most: int, kind: str) -> bool:
+        return self._is_surely_within(text, least, most, kind) or least <= self.tokens(text, kind) <= most
 
     def _is_surely_within(self, text: str, least: int, most: int, kind: str) -> bool:
         words, factor = text.split(), self.family.factors[kind]
@@ -63,20 +89,24 @@ class Counter:
         about = pieces.estimate(text, kind) + len(text.encode(errors="replace")) - len(text)
         return max(map(len, words)) <= _LONG_WORD and about * factor * (1 + 2 * pieces.ERROR[kind]) <= most
 
-    def _exact(self, text: str) -> int | None:
-        if self._cache is not None:
-            key = digest(text, _ENCODING)
-            known = self._cache.token_count(key)
-            if known is not None:
-                return known
-        encoder = _tokenizer()
-        if encoder is None:
-            return None
+    def _o200k(self, text: str) -> int | None:
+        """The tokens of o200k; None if nothing here can tell."""
+        if (known := self._kept(text, _ENCODING)) is not None:
+            return known
+        encoder = _tokenizer()  # 35 ms, hence only now
         # encode_ordinary: `encode` would read <|endoftext|> in a record as an end of text
-        number = len(encoder.encode_ordinary(text))
-        if self._cache is not None:
-            self._cache.keep_token_count(key, number)
-        return number
+        return None if encoder is None else self._counted(text, _ENCODING, lambda t: len(encoder.encode_ordinary(t)))
+
+    def _counted(self, text: str, by: str, count: Callable[[str], int]) -> int:
+        known = self._kept(text, by)
+        if known is None:
+            known = count(text)
+            if self._cache is not None:
+                self._cache.keep_token_count(digest(text, by), known)
+        return known
+
+    def _kept(self, text: str, by: str) -> int | None:
+        return None if self._cache is None else self._cache.token_count(digest(text, by))
 
 
 @cache

@@ -66,14 +66,14 @@ def family_of(model: str) -> Family:
     if name in FAMILIES:
         return FAMILIES[name]
     if "claude" in name:
-        return FAMILIES["claude-4.5" if _claude_version(name) < (4, 7) else "claude"]
+        return FAMILIES["claude-4.5" if claude_version(name) < (4, 7) else "claude"]
     if re.match(r"(?:openai/)?(?:gpt-(?:4o|4\.1|4\.5|5)|chatgpt|o[1-9]|codex|o200k)", name):
         return FAMILIES["gpt"]
     known = "; ".join(f"{family.name}: {family.help}" for family in FAMILIES.values())
     raise MemctlError(f"the tokens of {model!r} are not known here", f"families are {known}", USAGE)
 
 
-def _claude_version(name: str) -> tuple[int, int]:
+def claude_version(name: str) -> tuple[int, int]:
     """The version in a name such as claude-sonnet-4-5-20250929 or claude-3-opus; without one, the latest is meant."""
     match = re.search(r"(?<!\d)(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)", name)
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)

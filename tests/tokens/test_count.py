@@ -66,3 +66,11 @@ def test_whether_a_text_is_within_limits_is_what_counting_says(family: Family, t
         for _ in range(2):  # the second time, what the first has kept
             counter = Counter(family, cache)
             assert counter.is_within(text, least, most) == (least <= number <= most), (least, most)
+
+
+def test_limits_that_begin_alike_are_kept_apart() -> None:
+    cache = Cache.open(None)
+    counter = Counter(FAMILIES["claude-4.5"], cache)
+    number = counter.tokens(TEXT * 100)
+    assert counter.is_within(TEXT * 100, 0, number)
+    assert not counter.is_within(TEXT * 100, number + 1, number + 2)

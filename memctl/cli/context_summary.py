@@ -1,0 +1,122 @@
+"""`context-summary`: what goes from one phase to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import counting, output
+from memctl.cli.command import command, json_option
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.packs import context_summary, returned
+from memctl.packs.context_summary import BUDGET, DECISIONS, Enforced, Violation
+from memctl.packs.returned import Returned
+from memctl.tokens.count import Counter
+
+_DECIDE = "say it as --decision, or in the text as a line such as `Decision: PROCEED`"
+
+
+@command(
+    "context-summary",
+    ("memctl context-summary returned.md", "What a sub-agent returned, as 500 tokens for the next phase."),
+    ("agent | memctl context-summary - --decision PROCEED", "From standard input, when the text states no decision."),
+    ("memctl context-summary returned.json --json", "From the object that a sub-agent returned, with what was saved."),
+    ("memctl context-summary summary.md --check", "Only say what is against the rules."),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option(
+    "--decision", type=click.Choice(DECISIONS, case_sensitive=False), help="The decision. [default: the text's]"
+)
+@click.option("--budget", type=click.IntRange(min=10), default=BUDGET, show_default=True, help="Tokens at most.")
+@counting.model_option
+@click.option("--check", "checking", is_flag=True, help="Print what is against the rules; exit 1 if anything is.")
+@json_option
+@click.pass_context
+def context_summary_command(
+    ctx: click.Context,
+    /,
+    source: str,
+    decision: str | None,
+    budget: int,
+    model: str | None,
+    checking: bool,
+    as_json: bool,
+) -> None:
+    """Shorten what a sub-agent returned to what the next phase needs.
+
+    First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
+    Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
+    """
+    memory = counting.memory_if_any(ctx)
+    counter = counting.counter(counting.model_of(model, memory), memory)
+    given = read(source)
+    found = returned.parse(given)
+    decision = decision or found.decision or context_summary.find_decision(found.text)
+    if checking:
+        ctx.exit(_print_violations(context_summary.violations(found.text, decision, budget, counter.tokens), as_json))
+    if not decision:
+        raise MemctlError(f"{source} states no decision: {', '.join(DECISIONS)}", _DECIDE, USAGE)
+    enforced = context_summary.enforce(found.text, decision, budget, counter.tokens, found.paths)
+    if not (enforced.kept or enforced.paths):
+        reasons = "; ".join(dict.fromkeys(one.reason for one in enforced.dropped))
+        raise MemctlError(
+            f"nothing is left that the next phase could use: {reasons or 'the text is empty'}",
+            "let the sub-agent say what it found and what is to be done",
+        )
+    saved = _saved(given, found, enforced, counter)
+    if as_json:
+        output.json("context-summary", {**_data(enforced, found), **saved, "model": counter.family.name})
+        return
+    output.text(output.plain(enforced.text), newline=False)
+    _tell(enforced, saved)
+
+
+def _print_violations(violations: list[Violation], as_json: bool) -> int:
+    if as_json:
+        output.json("context-summary-check", [msgspec.structs.asdict(violation) for violation in violations])
+    else:
+        for violation in violations:
+            where = f"line {violation.line}: " if violation.line else ""
+            output.text(output.plain(f"{where}{' '.join(violation.message.split())}"))
+    return REFUSED if violations else OK
+
+
+def _saved(given: str, found: Returned, enforced: Enforced, counter: Counter) -> dict[str, Any]:
+    """What was returned, what goes on of it, and what does not by its parts, in tokens."""
+    returned_tokens = counter.tokens(given, "json" if found.discarded else "markdown")
+    saving = max(0.0, 1 - enforced.tokens / returned_tokens) if returned_tokens else 0.0
+    discarded = {name: counter.tokens(text, "json") for name, text in found.discarded.items()}
+    return {"tokens_returned": returned_tokens, "saving": round(saving, 3), "discarded": discarded}
+
+
+def _data(enforced: Enforced, found: Returned) -> dict[str, Any]:
+    return {
+        "decision": enforced.decision,
+        "context_summary": enforced.text,
+        "tokens": enforced.tokens,
+        "budget": enforced.budget,
+        "task_id": found.task_id,
+        "phase": found.phase,
+        "is_actionable": enforced.is_actionable,
+        "files_of_interest": enforced.files,
+        "kept": [msgspec.structs.asdict(one) for one in enforced.kept],
+        "dropped": [msgspec.structs.asdict(one) for one in enforced.dropped],
+    }
+
+
+def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
+    """On stderr: what was left out and why, what speaks against what was kept, and what that saves."""
+    for one in enforced.dropped:
+        where = f", line {one.line}" if one.line else ""
+        output.note(f"left out{where}: {one.reason}: {' '.join(one.text.split())}")
+    for kept in enforced.kept:
+        if kept.warning:
+            output.note(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
+    if not enforced.is_actionable:
+        output.note("warning: nothing in it that the next phase could act on")
+    for name, tokens in saved["discarded"].items():
+        output.note(f"discarded: {name} ({tokens:,} tokens)")
+    output.note(f"{saved['tokens_returned']:,} tokens returned, {enforced.tokens:,} go on: {saved['saving']:.0%} saved")

@@ -1,0 +1,41 @@
+"""The counter for a command: of which model, and with what this clone has learnt of it."""
+
+from __future__ import annotations
+
+import click
+
+from memctl.cli import opening
+from memctl.errors import MemctlError
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.tokens.calibration import learnt
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES, family_of
+from memctl.tokens.reconstruction import Tokenizer
+
+MODELS = ", ".join(FAMILIES)
+model_option = click.option(
+    "--model", help=f"Whose tokens: a model, or one of {MODELS}. [default: model in config.yaml, or claude]"
+)
+
+
+def memory_if_any(ctx: click.Context) -> Memory | None:
+    """The memory around the folder that the command works in, for commands that can do without."""
+    try:
+        return opening.memory(ctx)
+    except MemctlError:
+        return None
+
+
+def model_of(given: str | None, memory: Memory | None) -> str:
+    """The model that is asked for, or the memory's, or the default."""
+    return given or (memory.config.model if memory else "claude")
+
+
+def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = None) -> Counter:
+    """The counter for a model; raises MemctlError for one that is not known."""
+    family = family_of(model)
+    if memory is None:
+        return Counter(family, tokenizer=tokenizer)
+    known = learnt(memory.repository.shared, model, family)
+    return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)

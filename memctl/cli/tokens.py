@@ -1,0 +1,167 @@
+"""`tokens`: counting, and learning a factor from what models reported."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import counting, opening, output
+from memctl.cli.command import command, json_option
+from memctl.cli.source import read
+from memctl.errors import USAGE, MemctlError
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.tokens import messages, reconstruction
+from memctl.tokens.count import Count, Counter
+from memctl.tokens.families import family_of, kind_of_text
+
+_RULE = f"{messages.PER_TOOL_CALL} a tool call, {messages.PER_MESSAGE} a message, {messages.PER_REQUEST} a request"
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A figure: of what, of which kind, how much and by what source (None for what is added by a rule)."""
+
+    name: str
+    kind: str
+    tokens: int
+    count: Count | None
+
+
+@command(
+    "tokens",
+    ("memctl tokens src/*.py README.md", "Count files for the default model family."),
+    ("git diff | memctl tokens - --model gpt-5", "Count standard input for a model."),
+    ("memctl tokens request.json --messages", "Count a request's messages, with what they cost beside their text."),
+    ("memctl tokens --calibrate usage.jsonl", "Learn a factor for each model from the counts that it reported."),
+    (
+        "memctl tokens a.md --source anthropic --model claude-sonnet-4-5",
+        "Ask Anthropic. The text leaves this machine; the key is in ANTHROPIC_API_KEY.",
+    ),
+)
+@click.argument("sources", metavar="[FILE…|-]", nargs=-1)
+@counting.model_option
+@click.option(
+    "--messages", "as_messages", is_flag=True, help="The files are requests, or messages as JSON or JSON Lines."
+)
+@click.option(
+    "--source",
+    "counted_by",
+    type=click.Choice(["here", "anthropic"]),
+    default="here",
+    show_default=True,
+    help="Who counts. anthropic: its endpoint does, which is sent the text.",
+)
+@click.option("--allow-secret", is_flag=True, help="Send text that looks like a credential, too.")
+@click.option("--calibrate", metavar="FILE", help="Learn from JSON Lines of observations, usage logs or transcripts.")
+@click.option("--forget", is_flag=True, help="Let go of what was learnt: of --model, or of all models.")
+@click.option("--dry-run", "-n", is_flag=True, help="Show what would be learnt or let go, and keep all as it is.")
+@json_option
+@click.pass_context
+def tokens_command(
+    ctx: click.Context,
+    /,
+    sources: tuple[str, ...],
+    model: str | None,
+    as_messages: bool,
+    counted_by: str,
+    allow_secret: bool,
+    calibrate: str | None,
+    forget: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Count the tokens of files, each figure with its source and how far it may be off.
+
+    What was learnt stays in this clone's Git directory.
+    """
+    if sum(map(bool, (sources, calibrate, forget))) != 1:
+        raise MemctlError("tokens takes files, or --calibrate FILE, or --forget", "`memctl tokens -h` shows how", USAGE)
+    if calibrate or forget:
+        from memctl.cli.calibration import calibrate_from, forget_learnt
+
+        memory = opening.memory(ctx)
+        calibrate_from(memory, calibrate, dry_run, as_json) if calibrate else forget_learnt(memory, model, dry_run)
+        return
+    around = counting.memory_if_any(ctx)
+    model = counting.model_of(model, around)
+    if counted_by == "anthropic":
+        rows = _asked(sources, model, around, allow_secret)
+    else:
+        counter = counting.counter(model, around, reconstruction.tokenizer_of(model))
+        rows = [row for source in sources for row in _counted(source, counter, as_messages)]
+    _print(rows, family_of(model).name, as_json, as_messages)
+
+
+def _asked(sources: tuple[str, ...], model: str, memory: Memory | None, allow_secret: bool) -> list[_Row]:
+    from memctl.tokens.endpoint import Endpoint
+
+    endpoint = Endpoint(model, os.environ, load.open_cache(memory) if memory else None)
+    rows = []
+    for source in sources:
+        text = read(source)
+        count = endpoint.count(text, allow_secret=allow_secret)
+        rows.append(_Row(source, kind_of_text(source, text), count.tokens, count))
+    return rows
+
+
+def _counted(source: str, counter: Counter, as_messages: bool) -> list[_Row]:
+    text = read(source)
+    if not as_messages:
+        kind = kind_of_text(source, text)
+        count = counter.count(text, kind)
+        return [_Row(source, kind, count.tokens, count)]
+    conversation = messages.parse(_request(text))
+    if conversation is None:
+        raise MemctlError(f"{source} is no request and no list of messages", "give it as the API takes it, as JSON")
+    rows = []
+    for part in conversation.parts:
+        place = f"message {part.message}, {part.role}" if part.message else part.role
+        count = counter.count(part.text, part.kind)
+        rows.append(_Row(f"{source}: {place}, {part.what}", part.kind, count.tokens, count))
+    for name, number in conversation.uncounted.items():
+        output.note(f"warning: {source}: {number} of {output.plain(name)} not counted: it is no text")
+    calls = conversation.tool_calls
+    beside = f"{conversation.messages} messages and {calls} tool call{'' if calls == 1 else 's'}, beside their text"
+    return [*rows, _Row(f"{source}: {beside}", "", conversation.overhead, None)]
+
+
+def _request(text: str) -> Any:
+    """A JSON document, or else the lines of JSON Lines as a list; a transcript's lines have their `message` taken."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        found = [line for _, line in messages.lines(text)]
+    return [line.get("message", line) if isinstance(line, dict) else line for line in found]
+
+
+def _print(rows: list[_Row], family: str, as_json: bool, as_messages: bool) -> None:
+    total = sum(row.tokens for row in rows)
+    if as_json:
+        data = [
+            {
+                "file": row.name,
+                "kind": row.kind,
+                "tokens": row.tokens,
+                "source": row.count.source if row.count else _RULE,
+                "error": row.count.error if row.count else None,
+            }
+            for row in rows
+        ]
+        output.json("tokens", {"model": family, "total": total, "files": data})
+        return
+    shown = [
+        (f"{row.tokens:,}", _band(row.count), row.count.source if row.count else _RULE, row.kind, row.name)
+        for row in rows
+    ]
+    if len(rows) > 1 or as_messages:
+        shown.append((f"{total:,}", "", "", "", "total"))
+    output.columns(shown)
+
+
+def _band(count: Count | None) -> str:
+    if count is None:
+        return "rule"
+    return "exact" if count.error == 0 else f"± {count.error:.0%}"

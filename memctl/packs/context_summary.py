@@ -1,0 +1,265 @@
+"""The summary that goes from one phase to the next: at most 500 tokens, begun with the decision (S2, "Context Summary
+Rules").
+
+It is extractive: every sentence in it is the sub-agent's own, and every one that is not in it is named with the reason.
+A text that obeys the rules stays as it is; of another the sentences that remain are listed, the most important first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.packs import summary_rules as rules
+from memctl.packs.summary_units import CODE, HEADING, TABLE, Unit, closed, units
+
+BUDGET = 500  # tokens, about 400 words
+DECISIONS = ("PROCEED", "STOP", "CLARIFY")
+REPEATED = "said already"
+OVERRULED = "a decision that does not hold"
+
+CountTokens = Callable[[str], int]
+
+_ANY = "|".join(DECISIONS)
+_MARKS = r"[ \t>*#_-]*"
+_LABEL = r"(?:decision|recommendation|verdict|outcome|status|result)[*_ \t]*[:=-]+[*_ \t`\"]*"
+_DASHES = "\N{EN DASH}\N{EM DASH}-"
+_LABELLED = re.compile(rf"^{_MARKS}{_LABEL}({_ANY})\b", re.IGNORECASE | re.MULTILINE)
+_LEADING = re.compile(rf"^{_MARKS}({_ANY})[*_`]*[ \t]*(?:[.:!,;{_DASHES}]|$)", re.MULTILINE)
+_ANYWHERE = re.compile(rf"\b({_ANY})\b")
+# A line that says the decision and nothing else, and how a text begins that says it first.
+_WHOLE_LINE = re.compile(rf"^{_MARKS}(?i:{_LABEL}(?:{_ANY})|(?-i:{_ANY}))[*_`\".!]*[ \t]*$")
+_BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_]*[ \t]+")
+# Sentences left out for one of these may still name files that need attention; what was set aside does not.
+_NAMING = (rules.STEP, rules.CONTENTS)
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A unit in the summary: its line in the text, what it is kept for, and a warning if a rule speaks against it."""
+
+    line: int
+    text: str
+    keeps: str
+    warning: str = ""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A unit that is not in the summary, and why; line 0 is not from the text."""
+
+    line: int
+    text: str
+    reason: str
+
+
+class Enforced(msgspec.Struct, frozen=True):
+    """A summary: its text and tokens, what is in it and what is not, and the paths added at its end."""
+
+    decision: str
+    text: str
+    tokens: int
+    budget: int
+    kept: list[Kept]
+    dropped: list[Dropped]
+    paths: list[str]
+
+    @property
+    def files(self) -> list[str]:
+        """The paths that it names, in its text or at its end."""
+        return list(dict.fromkeys([*rules.paths(self.text), *self.paths]))
+
+    @property
+    def is_actionable(self) -> bool:
+        """Whether there is more in it than findings: something to decide, observe, solve, do, follow or look at."""
+        return any(one.keeps in rules.ACTIONABLE for one in self.kept) or bool(self.paths)
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """What in a text is against the rules; line 0 is the whole of it."""
+
+    line: int
+    message: str
+
+
+def find_decision(text: str) -> str:
+    """The decision that a text states, or ""; raises MemctlError if it states several.
+
+    A line `Decision: PROCEED` counts most, then a line that begins with the word, then the word in capitals anywhere.
+    """
+    for words in (_LABELLED, _LEADING, _ANYWHERE):
+        found: dict[str, int] = {
+            match[1].upper(): text.count("\n", 0, match.start(1)) + 1 for match in words.finditer(text)
+        }
+        if len(found) > 1:
+            places = ", ".join(f"{name} in line {line}" for name, line in found.items())
+            raise MemctlError(f"the text states several decisions: {places}", "give the one that holds as --decision")
+        if found:
+            return next(iter(found))
+    return ""
+
+
+def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:
+    """The summary of a text in at most `budget` tokens as `count` counts them, beginning with the decision.
+
+    `paths` are files known to need attention. Raises MemctlError if not even the decision fits.
+    """
+    if count(f"{decision}\n") > budget:
+        raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
+    body, said = _without_decision(text)
+    kept, dropped = _judged(units(body), decision)
+    named = [*paths, *(path for one in dropped if _may_name(one) for path in rules.paths(one.text))]
+    draft = f"{decision}\n\n{body.strip()}\n"
+    if any(one.reason != rules.HEADLINE for one in dropped) or not kept or count(draft) > budget:
+        kept, left = _chosen(kept, decision, budget, count)
+        dropped, draft = [*dropped, *left], _composed(decision, kept)
+        named += [path for one in left for path in rules.paths(one.text)]
+    else:
+        dropped = []
+    draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
+    other = [Dropped(line, words, OVERRULED) for line, words in said if decision not in words.upper()]
+    dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
+    told = [Kept(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
+    return Enforced(decision, draft, count(draft), budget, told, dropped, added)
+
+
+def violations(text: str, decision: str, budget: int, count: CountTokens) -> list[Violation]:
+    """What in a text is against the rules, by line."""
+    body, _ = _without_decision(text)
+    kept, dropped = _judged(units(body), decision)
+    found = [Violation(one.line, f"{one.reason}: {one.text}") for one in dropped if one.reason != rules.HEADLINE]
+    found += [Violation(unit.line, f"{verdict.warning}: {unit.text}") for unit, verdict in kept if verdict.warning]
+    found.sort(key=lambda violation: violation.line)
+    if not decision:
+        found.append(Violation(0, f"no decision: {', '.join(DECISIONS)}"))
+    if not any(verdict.keeps in rules.ACTIONABLE for _, verdict in kept):
+        found.append(Violation(0, "nothing that the next phase could act on"))
+    tokens = count(f"{decision}\n\n{body.strip()}\n")
+    return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
+
+
+_Judged = tuple[Unit, rules.Verdict]
+
+
+def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
+    """A text without what says nothing but the decision, the rest in its place, and what that was, by line.
+
+    Code stays as it is, but for a block left open, which is closed.
+    """
+    lines = closed(text).split("\n")
+    code = {
+        unit.line + offset for unit in units(text) if unit.form == CODE for offset in range(unit.text.count("\n") + 1)
+    }
+    said = []
+    for number, line in enumerate(lines, start=1):
+        if number not in code and _WHOLE_LINE.match(line):
+            said.append((number, line.strip()))
+            lines[number - 1] = ""
+    body = "\n".join(lines)
+    if match := _BEGINNING.match(body):
+        said.append((body.count("\n", 0, match.end(1)) + 1, match[0].strip()))
+        body = match[1] + body[match.end() :]
+    return body, said
+
+
+def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
+    """The units that the rules keep, and the others; of what is said twice the first."""
+    kept: list[_Judged] = []
+    dropped: list[Dropped] = []
+    seen: set[str] = set()
+    for unit in found:
+        verdict = rules.judge(unit)
+        said = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
+        if _WHOLE_LINE.match(unit.text):
+            verdict = rules.Verdict(drops=REPEATED if decision in unit.text.upper() else OVERRULED)
+        elif verdict.keeps and said in seen:
+            verdict = rules.Verdict(drops=REPEATED)
+        if verdict.keeps:
+            seen.add(said)
+            kept.append((unit, verdict))
+        else:
+            dropped.append(Dropped(unit.line, unit.text, verdict.drops))
+    return kept, dropped
+
+
+def _chosen(kept: list[_Judged], decision: str, budget: int, count: CountTokens) -> tuple[list[_Judged], list[Dropped]]:
+    """As many units as fit, the most important first, and those that do not."""
+    groups = _by_importance(kept)
+    ordered = [one for group in groups for one in group]
+    if count(_composed(decision, ordered)) <= budget:
+        return ordered, []
+    chosen: list[_Judged] = []
+    spent = 0
+    # What leans on a sentence that did not fit is of little use, but better than nothing.
+    for candidates in (groups, [[one] for one in ordered]):
+        for group in candidates:
+            for one in group:
+                if spent + len(one[0].text.split()) > budget:  # a word has a token at least
+                    break
+                tokens = count(_composed(decision, [*chosen, one]))
+                if tokens > budget:
+                    break
+                chosen.append(one)
+                spent = tokens
+        if chosen:
+            break
+    return chosen, [Dropped(unit.line, unit.text, _no_room(budget)) for unit, _ in ordered if (unit, _) not in chosen]
+
+
+def _by_importance(kept: Sequence[_Judged]) -> list[list[_Judged]]:
+    """By what they are kept for, else as they stand; a sentence that leans on the one before it is grouped with it."""
+    groups: list[list[_Judged]] = []
+    for one in kept:
+        if groups and rules.leans(one[0].text):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    groups.sort(key=lambda group: min(rules.ORDER.index(verdict.keeps) for _, verdict in group))
+    return groups
+
+
+def _composed(decision: str, kept: Sequence[_Judged]) -> str:
+    blocks, before = [decision], ""
+    for unit, _ in kept:
+        block = unit.form in (CODE, TABLE)
+        text = unit.text if block else f"- {unit.text}"
+        is_listed = before not in ("", CODE, TABLE, HEADING) and not block
+        blocks.append(f"{blocks.pop()}\n{text}" if is_listed else text)
+        before = unit.form
+    return "\n\n".join(blocks) + "\n"
+
+
+def _with_paths(
+    draft: str, named: Sequence[str], budget: int, count: CountTokens
+) -> tuple[str, list[str], list[Dropped]]:
+    """A summary with a line of the paths that it does not name yet, as many as fit."""
+    added: list[str] = []
+    left = []
+    spent = count(draft)
+    for path in named:
+        if _names(draft, path):
+            continue
+        tokens = count(_lined(draft, [*added, path])) if spent < budget else budget + 1
+        if tokens <= budget:
+            added.append(path)
+            spent = tokens
+        else:
+            left.append(Dropped(0, path, _no_room(budget)))
+    return _lined(draft, added), added, left
+
+
+def _lined(draft: str, paths: Sequence[str]) -> str:
+    return f"{draft}\nFiles: {', '.join(paths)}\n" if paths else draft
+
+
+def _may_name(one: Dropped) -> bool:
+    return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
+
+
+def _names(text: str, path: str) -> bool:
+    return path in text and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", text) is not None
+
+
+def _no_room(budget: int) -> str:
+    return f"no room in {budget:,} tokens"

@@ -1,0 +1,107 @@
+"""What belongs into a summary between phases and what does not, sentence by sentence (S2, "Context Summary Rules").
+
+The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
+sentence that no rule excludes is a finding. A search or a step in which something binding is said is kept and marked.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.packs import summary_words as words
+from memctl.packs.summary_units import CODE, HEADING, SENTENCE, Unit
+
+# What S2 includes, the most important first.
+DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (
+    "decision", "constraint", "problem", "action", "pattern", "path", "finding",
+)  # fmt: skip
+ORDER = (DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING)
+ACTIONABLE = ORDER[:-1]
+_WEIGHTY = ORDER[:3]
+
+# What S2 excludes, and what follows from that.
+SEARCH = "a search, not what it found"
+STEP = "a step on the way, not a result"
+ASIDE = "looked at and set aside"
+CONTENTS = "the contents of a file"
+RESOLVED = "an error that is resolved"
+ALTERNATIVE = "an alternative that was not chosen"
+UNFINISHED = "an unfinished sentence"
+HEADLINE = "a heading"
+MIXED = "a search or step in the same sentence as something binding"
+
+LONGEST_CODE = 5  # lines; more are a file's contents
+_LOOKED_AT = 2_000  # characters of a sentence: what a longer one is about is said by then
+
+_BELOW = (
+    (words.BELOW_ALTERNATIVES, ALTERNATIVE),
+    (words.BELOW_SEARCHES, SEARCH),
+    (words.BELOW_STEPS, STEP),
+    (words.BELOW_RESOLVED, RESOLVED),
+)
+_PROCESS = ((words.SEARCH, SEARCH), (words.STEP, STEP), (words.CONTENTS, CONTENTS), (words.UNFINISHED, UNFINISHED))
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a unit is kept for, or the reason to leave it out; `warning` if it is kept in spite of a rule."""
+
+    keeps: str = ""
+    drops: str = ""
+    warning: str = ""
+
+
+def judge(unit: Unit) -> Verdict:
+    """What the rules say of a unit, by itself and the heading it stands below."""
+    if unit.form == HEADING:
+        return Verdict(drops=HEADLINE)
+    if unit.form == CODE:
+        return _judge_code(unit)
+    text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    below = next((reason for pattern, reason in _BELOW if unit.heading and pattern.search(unit.heading)), "")
+    own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
+    is_binding = words.BINDING.search(text) is not None or (not own and keeps in _WEIGHTY)
+    if is_binding and (below or own) in (SEARCH, STEP) and not words.UNFINISHED.search(text):
+        return Verdict(keeps=keeps, warning=MIXED)
+    reason = below or own
+    return Verdict(drops=reason) if reason else Verdict(keeps=keeps)
+
+
+def _judge_code(unit: Unit) -> Verdict:
+    lines = [line for line in unit.text.split("\n")[1:] if line.strip() and not line.strip().startswith(("```", "~~~"))]
+    if not lines or len(lines) > LONGEST_CODE:
+        return Verdict(drops=CONTENTS)
+    return Verdict(drops=SEARCH) if all(map(words.SEARCH.search, lines)) else Verdict(keeps=FINDING)
+
+
+def _reason(sentence: str) -> str:
+    """Why a sentence does not belong into a summary, or ""."""
+    if words.ASIDE.search(sentence):
+        return ASIDE
+    if words.ALTERNATIVE.search(sentence):
+        return ALTERNATIVE
+    if words.RESOLVED.search(sentence) and not words.UNRESOLVED.search(sentence):
+        return RESOLVED
+    return next((reason for pattern, reason in _PROCESS if pattern.search(sentence)), "")
+
+
+def _class_of(text: str) -> str:
+    """What a sentence is kept for: the first of ORDER that its words speak for."""
+    classes = (
+        (DECISION, words.DECISION.search(text)),
+        (CONSTRAINT, words.CONSTRAINT.search(text)),
+        (PROBLEM, words.PROBLEM.search(text) and not words.NO_PROBLEM.search(text)),
+        (ACTION, words.ACTION.search(text)),
+        (PATTERN, words.PATTERN.search(text)),
+        (PATH, words.PATH.search(text)),
+    )
+    return next((name for name, is_so in classes if is_so), FINDING)
+
+
+def leans(text: str) -> bool:
+    """Whether a sentence is understood only after the one before it."""
+    return words.LEANING.search(text) is not None
+
+
+def paths(text: str) -> list[str]:
+    """The paths of files that a text names, exactly as it writes them, each once."""
+    return list(dict.fromkeys(match[0].rstrip(".") for match in words.PATH.finditer(text)))

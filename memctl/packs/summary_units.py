@@ -1,0 +1,131 @@
+"""What a text consists of when it is summarised: sentences, code blocks, tables and headings, with their lines.
+
+Every line with text in it belongs to one unit, so that whatever a summary leaves out can be named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from memctl.model.mentions import CODE_SPAN
+
+SENTENCE, CODE, TABLE, HEADING = "sentence", "code", "table", "heading"
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*)|(?:\*\*|__)([^*_]{1,60}):?(?:\*\*|__):?$")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_QUOTE = re.compile(r"\s*(?:>\s?)+")
+_RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
+# A sentence ends with a mark before white space and what may begin another. Small letters may not: two sentences taken
+# for one are kept or dropped together, one taken for two would be cut in half.
+_END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?=\s+[\"'(\[*_`]*[A-Z0-9§$/])")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|excl|no|nr|fig|sec|st|mr|mrs|ms|dr|[A-Z])\.$", re.IGNORECASE
+)
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """A sentence, or a block that is kept or dropped as one: its first line, its text, the heading it stands below."""
+
+    line: int
+    form: str
+    text: str
+    heading: str = ""
+
+
+def units(text: str) -> list[Unit]:
+    """The units of a text, in their order."""
+    found: list[Unit] = []
+    heading = ""
+    for line, form, block in _blocks(text.split("\n")):
+        if form == SENTENCE:
+            found += [Unit(line + offset, SENTENCE, sentence, heading) for offset, sentence in _sentences(block)]
+            continue
+        unit = Unit(line, form, "\n".join(block).rstrip("\n"), heading)
+        if form == HEADING:
+            heading = _heading(block[0]) or ""
+        found.append(unit)
+    return found
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Fenced code, tables, headings, and paragraphs or items without their marks: first line, form, lines."""
+    number = 0
+    while number < len(lines):
+        line, start = lines[number], number
+        if fence := _FENCE.match(line):
+            number += 1
+            while number < len(lines) and not _closes(lines[number], fence[1]):
+                number += 1
+            number += 1
+            yield start + 1, CODE, lines[start:number]
+        elif line.lstrip().startswith("|"):
+            while number < len(lines) and lines[number].lstrip().startswith("|"):
+                number += 1
+            yield start + 1, TABLE, lines[start:number]
+        elif _heading(line) is not None:
+            number += 1
+            yield start + 1, HEADING, [line]
+        elif not line.strip() or _RULE.match(line):
+            number += 1
+        else:
+            number += 1
+            while number < len(lines) and _continues(lines[number]):
+                number += 1
+            yield (
+                start + 1,
+                SENTENCE,
+                [_bare(lines[start]), *(_QUOTE.sub("", line) for line in lines[start + 1 : number])],
+            )
+
+
+def closed(text: str) -> str:
+    """A text, with a block of code that it leaves open closed, so that what follows is not swallowed."""
+    last = next(reversed(units(text)), None)
+    if last is None or last.form != CODE:
+        return text
+    first, *rest = last.text.split("\n")
+    fence = _FENCE.match(first)
+    return text if fence is None or (rest and _closes(rest[-1], fence[1])) else f"{text.rstrip()}\n{fence[1]}"
+
+
+def _closes(line: str, fence: str) -> bool:
+    end = line.strip()
+    return len(end) >= len(fence) and set(end) == {fence[0]}
+
+
+def _heading(line: str) -> str | None:
+    match = _HEADING.match(line.strip())
+    return None if match is None else (match[1] or match[2] or "").rstrip("#: \t")
+
+
+def _continues(line: str) -> bool:
+    """Whether a line goes on with the paragraph or item before it."""
+    is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)
+    return bool(line.strip()) and not is_block and _heading(line) is None and not _RULE.match(line)
+
+
+def _bare(line: str) -> str:
+    """A line without what marks it as an item or a quotation."""
+    line = _QUOTE.sub("", line) if _QUOTE.match(line) else line
+    match = _ITEM.match(line)
+    return line[match.end() :] if match else line
+
+
+def _sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The sentences of a paragraph, each on one line, with the offset of the line it begins in."""
+    text = "\n".join(lines)
+    hidden = CODE_SPAN.sub(lambda match: "X" * len(match[0]), text)  # marks in code end nothing
+    start = 0
+    for match in [*_END.finditer(hidden), None]:
+        end = match.end() if match else len(text)
+        if match and _ABBREVIATION.search(hidden, start, match.start()):
+            continue
+        sentence = " ".join(text[start:end].split())
+        if sentence:
+            begun = start + len(text[start:end]) - len(text[start:end].lstrip())
+            yield text.count("\n", 0, begun), sentence
+        start = end

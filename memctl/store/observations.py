@@ -1,0 +1,102 @@
+"""What models reported: pairs of an estimate and the count that a model gave for the same text.
+
+They are measurements of this machine, so they lie beside the access counters in the Git directory that all worktrees
+share, in no commit. They can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+
+_FILE = "observations.db"
+MOST_KEPT = 1_000  # of a model; with a rate of .2 the older ones have no weight left
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS observations (number INTEGER PRIMARY KEY, model TEXT, digest BLOB, kinds TEXT,"
+    " estimate INTEGER, reported INTEGER, UNIQUE (model, digest))"
+)
+_INSERT = "INSERT OR IGNORE INTO observations (model, digest, kinds, estimate, reported) VALUES (?, ?, ?, ?, ?)"
+_SELECT = "SELECT digest, kinds, estimate, reported FROM observations WHERE model = ? ORDER BY number"
+_OLDEST = (
+    "DELETE FROM observations WHERE model = :model AND number NOT IN"
+    " (SELECT number FROM observations WHERE model = :model ORDER BY number DESC LIMIT :most)"
+)
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """One text: its digest, the kinds of text in it, the tokens estimated for it and those that the model reported."""
+
+    digest: bytes
+    kinds: str  # separated by spaces
+    estimate: int
+    reported: int
+
+
+def add(folder: Path, model: str, found: Iterable[Observation]) -> int:
+    """Keep observations of a model in the order given, those that are kept already aside; returns how many were new.
+
+    Raises MemctlError if the folder can't be written to.
+    """
+    rows = [(model, one.digest, one.kinds, one.estimate, one.reported) for one in found]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(folder / _FILE, timeout=5)
+        try:
+            with database:
+                database.execute(_CREATE)
+                before = database.total_changes
+                database.executemany(_INSERT, rows)
+                new = database.total_changes - before
+                database.execute(_OLDEST, {"model": model, "most": MOST_KEPT})
+            return new
+        finally:
+            database.close()
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise MemctlError(f"{folder / _FILE} can't be written: {error}", "delete it if it is damaged") from None
+
+
+def of(folder: Path, model: str) -> list[Observation]:
+    """What is kept of a model, the oldest first; nothing if there is no such file, or it is damaged."""
+    rows = _read(folder, _SELECT, model)
+    return [Observation(*row) for row in rows]
+
+
+def models(folder: Path) -> list[str]:
+    """The models of which something is kept."""
+    return [row[0] for row in _read(folder, "SELECT DISTINCT model FROM observations ORDER BY model")]
+
+
+def _read(folder: Path, query: str, *values: str) -> list[tuple[Any, ...]]:
+    file = folder / _FILE
+    if not file.exists():
+        return []
+    try:
+        database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)
+        try:
+            return database.execute(query, values).fetchall()
+        finally:
+            database.close()
+    except sqlite3.DatabaseError:
+        return []
+
+
+def forget(folder: Path, model: str) -> None:
+    """Let go of what is kept of a model; raises MemctlError if that can't be done."""
+    file = folder / _FILE
+    if not file.exists():
+        return
+    try:
+        database = sqlite3.connect(file, timeout=5)
+        try:
+            with database:
+                database.execute("DELETE FROM observations WHERE model = ?", (model,))
+        finally:
+            database.close()
+    except sqlite3.DatabaseError as error:
+        raise MemctlError(f"{file} can't be written: {error}", "delete it if it is damaged") from None

@@ -1,0 +1,154 @@
+"""Anthropic's endpoint that counts tokens: the model's own count, but the text leaves this machine, so it is asked
+only when told to.
+
+The request is `POST BASE/v1/messages/count_tokens` with a model and one message of the user; the answer's
+`input_tokens` is for that whole request, a frame of 6 to 11 tokens included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.model.credentials import kind_of_secret
+from memctl.store.cache import Cache, digest
+from memctl.tokens.count import Count
+from memctl.tokens.families import FAMILIES, family_of
+
+SOURCE = "anthropic"
+_BASE = "https://api.anthropic.com"
+_VERSION = "2023-06-01"
+_TIMEOUT = 30.0  # seconds
+_LONGEST_ANSWER = 65_536  # bytes; a count has about twenty
+_LONGEST_MESSAGE = 300  # characters of a server's complaint
+
+
+class _Counted(msgspec.Struct):
+    input_tokens: int
+
+
+class _Complaint(msgspec.Struct):
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    error: _Complaint
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect would carry the key to wherever the answer says."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+class Endpoint:
+    """Counts by asking for one model; what was answered is kept in the cache."""
+
+    def __init__(self, model: str, environ: Mapping[str, str], cache: Cache | None = None) -> None:
+        """`environ` has the key, and perhaps another base; raises MemctlError if they can't be used."""
+        if model.strip().lower() in FAMILIES or not family_of(model).name.startswith("claude"):
+            raise MemctlError(
+                f"{model!r} is not the name of a Claude model", "give one as --model claude-sonnet-4-5", USAGE
+            )
+        self.model = model.strip()
+        self._key = _key(environ)
+        self._url = f"{_base(environ)}/v1/messages/count_tokens"
+        self._cache = cache
+
+    def count(self, text: str, *, allow_secret: bool = False) -> Count:
+        """The tokens of a request of one message with this text; raises MemctlError if there is no answer."""
+        source = f"Anthropic's count for {self.model}"
+        key = digest(text, f"{self._url} {self.model}")
+        known = None if self._cache is None else self._cache.token_count(key)
+        if known is None:
+            if not allow_secret:
+                _refuse_secrets(text)
+            known = self._ask(text) if text.strip() else 0  # a message must not be empty
+            if self._cache is not None:
+                self._cache.keep_token_count(key, known)
+        return Count(known, source, 0.0)
+
+    def _ask(self, text: str) -> int:
+        body = {"model": self.model, "messages": [{"role": "user", "content": text}]}
+        headers = {"content-type": "application/json", "x-api-key": self._key, "anthropic-version": _VERSION}
+        request = Request(self._url, msgspec.json.encode(body), headers, method="POST")
+        where = urlsplit(self._url).netloc
+        try:
+            with _opener().open(request, timeout=_TIMEOUT) as answer:
+                return msgspec.json.decode(answer.read(_LONGEST_ANSWER), type=_Counted).input_tokens
+        except HTTPError as error:
+            with error:
+                raise self._refused(where, error.code, error.read(_LONGEST_ANSWER)) from None
+        except msgspec.MsgspecError:
+            raise MemctlError(f"{where} gave an answer that is no token count", _hint()) from None
+        except (URLError, HTTPException, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise MemctlError(f"{where} can't be asked: {self._without_key(str(reason))}", _hint()) from None
+
+    def _refused(self, where: str, code: int, answer: bytes) -> MemctlError:
+        if 300 <= code < 400:
+            return MemctlError(
+                f"{where} sends on to another place ({code}); the key goes to no other", "mend ANTHROPIC_BASE_URL"
+            )
+        try:
+            message = msgspec.json.decode(answer, type=_Refusal).error.message
+        except msgspec.MsgspecError:
+            message = "no reason was given"
+        return MemctlError(f"{where} refused ({code}): {self._without_key(message)[:_LONGEST_MESSAGE]}", _hint())
+
+    def _without_key(self, message: str) -> str:
+        return " ".join(message.replace(self._key, "(the key)").split())
+
+
+def _opener() -> OpenerDirector:
+    return build_opener(_NoRedirects)
+
+
+def _hint() -> str:
+    return "without --source anthropic the tokens are counted here, and the band of error is told"
+
+
+def _key(environ: Mapping[str, str]) -> str:
+    key = environ.get("ANTHROPIC_API_KEY", "").strip()
+    if not key:
+        raise MemctlError("ANTHROPIC_API_KEY is not set", "set it to a key of yours; " + _hint(), USAGE)
+    if not (key.isascii() and key.isprintable()):
+        raise MemctlError("ANTHROPIC_API_KEY is no key: it has characters that no header can have", None, USAGE)
+    return key
+
+
+def _base(environ: Mapping[str, str]) -> str:
+    """Where to ask: encrypted, unless it is this machine."""
+    base = environ.get("ANTHROPIC_BASE_URL", "").strip().rstrip("/") or _BASE
+    try:
+        parts = urlsplit(base)
+        host: Any = parts.hostname
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and host in ("localhost", "127.0.0.1", "::1"))
+    except ValueError:
+        host, is_safe = None, False
+    if not host or not is_safe or parts.username is not None:
+        raise MemctlError(
+            "ANTHROPIC_BASE_URL is not an https:// address",
+            "http:// is for this machine alone, as http://localhost:8080",
+            USAGE,
+        )
+    return base
+
+
+def _refuse_secrets(text: str) -> None:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if kind := kind_of_secret(line):
+            raise MemctlError(
+                f"line {number} looks like a credential ({kind}); the text would leave this machine",
+                "take it out, or let it pass with --allow-secret",
+            )

@@ -1,0 +1,132 @@
+"""Requests to a model: what text stands in their messages, in the shapes of Anthropic's and OpenAI's interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from memctl.tokens.families import kind_of_text
+
+# Measured against 450 request-to-request figures of Claude models: what a tool call costs beside its text.
+PER_TOOL_CALL = 75
+# A request of one message has 7 tokens beside its text, with o200k models (3 for the answer to come, 4 a message) and
+# with Claude's (7, or 6 from 4.8 on). That each further message adds 4 is OpenAI's rule; for Claude it is taken over.
+PER_REQUEST, PER_MESSAGE = 3, 4
+_TEXTS = ("text", "input_text", "output_text")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A piece of text in a request: the message it stands in (0: before the first), whose, what and of what kind."""
+
+    message: int
+    role: str
+    what: str
+    kind: str
+    text: str
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """A request's text by its parts, and what of it is not text and so is not counted, by what it is."""
+
+    model: str
+    parts: list[Part]
+    messages: int
+    tool_calls: int
+    uncounted: dict[str, int]
+
+    @property
+    def overhead(self) -> int:
+        """Tokens beside those of the text."""
+        return PER_REQUEST + PER_MESSAGE * self.messages + PER_TOOL_CALL * self.tool_calls
+
+
+def parse(given: Any) -> Conversation | None:
+    """The text of a request's body or of a list of messages; None if it is neither."""
+    body = given if isinstance(given, dict) else {"messages": given}
+    messages = body.get("messages", body.get("input"))
+    if isinstance(messages, str) and "input" in body:
+        messages = [{"role": "user", "content": messages}]
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        return None
+    reader = Reader()
+    for name in ("system", "instructions"):
+        reader.read(0, "system", body.get(name) or "")
+    if body.get("tools"):
+        reader.add(0, "system", "tools", "json", msgspec.json.encode(body["tools"]).decode())
+    for number, message in enumerate(messages, start=1):
+        reader.read_message(number, message)
+    return Conversation(
+        str(body.get("model") or ""), reader.parts, len(messages), reader.tool_calls, dict(reader.uncounted)
+    )
+
+
+class Reader:
+    """Gathers the text of contents as they come."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.tool_calls = 0
+        self.uncounted: dict[str, int] = {}
+
+    def add(self, number: int, role: str, what: str, kind: str, text: str) -> None:
+        if text:
+            self.parts.append(Part(number, role, what, kind, text))
+
+    def read_message(self, number: int, message: dict[str, Any]) -> None:
+        """A message of either interface, or an item of OpenAI's responses."""
+        if "role" not in message:
+            self._read_block(number, "assistant", message)
+            return
+        role = str(message["role"])
+        what = "tool result" if role == "tool" else "text"
+        self.read(number, role, message.get("content") or "", what)
+        for call in message.get("tool_calls") or ():
+            self._call(number, call.get("function") if isinstance(call, dict) else None)
+
+    def read(self, number: int, role: str, content: Any, what: str = "text") -> None:
+        """A content: a text, or a list of blocks."""
+        if isinstance(content, str):
+            self.add(number, role, what, _kind(content, what), content)
+        for block in content if isinstance(content, list) else ():
+            self._read_block(number, role, block, what)
+
+    def _read_block(self, number: int, role: str, block: Any, what: str = "text") -> None:
+        name = block.get("type") if isinstance(block, dict) else None
+        if name in _TEXTS:
+            self.read(number, role, str(block.get("text") or ""), what)
+        elif name in ("tool_use", "function_call"):
+            self._call(number, block)
+        elif name == "tool_result":
+            self.read(number, role, block.get("content"), "tool result")
+        elif name == "function_call_output":
+            self.read(number, "tool", block.get("output"), "tool result")
+        else:
+            name = name if isinstance(name, str) else "unknown content"
+            self.uncounted[name] = self.uncounted.get(name, 0) + 1
+
+    def _call(self, number: int, call: Any) -> None:
+        self.tool_calls += 1
+        given = call if isinstance(call, dict) else {}
+        arguments = given.get("input", given.get("arguments", ""))
+        text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+        self.add(number, "assistant", "tool call", "json", f"{given.get('name', '')} {text}".strip())
+
+
+def _kind(text: str, what: str) -> str:
+    """The kind of a text; what looks like prose is how people chat, or how tools report."""
+    kind = kind_of_text("", text)
+    if kind != "prose":
+        return kind
+    return "log" if what == "tool result" else "chat"
+
+
+def lines(text: str) -> Iterator[tuple[int, Any]]:
+    """The documents of JSON Lines with their line numbers; None for a line that is not JSON."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError):
+                yield number, None

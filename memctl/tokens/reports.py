@@ -1,0 +1,128 @@
+"""Observations in a file: texts whose tokens a model reported.
+
+A line of JSON is one of: `{"model", "text" | "file" | "messages", "input_tokens", "kind"?}`; a request with its
+answer, `{"request", "response"}`, or with `usage`, of Anthropic's or OpenAI's interface; a line of a Claude Code
+transcript.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.store.observations import Observation
+from memctl.tokens import messages
+from memctl.tokens.calibration import digest_of, name_of
+from memctl.tokens.count import Counter
+from memctl.tokens.families import KINDS, family_of, kind_of_text
+from memctl.tokens.messages import Part
+from memctl.tokens.transcripts import Growth, Transcript, context_of
+
+SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor
+
+ReadFile = Callable[[str], str]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A text by its parts, what the model reported of it, and how many of those tokens are not the text's."""
+
+    model: str
+    parts: list[Part]
+    overhead: int
+    reported: int
+    is_one_text: bool = False  # and nothing else: so it is known what the model says of this text
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """A line that teaches nothing, and why."""
+
+    line: int
+    reason: str
+
+
+class Observed(msgspec.Struct):
+    """What a file came to: observations by model, and the lines left aside."""
+
+    by_model: dict[str, list[Observation]]
+    asides: list[Aside]
+
+
+class _Unfit(Exception):
+    """Why a line teaches nothing."""
+
+
+def observe(text: str, read_file: ReadFile) -> Observed:
+    """The observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
+    observed = Observed(defaultdict(list), [])
+    transcript = Transcript()
+    for number, line in messages.lines(text):
+        try:
+            if not isinstance(line, dict):
+                raise _Unfit("no JSON object")
+            if "message" in line or "subtype" in line:
+                for growth in transcript.read(line):
+                    _take(_report_of_growth(growth), observed)
+            else:
+                _take(_report(line, read_file), observed)
+        except _Unfit as unfit:
+            observed.asides.append(Aside(number, str(unfit)))
+        except MemctlError as error:  # a model not known, a file not readable
+            observed.asides.append(Aside(number, error.message))
+    return observed
+
+
+def _take(report: Report, observed: Observed) -> None:
+    family = family_of(report.model)
+    if family.error == 0:
+        raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")
+    counter = Counter(family)
+    estimate = sum(counter.tokens(part.text, part.kind) for part in report.parts)
+    reported = report.reported - report.overhead
+    if estimate < SHORTEST:
+        raise _Unfit(f"fewer than {SHORTEST} tokens")
+    if reported <= 0:
+        raise _Unfit("nothing was reported beyond what a request has beside its text")
+    name = name_of(report.model)
+    texts = [part.text for part in report.parts]
+    key = texts[0] if report.is_one_text else msgspec.json.encode([texts, report.reported]).decode()
+    kinds = " ".join(sorted({part.kind for part in report.parts}))
+    observed.by_model[name].append(Observation(digest_of(key), kinds, estimate, reported))
+
+
+def _report_of_growth(growth: Growth) -> Report:
+    if growth.fault:
+        raise _Unfit(growth.fault)
+    return Report(growth.model, growth.parts, growth.overhead, growth.tokens)
+
+
+def _report(line: dict[str, Any], read_file: ReadFile) -> Report:
+    request = line["request"] if isinstance(line.get("request"), dict) else line
+    response = line["response"] if isinstance(line.get("response"), dict) else line
+    model = response.get("model") or request.get("model")
+    if not isinstance(model, str):
+        raise _Unfit("names no model")
+    reported = line.get("input_tokens") or context_of(response.get("usage") or line.get("usage"))
+    if not isinstance(reported, int) or reported <= 0:
+        raise _Unfit("has no count of input tokens")
+    if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):
+        part, overhead = _text(request, read_file), messages.PER_REQUEST + messages.PER_MESSAGE
+        return Report(model, [part], overhead, reported, is_one_text=True)
+    conversation = messages.parse(request)
+    if conversation is None:
+        raise _Unfit("has no text, file or messages")
+    if conversation.uncounted:
+        raise _Unfit(f"has {', '.join(conversation.uncounted)}, which no text stands for")
+    return Report(model, conversation.parts, conversation.overhead, reported)
+
+
+def _text(line: dict[str, Any], read_file: ReadFile) -> Part:
+    name = line["file"] if isinstance(line.get("file"), str) else ""
+    text = line["text"] if isinstance(line.get("text"), str) else read_file(name)
+    kind = line.get("kind") or kind_of_text(name, text)
+    if kind not in KINDS:
+        raise _Unfit(f"kind is one of {', '.join(KINDS)}")
+    return Part(1, "user", "text", kind, text)

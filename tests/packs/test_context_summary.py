@@ -1,0 +1,191 @@
+"""The summary between phases."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import USAGE, MemctlError
+from memctl.packs import summary_rules as rules
+from memctl.packs.context_summary import OVERRULED, REPEATED, Enforced, enforce, find_decision, violations
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+
+COUNT = Counter(FAMILIES["claude"]).tokens
+# S2, "context_summary Guidelines", "Examples".
+GOOD = """\
+Auth utilities exist in src/lib/auth.ts using JWT with httpOnly cookies.
+Extend with loginUser/logoutUser. Follow existing validateToken pattern.
+No conflicts found. Recommend: add tests to auth.test.ts."""
+BAD = """\
+I searched for 'auth' and found several files. First I looked at
+src/lib/auth.ts which contains 150 lines of code including imports
+from jsonwebtoken and cookie packages. The file exports validateToken
+which takes a token string parameter and returns a boolean. I also
+checked src/hooks/useAuth.ts but that's just a React hook wrapper.
+There was also mention of auth in the README but that's documentation.
+After analyzing all this, I think we should..."""
+
+
+def made(text: str, decision: str = "PROCEED", budget: int = 500) -> Enforced:
+    return enforce(text, decision, budget, COUNT)
+
+
+def test_s2s_good_example_passes_unchanged() -> None:
+    summary = made(GOOD)
+    assert summary.text == f"PROCEED\n\n{GOOD}\n"
+    assert summary.dropped == []
+    assert summary.is_actionable
+    assert violations(GOOD, "PROCEED", 500, COUNT) == []
+
+
+def test_s2s_bad_example_loses_its_process_each_sentence_with_its_reason() -> None:
+    summary = made(BAD)
+    assert [(one.line, one.text[:24], one.reason) for one in summary.dropped] == [
+        (1, "I searched for 'auth' an", rules.SEARCH),
+        (1, "First I looked at src/li", rules.STEP),
+        (4, "I also checked src/hooks", rules.ASIDE),
+        (6, "There was also mention o", rules.ASIDE),
+        (7, "After analyzing all this", rules.STEP),
+    ]
+    assert summary.text == (
+        "PROCEED\n\n"
+        "- The file exports validateToken which takes a token string parameter and returns a boolean.\n\n"
+        "Files: src/lib/auth.ts\n"
+    )
+    found = violations(BAD, "PROCEED", 500, COUNT)
+    assert [violation.line for violation in found] == [1, 1, 4, 6, 7, 0]
+    assert "nothing that the next phase could act on" in found[-1].message
+
+
+def test_of_a_text_that_breaks_a_rule_the_rest_is_listed_by_importance() -> None:
+    text = "Auth exists in a.ts. I searched for it. Add tests. Cookies must be httpOnly. Decided to keep JWT."
+    assert made(text).text == (
+        "PROCEED\n\n- Decided to keep JWT.\n- Cookies must be httpOnly.\n- Add tests.\n- Auth exists in a.ts.\n"
+    )
+
+
+def test_a_sentence_that_leans_on_another_stays_behind_it() -> None:
+    text = "Hmm, odd. Logins are counted in a.ts. It must stay below 5. Add tests."
+    assert made(text).text == "PROCEED\n\n- Logins are counted in a.ts.\n- It must stay below 5.\n- Add tests.\n"
+
+
+def test_what_is_said_twice_is_kept_once() -> None:
+    summary = made("Add tests.\n- add **tests**\n\nUse JWT.")
+    assert summary.text == "PROCEED\n\n- Add tests.\n- Use JWT.\n"
+    assert [(one.line, one.reason) for one in summary.dropped] == [(2, REPEATED)]
+
+
+def test_code_and_tables_stand_as_they_are() -> None:
+    text = "I looked at it.\n\nAdd this:\n```ts\na()\n```\n| a |\n|---|\n| b |\nUse JWT."
+    assert made(text).text == "PROCEED\n\n- Add this:\n- Use JWT.\n\n```ts\na()\n```\n\n| a |\n|---|\n| b |\n"
+
+
+def test_headings_stay_in_a_text_that_obeys_and_are_named_when_left_out() -> None:
+    text = "# Findings\n\n- Use JWT in a.ts.\n"
+    assert made(text).text == f"PROCEED\n\n{text}"
+    assert [one.reason for one in made(f"{text}\nI looked around.").dropped] == [rules.HEADLINE, rules.STEP]
+
+
+def test_a_small_budget_keeps_the_most_important() -> None:
+    text = "Findings are many and this one is long. Tests are in a.ts. Cookies must be httpOnly. Use JWT."
+    summary = made(text, budget=COUNT("PROCEED\n\n- Cookies must be httpOnly.\n"))
+    assert summary.text == "PROCEED\n\n- Cookies must be httpOnly.\n"
+    assert {one.reason for one in summary.dropped} == {f"no room in {summary.budget} tokens"}
+    assert len([one for one in summary.dropped if one.line]) == 3
+
+
+def test_a_sentence_that_does_not_fit_does_not_keep_others_out() -> None:
+    text = f"Cookies must be {'very ' * 200}safe. Use JWT."
+    assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
+
+
+def test_what_leans_on_a_sentence_that_does_not_fit_is_left_out_with_it() -> None:
+    text = f"Logins are {'very ' * 99}slow. That must change. Use JWT."
+    assert made(text, budget=40).text == "PROCEED\n\n- Use JWT.\n"
+    assert made(text.replace("Use JWT.", ""), budget=40).text == "PROCEED\n\n- That must change.\n"
+
+
+def test_code_that_is_left_out_names_no_files() -> None:
+    assert "Files:" not in made("Use JWT.\n```py\n" + "open('src/a.py')\n" * 9 + "```").text
+
+
+def test_paths_that_are_known_are_added_if_the_text_does_not_name_them() -> None:
+    summary = enforce(GOOD, "STOP", 500, COUNT, ["src/lib/auth.ts", "src/b.ts", "auth.ts"])
+    assert summary.text == f"STOP\n\n{GOOD}\n\nFiles: src/b.ts, auth.ts\n"
+    assert summary.paths == ["src/b.ts", "auth.ts"]
+    assert summary.files == ["src/lib/auth.ts", "auth.test.ts", "src/b.ts", "auth.ts"]
+
+
+def test_a_budget_without_room_for_the_decision_is_a_usage_error() -> None:
+    with pytest.raises(MemctlError) as caught:
+        made(GOOD, budget=1)
+    assert caught.value.exit_code == USAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        ("Decision: PROCEED\n\nUse JWT.", "PROCEED"),
+        ("Use JWT.\n\n**Decision:** proceed with it", "PROCEED"),
+        ("- Recommendation - STOP", "STOP"),
+        ("STOP: the migration is broken.", "STOP"),
+        ("**CLARIFY**\n\nWhich one?", "CLARIFY"),
+        ("## PROCEED", "PROCEED"),
+        ("Use JWT. We can PROCEED from here.", "PROCEED"),
+        ("CLARIFY or PROCEED?\nDecision: STOP", "STOP"),
+        ("Use JWT and stop there; proceed with care.", ""),
+        ("Status: complete", ""),
+        ("STOPPED", ""),
+        ("", ""),
+    ],
+)
+def test_the_decision_is_found_where_it_is_stated(text: str, decision: str) -> None:
+    assert find_decision(text) == decision
+
+
+@pytest.mark.parametrize("text", ["Decision: STOP\nDecision: PROCEED", "STOP or PROCEED?", "STOP.\n\nCLARIFY: x"])
+def test_several_decisions_are_refused_with_their_lines(text: str) -> None:
+    with pytest.raises(MemctlError, match=r"STOP in line 1.* in line \d"):
+        find_decision(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Decision: PROCEED\n\nUse JWT.",
+        "PROCEED\n\nUse JWT.",
+        "\nPROCEED. Use JWT.",
+        "Use JWT.\n\n**PROCEED**",
+        "PROCEED: Use JWT.",
+    ],
+)
+def test_the_decision_is_said_once_and_first(text: str) -> None:
+    assert made(text).text == "PROCEED\n\nUse JWT.\n"
+
+
+def test_a_decision_that_is_overruled_is_told() -> None:
+    summary = made("Decision: STOP\n\nUse JWT.")
+    assert summary.text == "PROCEED\n\nUse JWT.\n"
+    assert [(one.line, one.text, one.reason) for one in summary.dropped] == [(1, "Decision: STOP", OVERRULED)]
+    assert [one.text for one in made("\nSTOP: no table.").dropped] == ["STOP:"]
+    assert made("Use JWT. PROCEED. Add tests.").text == "PROCEED\n\n- Use JWT.\n- Add tests.\n"
+    assert [one.reason for one in made("Use JWT. STOP. PROCEED.").dropped] == [OVERRULED, REPEATED]
+
+
+def test_lines_are_those_of_the_text_with_its_decision() -> None:
+    summary = made("\n\nDecision: PROCEED\n\nI looked around.\n\nUse JWT.")
+    assert [one.line for one in summary.kept] == [7]
+    assert [one.line for one in summary.dropped] == [5]
+
+
+def test_everything_that_is_against_the_rules_is_found() -> None:
+    long = "The lock must be held. " * 3 + "I searched and found that it never is. " + "word " * 500
+    messages = [violation.message for violation in violations(long, "", 100, COUNT)]
+    assert [message.split(":")[0] for message in messages] == [
+        REPEATED,
+        REPEATED,
+        rules.MIXED,
+        "no decision",
+        messages[-1],
+    ]
+    assert "where 100 are allowed" in messages[-1]

@@ -1,0 +1,159 @@
+"""Anthropic's endpoint, spoken by a server in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import msgspec
+import pytest
+
+from memctl.errors import USAGE, MemctlError
+from memctl.store.cache import Cache
+from memctl.tokens.endpoint import Endpoint
+
+KEY = "key-of-a-test"
+MODEL = "claude-sonnet-4-5"
+Answer = tuple[int, bytes, dict[str, str]]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every request with `answer`, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answer: Answer = (200, b'{"input_tokens": 14}', {})
+        self.asked: list[tuple[str, dict[str, str], Any]] = []
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.asked.append((self.path, headers, msgspec.json.decode(body)))
+        code, answer, more = self.server.answer
+        self.send_response(code)
+        for name, value in {**more, "content-length": str(len(answer))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, dict(self.headers), None))
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on stderr."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    serving = Server()
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
+    thread.start()
+    yield serving
+    serving.shutdown()
+    thread.join()
+    serving.server_close()
+
+
+def endpoint(server: Server, cache: Cache | None = None, model: str = MODEL) -> Endpoint:
+    return Endpoint(model, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.base + "/"}, cache)
+
+
+def test_the_count_is_the_servers_and_the_request_as_the_protocol_has_it(server: Server) -> None:
+    count = endpoint(server).count("hello")
+    assert (count.tokens, count.error) == (14, 0.0)
+    assert MODEL in count.source
+    ((path, headers, body),) = server.asked
+    assert path == "/v1/messages/count_tokens"
+    assert body == {"model": MODEL, "messages": [{"role": "user", "content": "hello"}]}
+    wanted = {"x-api-key": KEY, "anthropic-version": "2023-06-01", "content-type": "application/json"}
+    assert {name: headers[name] for name in wanted} == wanted
+
+
+def test_a_text_is_asked_about_once(server: Server) -> None:
+    cache = Cache.open(None)
+    assert [endpoint(server, cache).count("hello").tokens for _ in range(3)] == [14, 14, 14]
+    assert len(server.asked) == 1
+    endpoint(server, cache).count("other")
+    endpoint(server, cache, "claude-opus-4-5").count("hello")
+    assert len(server.asked) == 3
+
+
+def test_an_empty_text_is_not_sent(server: Server) -> None:
+    assert endpoint(server).count(" \n").tokens == 0
+    assert server.asked == []
+
+
+def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
+    server.answer = (401, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})
+    with pytest.raises(MemctlError) as caught:
+        endpoint(server).count("hello")
+    assert "refused (401): bad key (the key) see there" in caught.value.message
+    assert KEY not in caught.value.message
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
+    other = Server()
+    server.answer = (code, b"", {"location": f"{other.base}/v1/messages/count_tokens"})
+    with pytest.raises(MemctlError, match="sends on to another place"):
+        endpoint(server).count("hello")
+    other.server_close()
+    assert other.asked == []
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"input_tokens": "x"}', b'{"tokens": 3}', b"\xff"])
+def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> None:
+    server.answer = (200, body, {})
+    with pytest.raises(MemctlError, match="no token count"):
+        endpoint(server).count("hello")
+    server.answer = (500, body, {})
+    with pytest.raises(MemctlError, match=r"refused \(500\): no reason"):
+        endpoint(server).count("hello")
+
+
+def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
+    asking = Endpoint(MODEL, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})
+    with pytest.raises(MemctlError, match=r"127\.0\.0\.1:9 can't be asked"):
+        asking.count("hello")
+
+
+def test_what_looks_like_a_credential_is_not_sent_unless_allowed(server: Server) -> None:
+    text = "fine\nkey: sk-ant-" + "a1" * 20
+    with pytest.raises(MemctlError, match=r"line 2 looks like a credential \(Anthropic key\)"):
+        endpoint(server).count(text)
+    assert server.asked == []
+    assert endpoint(server).count(text, allow_secret=True).tokens == 14
+
+
+@pytest.mark.parametrize("environ", [{}, {"ANTHROPIC_API_KEY": " "}, {"ANTHROPIC_API_KEY": "a\nb"}])
+def test_without_a_key_nothing_is_asked(environ: dict[str, str]) -> None:
+    with pytest.raises(MemctlError, match="ANTHROPIC_API_KEY") as caught:
+        Endpoint(MODEL, environ)
+    assert caught.value.exit_code == USAGE
+
+
+@pytest.mark.parametrize(
+    "base", ["http://example.com", "ftp://localhost", "https://", "nonsense", "https://me:x@example.com", "http://[::1"]
+)
+def test_the_key_goes_only_over_an_encrypted_way_or_to_this_machine(base: str) -> None:
+    with pytest.raises(MemctlError, match="ANTHROPIC_BASE_URL"):
+        Endpoint(MODEL, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": base})
+
+
+@pytest.mark.parametrize("model", ["claude", "claude-4.5", "gpt", "gpt-5"])
+def test_it_counts_for_models_of_claude_only(model: str) -> None:
+    with pytest.raises(MemctlError, match="not the name of a Claude model") as caught:
+        Endpoint(model, {"ANTHROPIC_API_KEY": KEY})
+    assert caught.value.exit_code == USAGE

@@ -8,6 +8,7 @@ import click
 
 from memctl.cli import output, surroundings
 from memctl.cli.command import reading
+from memctl.cli.counting import model_option
 from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
@@ -15,7 +16,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import capacity, profiles
 from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
 from memctl.policy.profiles import PROFILES
-from memctl.tokens.families import FAMILIES, kind_of_text
+from memctl.tokens.families import kind_of_text
 
 if TYPE_CHECKING:
     from memctl.policy.capacity import Occupancy, Usage
@@ -56,7 +57,7 @@ _TYPES = ("system", "active", "session", "buffer", "shared")
     "--used", type=click.IntRange(min=0), help="Tokens in use as the host reports them: trusted before counts."
 )
 @click.option("--agents", type=click.IntRange(min=1), default=profiles.AGENTS, show_default=True, help="In a team.")
-@click.option("--model", help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: as in config.yaml]")
+@model_option
 @click.option("--strict", is_flag=True, help="Exit code 1 at orange or red, or if a hard limit is exceeded.")
 @reading
 @click.pass_context

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import counting, output
+from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -50,7 +50,7 @@ def context_summary_command(
     First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
     Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
     """
-    memory = counting.memory_if_any(ctx)
+    memory = opening.memory_if_any(ctx)
     counter = counting.counter(counting.model_of(model, memory), memory)
     given = read(source)
     found = returned.parse(given)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from memctl.cli import opening
-from memctl.errors import MemctlError
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.tokens.calibration import learnt
@@ -17,14 +15,6 @@ MODELS = ", ".join(FAMILIES)
 model_option = click.option(
     "--model", help=f"Whose tokens: a model, or one of {MODELS}. [default: model in config.yaml, or claude]"
 )
-
-
-def memory_if_any(ctx: click.Context) -> Memory | None:
-    """The memory around the folder that the command works in, for commands that can do without."""
-    try:
-        return opening.memory(ctx)
-    except MemctlError:
-        return None
 
 
 def model_of(given: str | None, memory: Memory | None) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
-from memctl.cli.packing import Packing, deliver, packing
+from memctl.cli.packing import Packing, counter_of, deliver, packing
 from memctl.errors import USAGE, MemctlError
 from memctl.model.snapshot import Snapshot
 from memctl.packs import filling
@@ -21,7 +21,6 @@ from memctl.sources.loading import Choice, Room
 from memctl.sources.priorities import Priorities, Wish, priorities
 from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
-from memctl.tokens.families import family_of
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
 _WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
@@ -82,7 +81,7 @@ def files_command(
     given = Packing(**options)
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
-    counter = Counter(family_of(given.model or memory.config.model))
+    counter = counter_of(memory, given)
     room = Room(window, used, given.budget or loading.budget_of(window), least)
     wish = Wish(task, active, ctx.obj.folder, globs, limit)
     found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
@@ -101,7 +100,7 @@ def _pack(
 ) -> None:
     """Print the files to load ahead; their tokens are counted as those of the kind among them that has most."""
     task, budget = wish
-    counter = Counter(family_of(given.model or memory.config.model))
+    counter = counter_of(memory, given)
     kinds = {choice.content.facts.kind for choice in found.files if choice.is_loaded} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 

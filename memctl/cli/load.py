@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -9,10 +10,12 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.cli.packing import Packing, counter, deliver, fill, packing, places, sources
+from memctl.cli.packing import Packing, counter_of, deliver, fill, packing, places, sources
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
+from memctl.hierarchy.given_paths import file_named
 from memctl.packs import directives, requested
+from memctl.sources.summary import BUDGET, summary
 
 
 @command(
@@ -42,10 +45,12 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
         return
     snapshot = opening.snapshot(memory, at)
     given = Packing(**options)
+    counter = counter_of(memory, given)
+    named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
     ways = requested.Ways(
         place=places(memory, snapshot),
-        summary=lambda path: path,
-        count=counter(memory, given).tokens,
+        summary=lambda path: summary(snapshot, named(path), BUDGET, counter).text,
+        count=counter.tokens,
         sources=sources(memory, snapshot, at),
     )
     answer = requested.answer(snapshot, memory.now, asked, ways)

@@ -95,14 +95,14 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
     return lambda marker: navigate.find(snapshot, renderer, marker)
 
 
-def counter(memory: Memory, options: Packing) -> Counter:
+def counter_of(memory: Memory, options: Packing) -> Counter:
     """Counts the tokens of the model that was asked for."""
     return counting.counter(counting.model_of(options.model, memory), memory)
 
 
 def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
     """A draft as a pack."""
-    count = counter(memory, options).tokens
+    count = counter_of(memory, options).tokens
     return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 

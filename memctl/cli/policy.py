@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.cli import output, surroundings
 from memctl.cli.command import Group, reading
+from memctl.cli.counting import model_option
 from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
@@ -19,7 +20,7 @@ from memctl.policy import state as description
 from memctl.policy.blocks import take_apart
 from memctl.policy.contexts import Context, Slice
 from memctl.policy.state import State
-from memctl.tokens.families import FAMILIES, kind_of_text
+from memctl.tokens.families import kind_of_text
 
 _WINDOW = 200_000
 policy_command = Group(
@@ -31,7 +32,6 @@ policy_command = Group(
 
 def _inputs(function: Any) -> Any:
     """The options of both commands that look at contexts."""
-    models = ", ".join(FAMILIES)
     for option in reversed(
         (
             click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
@@ -46,7 +46,7 @@ def _inputs(function: Any) -> Any:
             click.option(
                 "--threshold", type=click.IntRange(min=1), help="[default: scs_threshold in config.yaml, or 2000]"
             ),
-            click.option("--model", help=f"Whose tokens: a model, or one of {models}. [default: as in config.yaml]"),
+            model_option,
         )
     ):
         function = option(function)

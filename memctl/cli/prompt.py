@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import Command, Group, reading
-from memctl.cli.packing import Packing, counter, deliver, fill, packing, sources
+from memctl.cli.packing import Packing, counter_of, deliver, fill, packing, sources
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.packs import prompt
@@ -59,7 +59,7 @@ def system(
     snapshot = opening.snapshot(memory, at)
     given = Packing(**options)
     asked = prompt.Asked(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
-    count = counter(memory, given).tokens
+    count = counter_of(memory, given).tokens
     draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.SYSTEM_BUDGET)
     deliver(memory, snapshot, pack, given, "system-prompt", as_json=as_json)

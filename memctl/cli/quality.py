@@ -9,9 +9,9 @@ import msgspec
 
 from memctl.cli import output, surroundings
 from memctl.cli.command import command, reading
+from memctl.cli.counting import model_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
-from memctl.tokens.families import FAMILIES
 
 if TYPE_CHECKING:
     from memctl.policy.advice import Advice
@@ -31,7 +31,7 @@ _SHOWN = 12  # changes, unless all are asked for
 )
 @click.argument("source", metavar="FILE|-")
 @click.option("--task", default="", metavar="TEXT", help="What the context is for. [default: the task that it states]")
-@click.option("--model", help=f"Whose tokens: a model, or one of {', '.join(FAMILIES)}. [default: as in config.yaml]")
+@model_option
 @click.option("--blocks", "with_blocks", is_flag=True, help="List the blocks with what was measured of each.")
 @click.option("--all", "everything", is_flag=True, help=f"List all changes, not only the first {_SHOWN}.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if a target is missed.")

@@ -5,14 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
-from memctl.cli import opening, output
+from memctl.cli import counting, opening, output
 from memctl.cli.command import command, reading
 from memctl.hierarchy.given_paths import file_named
 from memctl.sources.summary import BUDGET, summary
-from memctl.tokens.count import Counter
-from memctl.tokens.families import FAMILIES, family_of
-
-_MODELS = ", ".join(FAMILIES)
 
 
 @command(
@@ -23,7 +19,7 @@ _MODELS = ", ".join(FAMILIES)
 )
 @click.argument("path", metavar="PATH|§4.…")
 @click.option("--budget", type=click.IntRange(min=1), default=BUDGET, show_default=True, help="Tokens at most.")
-@click.option("--model", help=f"Whose tokens: a model, or one of {_MODELS}. [default: model in config.yaml, or claude]")
+@counting.model_option
 @reading
 @click.pass_context
 def summarize_command(
@@ -38,7 +34,7 @@ def summarize_command(
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     name = file_named(snapshot.files.names(), memory.repository.top, ctx.obj.folder, path)
-    counter = Counter(family_of(model or memory.config.model))
+    counter = counting.counter(counting.model_of(model, memory), memory)
     found = summary(snapshot, name, budget, counter)
     if as_json:
         data = {"model": counter.family.name, "budget": budget, **msgspec.structs.asdict(found)}

@@ -9,16 +9,14 @@ from typing import NamedTuple
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import counting, opening, output
 from memctl.model import moments
 from memctl.model.faults import Fault
 from memctl.model.snapshot import Snapshot
 from memctl.policy.contexts import SCS_THRESHOLD
 from memctl.policy.staleness import Over, over
-from memctl.store import load
 from memctl.store.memory import Memory, fixed_now
 from memctl.tokens.count import Counter
-from memctl.tokens.families import family_of
 
 
 class Surroundings(NamedTuple):
@@ -49,10 +47,12 @@ def find(ctx: click.Context, model: str | None = None, at: str | None = None) ->
     memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
     if memory is None:
         now = fixed_now(os.environ) or moments.from_epoch(int(time.time()))
-        return Surroundings(Counter(family_of(model or "claude")), now, Over({}, frozenset()), None, None)
+        return Surroundings(
+            counting.counter(counting.model_of(model, None), None), now, Over({}, frozenset()), None, None
+        )
     snapshot = opening.snapshot(memory, at)
     output.warn(memory, snapshot)
-    counter = Counter(family_of(model or memory.config.model), load.open_cache(memory))
+    counter = counting.counter(counting.model_of(model, memory), memory)
     return Surroundings(counter, memory.now, over(snapshot.records, memory.now), memory, snapshot)
 
 

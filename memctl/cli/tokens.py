@@ -85,7 +85,7 @@ def tokens_command(
         memory = opening.memory(ctx)
         calibrate_from(memory, calibrate, dry_run, as_json) if calibrate else forget_learnt(memory, model, dry_run)
         return
-    around = counting.memory_if_any(ctx)
+    around = opening.memory_if_any(ctx)
     model = counting.model_of(model, around)
     if counted_by == "anthropic":
         rows = _asked(sources, model, around, allow_secret)

@@ -20,6 +20,7 @@ from memctl.packs.directives import Directives
 from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.packs.filling import CountTokens
 from memctl.packs.items import Sources
+from memctl.sources import refused
 
 LARGE = 10_000  # tokens
 
@@ -55,7 +56,7 @@ def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> Answe
             unknown.append(Left(target, "", _why(error)))
     for path in asked.summarize:
         try:
-            found.append(_summarized(path.removeprefix("§4."), ways))
+            found.append(_summarized(path, ways))
         except MemctlError as error:
             unknown.append(Left(path, "", _why(error)))
     origins = ways.sources.origins(records)
@@ -76,13 +77,15 @@ def _loaded(place: Place, ways: Ways) -> Item:
     """A place as an item: a file by its text, or if that is large its summary."""
     if place.level < 4 or place.path.endswith("/"):
         return items.of_place(place)
+    if reason := refused.refusal(place.path, b"", place.text):
+        raise MemctlError(f"{place.path} never enters a model's context: {reason}")
     if ways.count(place.text) > LARGE:
         return _summarized(place.path, ways)
     return Item("file", place.path, "", place.text, (("section", place.parent),) if place.parent else (), place.path)
 
 
 def _summarized(path: str, ways: Ways) -> Item:
-    return Item("file", path, "", ways.summary(path), (("shown", "summary"),), path)
+    return Item("file", path.removeprefix("§4."), "", ways.summary(path), (("shown", "summary"),), path)
 
 
 def _notes(asked: Directives, unknown: list[Left]) -> list[Note]:

@@ -166,6 +166,25 @@ def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
     assert root.findtext("loaded/file/content") == "print('shop')\n"
 
 
+def test_a_large_file_is_answered_by_its_summary(memctl: Memctl, repo: Path) -> None:
+    steps = "".join(f"def step_{number}(order):\n    return order + {number}\n" for number in range(2000))
+    (repo / "big.py").write_text(steps)
+    git(repo, "add", "-A")
+    for reply in ("load §4.big.py", "Please summarize big.py first."):
+        data = memctl("load", "--json", stdin=reply).data
+        assert data["parts"]["loaded"] == ["big.py"]
+        assert data["tokens"] < 1_000
+        assert "step_0" in data["text"]
+
+
+def test_a_file_with_secrets_is_never_loaded(memctl: Memctl, repo: Path) -> None:
+    (repo / ".env").write_text("PASSWORD=hunter2hunter2\n")
+    git(repo, "add", "-A")
+    result = memctl("load", stdin="load §4..env", code=1)
+    assert "hunter2" not in result.out
+    assert "never enters" in result.out
+
+
 def test_a_pack_goes_to_a_file(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "x", "-i", "10")
     result = memctl("rehydrate", "--out", str(repo / "pack.md"))

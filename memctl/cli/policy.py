@@ -18,7 +18,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import contexts, measures, parallel, tiers, triggers
 from memctl.policy import state as description
 from memctl.policy.blocks import take_apart
-from memctl.policy.contexts import Context, Slice
+from memctl.policy.contexts import Context, Debt, Slice
 from memctl.policy.state import State
 from memctl.tokens.families import kind_of_text
 
@@ -82,7 +82,7 @@ class _Inputs:
             "threshold": self.threshold,
             "scs": {"tokens": self.shared.tokens, "source": self.shared.source},
             "contexts": [
-                {"file": item.name, "aws": item.tokens, "debt": debt.tokens, "debt_ratio": debt.ratio}
+                {"file": item.name, "aws": item.tokens, "debt": _debt_data(debt)}
                 for item, debt in zip(self.contexts, self.debts, strict=True)
             ],
             "burst": {
@@ -106,6 +106,10 @@ class _Inputs:
                 output.plain(f"  {item.name}: AWS {item.tokens:,}, context debt {debt.tokens:,} ({debt.ratio:.0%})")
             )
         output.text()
+
+
+def _debt_data(debt: Debt) -> dict[str, Any]:
+    return {"tokens": debt.tokens, "ratio": debt.ratio, "lines": [item.block.piece.line for item in debt.blocks]}
 
 
 def _context(source: str, around: Surroundings) -> Context:
@@ -212,10 +216,11 @@ def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> trig
         state = msgspec.structs.replace(state, phase_boundary=True)
     if events is None:
         events = state.events if state.events is not None else sum(map(triggers.count_events, found.contexts))
+    structured = [item for item in found.contexts if item.measures.parsed.format in parallel.EVENT_FORMATS]
     lacking = [
         f"{item.name} lacks {', '.join(lacks)}"
-        for item in found.contexts
-        if item.measures.parsed.format in ("xml", "json") and (lacks := parallel.lacks(item.measures.parsed))
+        for item in structured
+        if (lacks := parallel.lacks(item.measures.parsed))
     ]
     return triggers.Situation(
         contexts=found.contexts,
@@ -223,6 +228,7 @@ def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> trig
         debt=max(found.debts, key=lambda debt: debt.ratio),
         burst=found.burst,
         growth=found.growth,
+        validated=len(structured),
         lacking=lacking,
         events=events,
         threshold=found.threshold,

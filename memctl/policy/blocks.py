@@ -55,6 +55,15 @@ class Parsed(msgspec.Struct, frozen=True):
             found.append(block)
         return found
 
+    def passes_down(self) -> list[bool]:
+        """Of each block whether what holds of it holds of all below it: not if that is more than half of the text."""
+        below = [block.tokens for block in self.blocks]
+        for block in reversed(self.blocks):
+            if block.piece.parent >= 0:
+                below[block.piece.parent] += below[block.number]
+        whole = sum(block.tokens for block in self.blocks)
+        return [number * 2 <= whole for number in below]
+
 
 def take_apart(text: str, name: str, count: CountTokens) -> Parsed:
     """The blocks of a text; `name` is what a complaint calls it.

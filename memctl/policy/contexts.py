@@ -2,11 +2,12 @@
 
 All are S1's terms ("Key Concepts", "Measurement & Instrumentation"). Of several contexts the shared slice is what all
 of them have, block by block. Of a single one it is extracted, as the seed says to: mission, phase and plan, open
-risks, decisions, anchors.
+risks, unresolved decisions, anchors.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -18,7 +19,8 @@ from memctl.policy.pieces import words
 
 SCS_THRESHOLD = 2_000  # tokens; S1, "Key Concepts"
 BURST = 0.15  # predicted growth of the working set that is a token burst
-_SLICE = ("mission", "phase", "risks", "decisions", "anchors")
+_SLICE = {"mission", "phase", "next", "risks", "anchors"}
+_UNRESOLVED = re.compile(r"\b(?:proposed|pending|unresolved|undecided|open|to be decided)\b", re.IGNORECASE)
 _REPEATED = 0.8  # of a block stood before: it is another copy or version of it
 
 GIVEN, COMMON, EXTRACTED, NONE = "given", "what all contexts share", "extracted by its titles", "no context"
@@ -74,11 +76,20 @@ def shared_slice(contexts: Sequence[Parsed], given: Parsed | None = None) -> Sli
 
 
 def _extracted(context: Parsed) -> list[Block]:
+    passes = context.passes_down()
     chosen: set[int] = set()
     for block in context.blocks:
-        if block.piece.parent in chosen or importance.parts(block) & set(_SLICE):
+        parent = block.piece.parent
+        if (parent in chosen and passes[parent]) or _is_shared(block):
             chosen.add(block.number)
     return [context.blocks[number] for number in sorted(chosen)]
+
+
+def _is_shared(block: Block) -> bool:
+    """Whether a block belongs into the slice; decisions do while they are not made."""
+    found = importance.parts(block)
+    is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.piece.title} {block.piece.text[:200]}")
+    return bool(found & _SLICE) or bool(is_undecided)
 
 
 def _key(block: Block) -> str:

@@ -18,6 +18,7 @@ from memctl.policy.state import State
 DELTA_SHARE = 0.40  # of what remains of the threshold
 BACKLOG = 2  # deferred compressions that refuse
 POST_MERGE = 0.90  # of the threshold; S1, "Abort fan-out"
+EVENT_FORMATS = ("xml", "json")
 EXPECTED_BACK = 300  # tokens of each branch, the most that a phase summary has
 # What each agent's first context must say (S1, "Event-Driven Context Validation").
 COMPLETE = {
@@ -49,11 +50,8 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """All criteria for some contexts, and the numbers they rest on."""
+    """All criteria for some contexts; `delta` is what the branches will bring back, said or assumed."""
 
-    scs: int
-    scs_source: str
-    threshold: int
     delta: int
     is_delta_assumed: bool
     criteria: list[Criterion]
@@ -79,12 +77,11 @@ def judge(contexts: Sequence[Context], shared: Slice, state: State, threshold: i
         _stateless(contexts),
         _post_merge(shared, delta, threshold),
     ]
-    return Verdict(shared.tokens, shared.source, threshold, delta, assumed, criteria)
+    return Verdict(delta, assumed, criteria)
 
 
 def _slice(shared: Slice, threshold: int) -> Criterion:
-    over = shared.tokens - threshold
-    help_ = "summarise what all agents share; `memctl policy triggers` says where" if over > 0 else ""
+    help_ = "summarise what all agents share; `memctl policy triggers` says where"
     return _numbers(1, "shared context slice", shared.tokens, threshold, help_)
 
 
@@ -129,7 +126,7 @@ def _schema(contexts: Sequence[Context], state: State) -> Criterion:
         said = "declared" if state.event_schema else "declared as not ready"
         help_ = "" if state.event_schema else "define the events"
         return Criterion(6, name, said, limit, state.event_schema, "" if state.event_schema else "1", help_)
-    loose = [context.name for context in contexts if context.measures.parsed.format not in ("xml", "json")]
+    loose = [context.name for context in contexts if context.measures.parsed.format not in EVENT_FORMATS]
     if not loose:
         return Criterion(6, name, f"{len(contexts)} of {len(contexts)}", limit, True)
     measured = f"{len(contexts) - len(loose)} of {len(contexts)}"

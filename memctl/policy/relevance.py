@@ -59,7 +59,7 @@ def relevant(parsed: Parsed, task: str) -> list[bool]:
 
     frame = [is_frame(block) for block in parsed.blocks]
     found = [matches(block.number) for block in parsed.blocks]
-    units, passing = _units(parsed), _passing(parsed)
+    units, passing = _units(parsed), parsed.passes_down()
     bearing = {units[number] for number, bears in enumerate(found) if bears and units[number] >= 0}
     found = [bears or units[number] in bearing for number, bears in enumerate(found)]
     for block in parsed.blocks:  # parents come before their children
@@ -82,16 +82,6 @@ def _units(parsed: Parsed) -> list[int]:
         above = units[block.piece.parent] if block.piece.parent >= 0 else -1
         units.append(block.number if above < 0 and is_record(block) else above)
     return units
-
-
-def _passing(parsed: Parsed) -> list[bool]:
-    """Of each block whether what holds of it holds of all below it: not if that is more than half of the text."""
-    below = [block.tokens for block in parsed.blocks]
-    for block in reversed(parsed.blocks):
-        if block.piece.parent >= 0:
-            below[block.piece.parent] += below[block.number]
-    whole = sum(block.tokens for block in parsed.blocks)
-    return [number * 2 <= whole for number in below]
 
 
 def clusters(blocks: list[Block]) -> list[list[Block]]:

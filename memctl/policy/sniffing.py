@@ -8,9 +8,9 @@ from xml.parsers import expat
 
 from memctl.errors import MemctlError
 from memctl.policy import messages, trees
+from memctl.policy.trees import KEY
 
 _LOOKED_AT = 200_000  # characters; a format shows itself before
-_KEY = re.compile(r"""(?:- )?(?:"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s|$)""")
 _HEADING = re.compile(r"^#{2,6} \S", re.MULTILINE)
 _ANY_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _OWN = re.compile(r"MEMORY(?::|\n)")
@@ -39,9 +39,9 @@ def format_of(text: str, name: str) -> str:
 def _is_yaml(text: str) -> bool:
     """Whether every line at the margin is a key, an item or what closes one: YAML allows no other."""
     lines = [line for line in text.split("\n") if line.strip() and line[0] not in " \t#]}" and line != "---"]
-    if not lines or _HEADING.search(text) or not any(_KEY.match(line) for line in lines):
+    if not lines or _HEADING.search(text) or not any(KEY.match(line) for line in lines):
         return False
-    return all(line.startswith("- ") or _KEY.match(line) for line in lines)
+    return all(line.startswith("- ") or KEY.match(line) for line in lines)
 
 
 def _is_margin(text: str) -> bool:

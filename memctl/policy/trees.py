@@ -12,13 +12,13 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from memctl.policy import markdown_text
-from memctl.policy.pieces import CODE, DATA, HEADING, TEXT, Piece, kind_of, words
+from memctl.policy.pieces import CODE, DATA, HEADING, Piece, kind_of, words
 
 _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
-_KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
+KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
 _HEADER = re.compile(r"([A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself
 _TITLE = 160  # characters of a line at the margin that are a title
@@ -151,7 +151,7 @@ class _Line(NamedTuple):
 
 
 def _yaml_line(indent: int, inner: str) -> _Line:
-    match = _KEY.match(inner[:_LONGEST])
+    match = KEY.match(inner[:_LONGEST])
     is_item = inner.startswith("- ")
     depth = 2 * indent + is_item  # an item may stand right below the key that it belongs to
     if match is None:
@@ -168,7 +168,7 @@ def _margin_line(indent: int, inner: str) -> _Line:
         return _Line(1, title[:_TITLE], facts.rstrip("|") if len(title) <= _TITLE else inner)
     if indent == 1 and inner.startswith("- "):
         return _Line(3, "", inner[2:])
-    match = _KEY.match(inner[:_LONGEST]) if indent == 1 else None
+    match = KEY.match(inner[:_LONGEST]) if indent == 1 else None
     if match is not None:
         return _Line(2, match["key"], inner[match.start("value") :] if match["value"] else "")
     return _Line(_DEEP, None, inner)
@@ -280,7 +280,7 @@ def _add_leaf(node: Node, parent: int, found: list[Piece]) -> None:
     kind = kind_of(text)
     if kind in (CODE, DATA) or "\n\n" not in text:
         says = node.says if kind in (CODE, DATA) else markdown_text.plain(node.says)
-        found.append(Piece(node.title, says, node.source, node.line, node.end, kind or TEXT, parent, is_marked=True))
+        found.append(Piece(node.title, says, node.source, node.line, node.end, kind, parent, is_marked=True))
         return
     own = len(found)
     found.append(Piece(node.title, node.attributes, "", node.line, node.line, HEADING, parent, is_marked=True))

@@ -51,7 +51,8 @@ class Situation(msgspec.Struct, frozen=True):
     debt: Debt
     burst: Burst
     growth: float | None  # of the working set since the last batch
-    lacking: list[str]  # contexts from which an agent could not resume
+    validated: int  # contexts that are events
+    lacking: list[str]  # those of them from which an agent could not resume
     events: int
     threshold: int
     state: State
@@ -121,13 +122,6 @@ def _macro(now: Situation) -> Trigger:
 
 def _urgent(now: Situation) -> list[Trigger]:
     beyond, overflow = now.projected - now.threshold, now.events - EVENTS
-    failed = len(now.lacking) if now.state.resumable is None else int(not now.state.resumable)
-    said = (
-        "declared"
-        if now.state.resumable is not None
-        else f"{len(now.contexts) - failed} of {len(now.contexts)} complete"
-    )
-    rebuild = "rebuild the context" + (f": {'; '.join(now.lacking)}" if now.lacking else "")
     prune = "emergency: prune stale anchors, then " + ", ".join(FALLBACK)
     return [
         _made(
@@ -136,8 +130,21 @@ def _urgent(now: Situation) -> list[Trigger]:
         _made(
             8, "event stream", str(now.events), f"> {EVENTS}", overflow > 0, str(overflow), "compress to checkpoints"
         ),
-        _made(9, "stateless validation", said, "each can resume", failed > 0, str(failed), rebuild),
+        _stateless(now),
     ]
+
+
+def _stateless(now: Situation) -> Trigger:
+    """What is no event is not meant to be resumed from, unless somebody says so."""
+    name, limit = "stateless validation", "each can resume"
+    if now.state.resumable is not None:
+        failed, said = int(not now.state.resumable), "declared"
+    elif now.validated:
+        failed, said = len(now.lacking), f"{now.validated - len(now.lacking)} of {now.validated} complete"
+    else:
+        return Trigger(9, name, "no context is an event", limit, None, "", "say resumable")
+    rebuild = "rebuild the context" + (f": {'; '.join(now.lacking)}" if now.lacking else "")
+    return _made(9, name, said, limit, failed > 0, str(failed), rebuild)
 
 
 def _made(number: int, name: str, measured: str, limit: str, fired: bool, over: str, action: str) -> Trigger:

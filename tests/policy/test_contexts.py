@@ -33,12 +33,20 @@ def test_identical_contexts_share_everything() -> None:
 def test_the_slice_of_one_context_is_extracted_by_its_titles() -> None:
     text = parsed(
         "## Mission\n\nSell.\n\n## Diary\n\nMuch happened.\n\n## Current phase\n\nTwo of three.\n\n"
-        "## Open risks\n\n- One.\n\n## Decisions\n\n### Adopt PostgreSQL\n\nBecause.\n\n## Anchors\n\n§2.1\n"
+        "## Open risks\n\n- One.\n\n## Decisions\n\n### Adopt PostgreSQL\n\nBecause.\n\n"
+        "## Pending decisions\n\nWhich mail.\n\n## Anchors\n\n§2.1\n"
     )
     found = contexts.shared_slice([text])
     assert found.source == contexts.EXTRACTED
     titles = [block.piece.title for block in found.blocks]
-    assert titles == ["Mission", "Current phase", "Open risks", "Decisions", "Adopt PostgreSQL", "Anchors"]
+    assert titles == ["Mission", "Current phase", "Open risks", "Pending decisions", "Anchors"]
+
+
+def test_an_element_around_everything_is_not_the_slice_for_its_name() -> None:
+    text = f"<agent_context><state><mission>sell lanterns</mission><notes>{words(90)}</notes></state></agent_context>"
+    found = contexts.shared_slice([parsed(text)])
+    assert [block.piece.title for block in found.blocks] == ["state"]
+    assert found.tokens < 10
 
 
 def test_no_contexts_share_nothing_and_a_given_slice_is_taken() -> None:

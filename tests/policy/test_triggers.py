@@ -14,7 +14,8 @@ from tests.policy.texts import context, count, measured, parsed, words
 def situation(**given: object) -> Situation:
     values: dict[str, object] = {
         "contexts": [context(words(100))], "shared": Slice(100, [], GIVEN), "debt": Debt(0, 0.0, []),
-        "burst": Burst(0, 0.0, -1), "growth": None, "lacking": [], "events": 0, "threshold": 2_000, "state": State(),
+        "burst": Burst(0, 0.0, -1), "growth": None, "validated": 1, "lacking": [], "events": 0,
+        "threshold": 2_000, "state": State(),
         **given,
     }  # fmt: skip
     return Situation(**values)  # type: ignore[arg-type]
@@ -102,6 +103,11 @@ def test_an_agent_that_cannot_resume_forces_a_rebuild() -> None:
     assert fired(lacking=["agent lacks its inputs"]) == [9]
     assert fired(state=State(resumable=False)) == [9]
     assert fired(lacking=["agent lacks its inputs"], state=State(resumable=True)) == []
+
+
+def test_what_is_no_event_is_not_validated() -> None:
+    trigger = one(9, validated=0)
+    assert (trigger.fired, trigger.measured) == (None, "no context is an event")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from memctl.packs.draft import Draft
 from memctl.packs.files import packed
 from memctl.packs.filling import Pack
 from memctl.sources import loading
-from memctl.sources.loading import Choice, Room
+from memctl.sources.loading import NO_ROOM, Choice, Room
 from memctl.sources.priorities import Priorities, Wish, priorities
 from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
@@ -101,7 +101,7 @@ def _pack(
     """Print the files to load ahead; their tokens are counted as those of the kind among them that has most."""
     task, budget = wish
     counter = counter_of(memory, given)
-    kinds = {choice.content.facts.kind for choice in found.files if choice.is_loaded} | {"markdown"}
+    kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
     def fill(draft: Draft) -> Pack:

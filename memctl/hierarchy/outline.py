@@ -45,7 +45,7 @@ def markers(path: str, text: str) -> list[Marker]:
     """
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
-        return list(islice((marker for marker in blocks(text[:_LONGEST]) if marker.level), _MOST))
+        return list(islice((marker for marker in blocks(text) if marker.level), _MOST))
     if suffix not in definitions.GRAMMARS:
         return []
     found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
@@ -73,7 +73,7 @@ def blocks(text: str) -> Iterator[Marker]:
     """The headings of Markdown that stand in nothing else, and its paragraphs as of level 0; none that is empty."""
     from markdown_it import MarkdownIt
 
-    text = clean_newlines(text)
+    text = clean_newlines(text[:_LONGEST])
     if front_matter := _FRONT_MATTER.match(text):
         text = "\n" * front_matter[0].count("\n") + text[front_matter.end() :]
     parser = MarkdownIt("commonmark").disable("inline")  # of most blocks nobody asks what is in their lines

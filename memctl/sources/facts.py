@@ -132,7 +132,7 @@ def _looked_at(top: Path, files: FilesOnDisk, path: str, known: Mapping[source_f
         content, size = None, 0
     if content is None:
         return Content(unchanged[path], Facts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
-    blob = unchanged[path] or blob_of(content, unchanged.values())
+    blob = (unchanged[path] if files.is_settled(path) else "") or blob_of(content, unchanged.values())
     packed = known.get((blob, _sort(path)))
     return Content(blob, _DECODE(packed) if packed else of_content(path, content))
 

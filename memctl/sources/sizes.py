@@ -48,12 +48,12 @@ class Sizes:
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
     def count(self, path: str, content: Content) -> Count:
-        """The tokens of a file, counted if it can be read."""
+        """The tokens of a file, counted if it can be read and is still the one that was looked at."""
         key = self._key(content)
         if key not in self._known and key not in self._counted:
             with suppress(OSError):
                 data = self._files.read([path]).get(path)
-                if data is not None:
+                if data is not None and self._files.is_settled(path):
                     count = self._counter.count(data.decode(errors="replace"), content.facts.kind)
                     self._counted[key] = _ENCODE(count)
         return self.known(content)

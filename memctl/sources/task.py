@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.hierarchy import freshness, repository_paths
 from memctl.model import words
+from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
@@ -66,7 +67,11 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
         record = result.record
         if not record.code_refs:
             continue
-        said = words.words_of(" ".join((record.title, *record.tags, snapshot.body(record))))
+        try:
+            body = snapshot.body(record)
+        except (InvalidRecord, OSError):  # it was changed just now
+            body = ""
+        said = words.words_of(" ".join((record.title, *record.tags, body)))
         match = (result.title + result.content) / (ranking.TITLE + ranking.CONTENT)
         share = _RECORD * match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
         for reference in record.code_refs:

@@ -19,6 +19,7 @@ Rank = tuple[int, ...]  # the least one matters most
 _DATA = ("yaml", "yml", "toml")
 _EDGE, _SHAPES = 20, 20  # first lines, last lines, and shapes of lines that are told of a text
 _LONGEST_VALUE = 60  # characters of a value in data that is told
+_SECRET = re.compile(r"passw|passphrase|pwd|secret|token|credential|(?:api|private|access)[-_]?key", re.IGNORECASE)
 _MOST_KEYS = 500
 _LONGEST_LINE = 2_000  # characters of a line that are looked at
 _BETWEEN_IMPORTS = ", "
@@ -107,19 +108,24 @@ def _json(value: Any) -> Iterator[Row]:
     if not isinstance(value, dict):
         return
     for number, (key, inner) in enumerate(islice(value.items(), _MOST_KEYS)):
-        yield Row((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner)}")
+        yield Row((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner, key)}")
         for place, (name, deep) in enumerate(islice(inner.items(), _MOST_KEYS) if isinstance(inner, dict) else ()):
-            yield Row((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep)}")
+            yield Row((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep, name)}")
 
 
-def _shape(value: Any) -> str:
+def _shape(value: Any, key: str = "") -> str:
     if isinstance(value, dict):
         return f"{{{len(value):,} key{'' if len(value) == 1 else 's'}}}"
     if isinstance(value, list):
         first = f", the first {_shape(value[0])}" if value and isinstance(value[0], dict) else ""
         return f"[{len(value):,} item{'' if len(value) == 1 else 's'}{first}]"
     shown = outline.plain(msgspec.json.encode(value).decode())
-    return shown if len(shown) <= _LONGEST_VALUE else f"a text of {len(str(value)):,} characters"
+    return _value(key, shown) if len(shown) <= _LONGEST_VALUE else f"a text of {len(str(value)):,} characters"
+
+
+def _value(key: str, value: str) -> str:
+    """A value as it is told: not if it is long, or by its key secret."""
+    return value if len(value) <= _LONGEST_VALUE and not _SECRET.search(key) else "…"
 
 
 _YAML_KEY = re.compile(r"( *)(?:- )?([\w\"'./@*<-][^:#]{0,80}?):(?:[ \t]+(.*))?$")
@@ -141,7 +147,7 @@ def _yaml(text: str) -> Iterator[Row]:
         skipped = indent if _BLOCK.match(value) else -1
         step = indent if indent > 0 and (step == 0 or indent < step) else step
         if indent in (0, step):
-            shown = f" {value}" if 0 < len(value) <= _LONGEST_VALUE else " …" if value else ""
+            shown = f" {_value(match[2], value)}" if value else ""
             yield _key(number, 1 if indent else 0, f"{match[2]}:{shown}")
 
 
@@ -164,8 +170,7 @@ def _toml(text: str) -> Iterator[Row]:
             value = match[2]
             opened = next((mark for mark in ('"""', "'''") if value.count(mark) == 1), "")
             quote = opened
-            shown = value if len(value) <= _LONGEST_VALUE and not opened else "…"
-            yield _key(number, level, f"{match[1]} = {shown}")
+            yield _key(number, level, f"{match[1]} = {'…' if opened else _value(match[1], value)}")
 
 
 def _key(number: int, level: int, text: str) -> Row:
@@ -185,11 +190,7 @@ def _lines(text: str) -> Iterator[Row]:
     frequent = sorted(shapes.items(), key=lambda item: (-item[1], item[0]))[:_SHAPES]
     for number, (shape, count) in enumerate(frequent):
         if count > 1:
-            yield Row(
-                (number, 2),
-                _FREQUENT,
-                f"{count:>7,} x {outline.plain(shape)}",
-            )
+            yield Row((number, 2), _FREQUENT, f"{count:>7,} x {outline.plain(shape)}")
     last = lines[_EDGE:][-_EDGE:]
     for number, line in enumerate(last):
         yield Row((len(last) - 1 - number, 1), "It ends", outline.plain(line[:_LONGEST_LINE]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -46,6 +47,7 @@ class FilesOnDisk:
     def __init__(self, memory: Memory) -> None:
         self._repository = memory.repository
         self._hashed: dict[str, str] = {}
+        self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
         return frozenset(self._known)
@@ -53,6 +55,13 @@ class FilesOnDisk:
     def unchanged(self) -> dict[str, str]:
         """The blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
         return self._known
+
+    def is_settled(self, path: str) -> bool:
+        """Whether a file was not written since Git was asked: then it still is what Git said that it is."""
+        try:
+            return os.lstat(self._repository.top / path).st_mtime_ns < self._asked
+        except OSError:
+            return False
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         wanted = [path for path in dict.fromkeys(paths) if path in self._known]
@@ -77,7 +86,7 @@ class FilesOnDisk:
     @cached_property
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
-        top = self._repository.top
+        top, self._asked = self._repository.top, time.time_ns()
         args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", *index.all_without(FOLDER)]
         status = git.start(args, top, {"GIT_LITERAL_PATHSPECS": "0"})
         entries = index.entries(self._repository, without=FOLDER)

@@ -65,6 +65,18 @@ def test_new_and_changed_files_have_the_blob_that_git_would_give_them(repo: Path
         assert found[name].blob == git(repo, "hash-object", name).strip()
 
 
+def test_what_is_written_while_git_looks_is_not_taken_for_what_git_saw(repo: Path) -> None:
+    memory = opened(repo)
+    files, cache = FilesOnDisk(memory), load.open_cache(memory)
+    before = files.unchanged()["app.py"]
+    (repo / "app.py").write_text("import later\n")
+    found = facts.gather(repo, files, cache, {}, None)["app.py"]
+    assert found.facts.imports == ("later",)
+    assert found.blob != before
+    git(repo, "checkout", "-q", "app.py")
+    assert gathered(memory, cache)["app.py"].facts.imports == ()
+
+
 def test_files_too_large_and_files_that_can_not_be_read_have_a_reason(repo: Path) -> None:
     (repo / "large.txt").write_bytes(b"x" * 2_200_000)
     memory = opened(repo)

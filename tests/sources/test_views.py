@@ -90,6 +90,20 @@ def test_toml_is_told_by_tables_and_keys() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.json", '{"db": {"pass' + 'word": "hunter2"}, "apiKey": "hunter2"}'),
+        ("a.yaml", "db_pass" + "word: hunter2\n"),
+        ("a.toml", 'access_token = "hunter2"\n'),
+    ],
+)
+def test_values_that_are_secret_by_their_keys_are_not_told(path: str, text: str) -> None:
+    found = lines(rows(path, text))
+    assert found
+    assert "hunter2" not in "\n".join(found)
+
+
 def test_a_log_is_told_by_its_ends_and_the_shapes_of_its_lines() -> None:
     text = "".join(f"2025-11-04 10:00:{n % 60:02d} worker {n} done\n" for n in range(100)) + "ERROR 'disk' full\n"
     told = lines(rows("server.log", text))

@@ -1,12 +1,16 @@
 """`python -m bench.retrieval`: how well search finds what answers a query, on labelled queries.
 
-Measured is what `memctl search` prints, against plain FTS5 BM25 over the same texts: porter stems, any of the query's
-words without stop words. nDCG counts grades (2 answers the query, 1 helps), recall and MRR whatever has a label.
+Measured are the order by text alone and the order that `memctl search` prints, against plain FTS5 BM25 over the same
+texts: porter stems, any of the query's words without stop words. nDCG counts grades (2 answers the query, 1 helps),
+recall and MRR whatever has a label. The two halves are every second query of each kind: what can be tuned was tuned on
+the first, and the second confirms it. With `--model`, or if a package that has a model is installed, both orders are
+measured with embeddings too.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -22,73 +26,15 @@ import msgspec
 from bench import world
 from bench.world import MEMCTL, NOW
 from memctl.model.snapshot import Snapshot
+from memctl.model.words import STOP_WORDS
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import open_memory
 
 _FOLDER = Path(__file__).parent / "labelled"
-_DEPTH = 10  # results that count
-_STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "more",
-        "my",
-        "not",
-        "of",
-        "on",
-        "or",
-        "our",
-        "so",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "they",
-        "this",
-        "to",
-        "up",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "you",
-    ]
-)
+_MOST = 100  # results that a ranking gives
+_PACKAGES = ("wordllama",)
 Ranking = Callable[[str], list[str]]
 
 
@@ -113,18 +59,29 @@ def main() -> None:
     documents = [json.loads(line) for line in options.documents.read_text(encoding="utf-8").splitlines()]
     decode = msgspec.json.Decoder(Query).decode
     queries = [decode(line) for line in options.queries.read_text(encoding="utf-8").splitlines()]
-    print(f"{len(queries):,} queries on {len(documents):,} documents; the first {_DEPTH} results count")
+    print(f"{len(queries):,} queries on {len(documents):,} documents; the first {options.depth} results count")
     with tempfile.TemporaryDirectory(prefix="memctl-bench-") as name:
-        rankings = {"plain FTS5 BM25": _plain(documents), "memctl search": _memctl(Path(name).resolve(), documents)}
-        found = {
-            title: [(query, _quality(query, ranked(query.query))) for query in queries]
-            for title, ranked in rankings.items()
-        }
-    for title, results in found.items():
-        print(f"\n{title:<16} queries  recall     MRR    nDCG")
-        _print("all", [quality for _, quality in results])
-        for kind in sorted({query.kind for query, _ in results if query.kind}):
-            _print(kind, [quality for query, quality in results if query.kind == kind])
+        rankings = {"plain FTS5 BM25": _plain(documents)}
+        repository = _memory(Path(name).resolve(), documents)
+        rankings |= {f"memctl, {order}": ranked for order, ranked in _memctl(repository).items()}
+        if model := options.model or _installed():
+            (repository / ".memory" / "config.yaml").open("a").write(f"semantic_model: {model}\n")
+            rankings |= {f"memctl, {order}, {model}": ranked for order, ranked in _memctl(repository).items()}
+        for title, ranked in rankings.items():
+            _report(title, [(query, _quality(query, ranked(query.query), options.depth)) for query in queries])
+
+
+def _report(title: str, results: Sequence[tuple[Query, Quality]]) -> None:
+    print(f"\n{title}\n{'':16} queries  recall     MRR    nDCG")
+    _print("all", [quality for _, quality in results])
+    by_kind: dict[str, list[Quality]] = {}
+    for query, quality in results:
+        by_kind.setdefault(query.kind, []).append(quality)
+    for half, name in enumerate(("first half", "second half")):
+        _print(name, [quality for qualities in by_kind.values() for quality in qualities[half::2]])
+    for kind, qualities in sorted(by_kind.items()):
+        if kind:
+            _print(kind, qualities)
 
 
 def _print(title: str, qualities: Sequence[Quality]) -> None:
@@ -133,9 +90,9 @@ def _print(title: str, qualities: Sequence[Quality]) -> None:
     print(f"  {title:<14} {count:>7}  " + "   ".join(f"{mean:.3f}" for mean in means))
 
 
-def _quality(query: Query, ranked: Sequence[str]) -> Quality:
-    grades = [query.relevant.get(identifier, 0) for identifier in ranked[:_DEPTH]]
-    ideal = sorted(query.relevant.values(), reverse=True)[:_DEPTH]
+def _quality(query: Query, ranked: Sequence[str], depth: int) -> Quality:
+    grades = [query.relevant.get(identifier, 0) for identifier in ranked[:depth]]
+    ideal = sorted(query.relevant.values(), reverse=True)[:depth]
     first = next((place for place, grade in enumerate(grades, 1) if grade), 0)
     return Quality(
         recall=sum(grade > 0 for grade in grades) / len(query.relevant),
@@ -156,32 +113,47 @@ def _plain(documents: Sequence[dict[str, Any]]) -> Ranking:
         database.execute("INSERT INTO texts VALUES (?)", ("\n".join(parts),))
 
     def ranked(query: str) -> list[str]:
-        words = [word for word in re.findall(r"\w+", query.lower()) if word not in _STOP]
+        words = [word for word in re.findall(r"\w+", query.lower()) if word not in STOP_WORDS]
         if not words:
             return []
         expression = " OR ".join(f'"{word}"' for word in words)
         found = database.execute(
-            "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (expression, _DEPTH)
+            "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", (expression, _MOST)
         )
         return [documents[number - 1]["id"] for (number,) in found]
 
     return ranked
 
 
-def _memctl(folder: Path, documents: Sequence[dict[str, Any]]) -> Ranking:
-    """Search as the command does it, in a memory that holds the documents."""
+def _memory(folder: Path, documents: Sequence[dict[str, Any]]) -> Path:
+    """A repository with a memory that holds the documents."""
     here = world.make(folder)
     repository = folder / "labelled"
     here.git(folder, "init", "-q", str(repository))
     here.run([MEMCTL, "init"], repository)
     lines = [json.dumps({"memory_type": d["type"], **{k: v for k, v in d.items() if k != "type"}}) for d in documents]
     here.run([MEMCTL, "import", "-"], repository, "\n".join(lines))
+    return repository
+
+
+def _memctl(repository: Path) -> dict[str, Ranking]:
+    """The orders of memctl: by text alone, and as `memctl search` has it."""
     snapshot: Snapshot = load.disk(open_memory(repository, os.environ))
+    ids = {record.path: record.id for record in snapshot.records}
 
-    def ranked(query: str) -> list[str]:
-        return [result.record.id for result in ranking.search(snapshot, query, Filters(archived=None), NOW)[:_DEPTH]]
+    def by_text(query: str) -> list[str]:
+        found = ranking.similarities(snapshot, query)
+        return [ids[path] for path in sorted(found, key=lambda path: (-found[path].content, path))[:_MOST]]
 
-    return ranked
+    def blended(query: str) -> list[str]:
+        return [result.record.id for result in ranking.search(snapshot, query, Filters(archived=None), NOW)[:_MOST]]
+
+    return {"text alone": by_text, "search": blended}
+
+
+def _installed() -> str:
+    """The name of a package that has a model, if one is installed."""
+    return next((name for name in _PACKAGES if importlib.util.find_spec(name)), "")
 
 
 def _options() -> argparse.Namespace:
@@ -192,6 +164,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--queries", type=Path, default=_FOLDER / "queries.jsonl", help="JSON Lines; see bench/labelled"
     )
+    parser.add_argument("--depth", type=int, default=10, help="how many results count (default: 10)")
+    parser.add_argument("--model", help="what `semantic_model` is to name")
     return parser.parse_args()
 
 

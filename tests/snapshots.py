@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memctl.model.config import Config
 from memctl.model.faults import Fault
 from memctl.model.record import Record
-from memctl.model.snapshot import Catalogue, Files, Hit, Snapshot
+from memctl.model.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 
 SHOP = Config(format=1, project="shop")
 
@@ -27,7 +27,7 @@ class Given:
         self.name = name
         self.prefix = ".memory"
         self.config = config
-        self.match = match
+        self._match = match
         self._records = records
         self._texts = texts
         self._faults = faults
@@ -43,10 +43,38 @@ class Given:
     def names(self, folder: str) -> list[str]:
         return sorted(path for path in self._texts if path.startswith(f"{folder}/" if folder else ""))
 
+    def texts(self) -> Texts:
+        return GivenTexts(self._match)
+
     def catalogue(self) -> Catalogue:
         raise NotImplementedError
 
     def files(self) -> Files:
+        raise NotImplementedError
+
+
+class GivenTexts:
+    """Texts of which is known only what matches a query."""
+
+    def __init__(self, match: Callable[[str], list[Hit]]) -> None:
+        self.match = match
+
+    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
+        raise NotImplementedError
+
+    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
+        raise NotImplementedError
+
+    def alike(self, path: str) -> dict[str, float]:
+        raise NotImplementedError
+
+    def everything(self) -> Iterable[tuple[str, str]]:
+        raise NotImplementedError
+
+    def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        raise NotImplementedError
+
+    def keep(self, values: Mapping[bytes, bytes]) -> None:
         raise NotImplementedError
 
 

@@ -15,7 +15,7 @@ from memctl.errors import OK, REFUSED
 from memctl.model.faults import Fault
 from memctl.model.pages import Page
 from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.model.snapshot import Excerpt, Snapshot
 from memctl.store.memory import Memory
 
 SCHEMA = 1
@@ -92,19 +92,34 @@ def painted(line: str) -> str:
     return click.style(line, fg=colours[line[0]]) if line[:1] in colours else line
 
 
-def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = ()) -> None:
-    """Print rows in aligned columns; the last one is as long as it is."""
+def columns(rows: Sequence[Sequence[str]], styles: Sequence[dict[str, Any]] = (), below: Sequence[str] = ()) -> None:
+    """Print rows in aligned columns; the last one is as long as it is. `below` is for a line under each row, or ""."""
     widths = [max((_width(row[i]) for row in rows), default=0) for i in range(len(rows[0]) - 1)] if rows else []
     lines = []
-    for row in rows:
+    for number, row in enumerate(rows):
         cells = [plain(" ".join(cell.split("\n"))) for cell in row]  # a row is a line
         padded = [cell + " " * (widths[i] - _width(cell)) if i < len(widths) else cell for i, cell in enumerate(cells)]
         styled = [
             click.style(cell, **styles[i]) if i < len(styles) and styles[i] else cell for i, cell in enumerate(padded)
         ]
         lines.append("  ".join(styled).rstrip())
+        lines += [line] if (line := "".join(below[number : number + 1])) else []
     if lines:
         text("\n".join(lines))
+
+
+def marked(excerpt: Excerpt) -> str:
+    """An excerpt with its marks: bold on a terminal that wants colours, elsewhere between » and «.
+
+    Those two mean nothing to a shell and to Markdown, so a record can't do anything by them.
+    """
+    bold = sys.stdout.isatty() and click.get_current_context().color is not False
+    parts, end = [], 0
+    for start, stop in excerpt.marks:
+        word = plain(excerpt.text[start:stop])
+        parts += [plain(excerpt.text[end:start]), click.style(word, bold=True) if bold else f"»{word}«"]
+        end = stop
+    return "".join([*parts, plain(excerpt.text[end:])])
 
 
 def _width(cell: str) -> int:

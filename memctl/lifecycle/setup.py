@@ -66,5 +66,7 @@ def _config_text(project: str) -> str:
         + "# description: one sentence that opens every rehydration\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"
+        + "# search_weights: {title: 15, content: 25, importance: 25, recency: 20, access: 15}\n"
+        + "# semantic_model: a folder or an installed package with a static embedding model, for search\n"
         + "# docs: false keeps the rendered documents out of Git\n"
     )

@@ -11,6 +11,24 @@ from memctl.model import frontmatter
 from memctl.model.malformed import Malformed
 
 FORMAT = 1
+Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
+
+
+class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What each part counts in the order of search results; only their proportions matter.
+
+    The values are those of S0, "Search Ranking Algorithm".
+    """
+
+    title: Weight = 15
+    content: Weight = 25
+    importance: Weight = 25
+    recency: Weight = 20
+    access: Weight = 15
+
+    def __post_init__(self) -> None:
+        if not sum(msgspec.structs.astuple(self)):
+            raise ValueError("one of the weights must be more than 0")
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +47,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "claude"  # whose tokens budgets are counted in
     docs: bool = True  # whether the rendered documents are in Git and follow every change
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
+    search_weights: SearchWeights = SearchWeights()
+    semantic_model: str = ""  # the folder of a static embedding model, or an installed package that has one
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000

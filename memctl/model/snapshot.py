@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, ids, pages
 from memctl.model.config import Config
@@ -16,15 +18,48 @@ from memctl.model.pages import Outline
 from memctl.model.record import Record
 
 
-class Hit:
-    """How well a record's text answers a query: BM25 of its title and of the rest, larger is better, never negative."""
+class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
+    """How well a record's text answers a query: BM25 of its title, and of all its text with the title counting more.
 
-    __slots__ = ("content", "path", "title")
+    Larger is better, never negative. `has_all` says whether every word of the query was found.
+    """
 
-    def __init__(self, path: str, title: float, content: float) -> None:
-        self.path = path
-        self.title = title
-        self.content = content
+    path: str
+    title: float
+    text: float
+    has_all: bool = True
+
+
+class Excerpt(msgspec.Struct, frozen=True):
+    """A piece of a record's body, on one line, and where in it the words of a query stand: from, to (characters)."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+
+
+class Texts(Protocol):
+    """Questions about the words of records."""
+
+    def match(self, query: str) -> list[Hit]:
+        """The records whose text matches a query, in no order."""
+
+    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
+        """The words of a query that occur nowhere, and what was looked for instead."""
+
+    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
+        """Where in the bodies of some records the words of a query stand; a record without any is left out."""
+
+    def alike(self, path: str) -> dict[str, float]:
+        """The records that share telling words with one of them: how many, weighed, as a share of all its own."""
+
+    def everything(self) -> Iterable[tuple[str, str]]:
+        """The text of each record by its path."""
+
+    def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """What was kept under keys that are digests of what it was made from."""
+
+    def keep(self, values: Mapping[bytes, bytes]) -> None:
+        """Keep what takes long to make from a text, under a digest of all that it was made from."""
 
 
 class Catalogue(Protocol):
@@ -111,8 +146,7 @@ class Source(Protocol):
     def names(self, folder: str) -> list[str]:
         """The paths of all files below a folder of the memory ("" for all of it)."""
 
-    def match(self, query: str) -> list[Hit]:
-        """The records whose text matches a query."""
+    def texts(self) -> Texts: ...
 
     def catalogue(self) -> Catalogue: ...
 
@@ -136,7 +170,6 @@ class Snapshot:
         self.config = source.config
         self.prefix = source.prefix
         self.read = source.read
-        self.match = source.match
         self.names = source.names
 
     @cached_property
@@ -168,6 +201,14 @@ class Snapshot:
                 except FileNotFoundError:
                     continue
         return pages.outline(texts, faults)
+
+    def match(self, query: str) -> list[Hit]:
+        """The records whose text matches a query, in no order."""
+        return self.texts.match(query)
+
+    @cached_property
+    def texts(self) -> Texts:
+        return self._source.texts()
 
     @cached_property
     def catalogue(self) -> Catalogue:

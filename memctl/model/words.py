@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 
 # Words of English that say nothing of what a query is about.
 _STOP_WORDS = """
@@ -22,9 +23,10 @@ we were what when where which while who why will with would you your
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # kana, Han, Hangul
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_WITH_PAIRS = re.compile(f"[{_UNSPACED}]")
+_NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
+_SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256))
+# Kana, Han, Hangul. Patterns of such ranges take 4 ms to compile, so they are compiled when they are first needed.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 
 
 def words_of(text: str) -> list[str]:
@@ -40,10 +42,36 @@ def whole_words(text: str) -> list[str]:
     return _WORD.findall(folded(text))
 
 
-def inner_words(words: Iterable[str]) -> list[str]:
-    """The parts of those of the words that have any: what a tokenizer that knows no identifiers misses."""
-    several = [word for word in words if not (word.isascii() and word.isalpha() and word[1:].islower())]
-    return [part for word in several for part in parts_of(word)]
+class InnerWords:
+    """The parts of words, for many texts: what a tokenizer that knows no identifiers misses.
+
+    Texts are taken apart as bytes, and each word is looked at once: five times as fast as `words_of`.
+    """
+
+    def __init__(self) -> None:
+        self._plain: set[bytes] = set()  # words without parts that were met
+        self._parts: dict[bytes, str] = {}  # those of the others, with spaces between
+
+    def of(self, text: str) -> str:
+        """The parts of each word of a text that has parts, with spaces between."""
+        words = set(text.encode().translate(_SPACED).split()) - self._plain
+        found = [self._parts.get(word) or self._take_apart(word) for word in sorted(words)]
+        return " ".join(filter(None, found))
+
+    def all_words(self) -> set[str]:
+        """All words that were met and their parts, in lower case."""
+        odd = [word for word in self._plain if not word.isascii()] + list(self._parts)
+        found = {each for word in odd for each in words_of(word.decode())}
+        return found.union(b" ".join(self._plain.difference(odd)).decode().lower().split())
+
+    def _take_apart(self, word: bytes) -> str:
+        """The parts of what stands in UTF-8 between two ASCII characters that belong to no word."""
+        parts = " ".join(part for whole in whole_words(word.decode()) for part in parts_of(whole))
+        if parts:
+            self._parts[word] = parts
+        else:
+            self._plain.add(word)
+        return parts
 
 
 def parts_of(word: str) -> list[str]:
@@ -51,22 +79,32 @@ def parts_of(word: str) -> list[str]:
     if word.isascii():
         parts = _ASCII_PART.findall(word)
         return [part.lower() for part in parts if len(part) > 1] if len(parts) > 1 else []
-    if _WITH_PAIRS.search(word) is None:
+    if max(word) < _UNSPACED[0]:
         return []
-    return [part for run in _UNSPACED_RUN.findall(word) for part in _pairs(run)]
+    runs = _runs().findall(word)
+    return [part for run in runs for part in _pairs(*run)] if any(unspaced for unspaced, _ in runs) else []
 
 
 def folded(text: str) -> str:
     """A text without diacritics: `é` is `e`, as unicode61 has it with `remove_diacritics 2`."""
-    if text.isascii():
-        return text
-    kept = [c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c) or c in "\u3099\u309a"]
+    return text if text.isascii() else _NOT_ASCII.sub(_without_marks, text)
+
+
+def _without_marks(run: re.Match[str]) -> str:
+    """A run of characters that are not ASCII without combining marks, but for those that make another kana."""
+    kept = [c for c in unicodedata.normalize("NFD", run[0]) if not unicodedata.combining(c) or c in "\u3099\u309a"]
     return unicodedata.normalize("NFC", "".join(kept))
 
 
-def _pairs(run: str) -> Iterator[str]:
+@cache
+def _runs() -> re.Pattern[str]:
+    """What splits a word into runs of unspaced script and runs of other characters."""
+    return re.compile(f"([{_UNSPACED}]+)|([^{_UNSPACED}]+)")
+
+
+def _pairs(unspaced: str, other: str) -> Iterator[str]:
     """The pairs of characters that follow each other in a run of unspaced script; another run is itself."""
-    if _WITH_PAIRS.match(run) is None:
-        yield run.lower()
+    if other:
+        yield other.lower()
     else:
-        yield from (run[at : at + 2] for at in range(max(len(run) - 1, 1)))
+        yield from (unspaced[at : at + 2] for at in range(max(len(unspaced) - 1, 1)))

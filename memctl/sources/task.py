@@ -63,6 +63,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
     """
     found: Mentions = {}
     wanted = _wanted(task[:_LONGEST])
+    most = ranking.shares(snapshot.config.search_weights)
     for result in ranking.search(snapshot, task[:_LONGEST], Filters(), now)[:_RECORDS] if wanted else ():
         record = result.record
         if not record.code_refs:
@@ -72,7 +73,7 @@ def from_memory(snapshot: Snapshot, task: str, names: frozenset[str], now: str) 
         except (InvalidRecord, OSError):  # it was changed just now
             body = ""
         said = words.words_of(" ".join((record.title, *record.tags, body)))
-        match = (result.title + result.content) / (ranking.TITLE + ranking.CONTENT)
+        match = (result.title + result.content) / ((most.title + most.content) or 1)
         share = _RECORD * match * len({wanted[word] for word in said if word in wanted}) / len(set(wanted.values()))
         for reference in record.code_refs:
             for path in freshness.code_paths(names, reference):

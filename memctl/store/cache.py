@@ -19,11 +19,11 @@ from memctl import __version__
 from memctl.model.faults import Fault
 from memctl.model.mentions import Mention
 from memctl.model.record import Record
-from memctl.model.snapshot import Hit
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/12"
-_MAX_COUNTS = 20_000  # token counts to keep; most are of texts that will not be seen again
+_VERSION = f"{__version__}/13"
+# How many token counts and embeddings to keep; most are of texts that will not be seen again.
+_LIMITS = {"tokens": 20_000, "embeddings": 50_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
@@ -126,8 +126,9 @@ class Cache:
             self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
             self.database.execute("DELETE FROM packed")
             self.database.execute("DELETE FROM kept")
-            if self.database.execute("SELECT count(*) FROM tokens").fetchone()[0] > _MAX_COUNTS:
-                self.database.execute("DELETE FROM tokens")
+            for table, limit in _LIMITS.items():
+                if self.database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > limit:
+                    self.database.execute(f"DELETE FROM {table}")
             return True
 
     @contextmanager
@@ -191,8 +192,8 @@ class Cache:
                 self.database.execute("DELETE FROM packed")
                 self.database.execute("INSERT INTO packed VALUES (?)", (packed,))
 
-    def match(self, query: str, body_of: Callable[[str], str]) -> list[Hit]:
-        """The records whose text answers a query; `body_of` gives the body of the one at a path."""
+    def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
+        """The database with the index of words; `body_of` gives the body of the record at a path."""
         searched = self
         if not texts.is_made(self.database):
             try:
@@ -200,7 +201,7 @@ class Cache:
             except sqlite3.OperationalError:  # another process is writing, for long
                 searched = self.copy()
                 searched._make_searchable(body_of)
-        return texts.match(searched.database, query)
+        return searched.database
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
         with self.transaction("BEGIN IMMEDIATE"):

@@ -19,12 +19,13 @@ from memctl.model.config import Config
 from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import Record
-from memctl.model.snapshot import Hit, Snapshot, body_of
+from memctl.model.snapshot import Snapshot, body_of
 from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State
 from memctl.store.catalogue import StoredCatalogue
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.store.stored_texts import StoredTexts
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
@@ -87,8 +88,8 @@ class _Disk:
     def names(self, folder: str) -> list[str]:
         return files.names(self._memory.folder, folder)
 
-    def match(self, query: str) -> list[Hit]:
-        return self._current().match(query, self._body)
+    def texts(self) -> StoredTexts:
+        return StoredTexts(self._current().searchable(self._body))
 
     def catalogue(self) -> StoredCatalogue:
         return StoredCatalogue(self._current())

@@ -13,13 +13,13 @@ from memctl.model.config import parse as parse_config
 from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import Record, parse
-from memctl.model.snapshot import Hit
 from memctl.store import files
 from memctl.store.cache import Cache, Parsed
 from memctl.store.catalogue import StoredCatalogue
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
+from memctl.store.stored_texts import StoredTexts
 
 _IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
@@ -84,8 +84,8 @@ class InGit:
         start = f"{folder}/" if folder else ""
         return sorted(path for path in self._entries if path.startswith(start))
 
-    def match(self, query: str) -> list[Hit]:
-        return self._cache.match(query, self._body)
+    def texts(self) -> StoredTexts:
+        return StoredTexts(self._cache.searchable(self._body))
 
     def catalogue(self) -> StoredCatalogue:
         return StoredCatalogue(self._cache)

@@ -19,6 +19,7 @@ CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE commits (path TEXT PRIMARY KEY, id TEXT) WITHOUT ROWID;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
+CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);
 """
 _INDEXES = """
 CREATE INDEX numbered ON records (number);

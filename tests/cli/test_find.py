@@ -1,4 +1,4 @@
-"""`list`, `search`, `show`: filters, orders, envelopes, exit codes."""
+"""`list`, `show`: filters, orders, envelopes, exit codes."""
 
 from __future__ import annotations
 
@@ -86,29 +86,6 @@ class TestExample:
         assert [fields(line) for line in again.splitlines()] == [fields(line) for line in lines.splitlines()]
         assert "nothing to change" in memctl("import", "-", stdin=lines, where=other).err
         assert git(other, "rev-list", "--count", "HEAD") == "2\n"
-
-
-def test_search_finds_and_explains(memctl: Memctl) -> None:
-    low = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "1").id
-    high = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "10").id
-    memctl("learn", "Unrelated", "--lesson", "tea")
-    results = memctl("search", "connection", "pools", "--json").data["results"]
-    assert [r["record"]["id"] for r in results] == [high, low]
-    for result in results:
-        parts = [result[name] for name in ("title", "content", "importance", "recency", "access")]
-        assert result["score"] == pytest.approx(sum(parts), abs=1e-5)
-    assert results[0]["importance"] - results[1]["importance"] == pytest.approx(0.25 * 0.9)
-    assert memctl("search", "nothing-like-it").err == "nothing matches\n"
-    assert memctl("search", '"pool sizes connection"', "--json").data["total"] == 0
-    assert memctl("search", "connec*", "--json").data["total"] == 2
-
-
-@pytest.mark.parametrize(
-    "query", ['"', "*", "AND", "a OR", "title:x", "(", "-", "NEAR(a b)", "§2.1", "a\x00b", "'; DROP TABLE"]
-)
-def test_no_query_is_an_error(memctl: Memctl, query: str) -> None:
-    memctl("learn", "Something", "--lesson", "a and b")
-    memctl("search", "--", query)
 
 
 def test_show_finds_by_any_unambiguous_beginning(memctl: Memctl) -> None:

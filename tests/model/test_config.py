@@ -8,6 +8,7 @@ from memctl.errors import MemctlError
 from memctl.model import config
 
 PATH = ".memory/config.yaml"
+NO_WEIGHTS = "{title: 0, content: 0, importance: 0, recency: 0, access: 0}"
 
 
 def complaint(text: str) -> MemctlError:
@@ -18,6 +19,11 @@ def complaint(text: str) -> MemctlError:
 
 def test_format_and_project_are_enough() -> None:
     assert config.parse("format: 1\nproject: shop\n", PATH) == config.Config(format=1, project="shop")
+
+
+def test_weights_that_are_not_given_are_the_seeds() -> None:
+    weights = config.parse("format: 1\nproject: shop\nsearch_weights:\n  recency: 40\n", PATH).search_weights
+    assert weights == config.SearchWeights(title=15, content=25, importance=25, recency=40, access=15)
 
 
 def test_comments_unknown_keys_and_empty_values_are_left_alone() -> None:
@@ -45,6 +51,9 @@ def test_a_newer_format_is_refused_before_anything_else() -> None:
         ("format: 1\nproject: 5\n", "project"),
         ("format: 1\nproject: shop\nrehydrate_budget: 49\n", "rehydrate_budget"),
         ("format: 1\nproject: shop\nrehydrate_budget: many\n", "rehydrate_budget"),
+        ("format: 1\nproject: shop\nsearch_weights: {title: -1}\n", "search_weights.title"),
+        ("format: 1\nproject: shop\nsearch_weights: {titel: 1}\n", "titel"),
+        (f"format: 1\nproject: shop\nsearch_weights: {NO_WEIGHTS}\n", "more than 0"),
         ("", "format"),
     ],
 )

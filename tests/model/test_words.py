@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.model.words import folded, inner_words, parts_of, whole_words, words_of
+from memctl.model.words import InnerWords, folded, parts_of, whole_words, words_of
 
 
 @pytest.mark.parametrize(
@@ -38,7 +36,9 @@ def test_a_single_word_has_no_parts() -> None:
 @given(st.text() | st.text(alphabet="abcXYZ019_-. é数据"))
 def test_inner_words_are_what_a_split_at_spaces_and_signs_misses(text: str) -> None:
     whole = [word.lower() for word in whole_words(text)]
-    assert Counter(words_of(text)) == Counter(whole) + Counter(inner_words(whole_words(text)))
+    inner = InnerWords()
+    assert set(inner.of(text).split()) | set(whole) == set(words_of(text)) == inner.all_words()
+    assert inner.of(text) == InnerWords().of(text)
 
 
 @given(st.text())

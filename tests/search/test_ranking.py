@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from memctl.model.config import Config, SearchWeights
 from memctl.model.record import Record
 from memctl.model.snapshot import Hit, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
+from memctl.search.ranking import Similarity
 from tests import snapshots
 
 NOW = "2025-11-04T12:00:00Z"
@@ -39,28 +41,39 @@ def found(records: list[Record], hits: list[Hit], filters: Filters | None = None
     return [result.record.id for result in ranking.search(snapshot(records, hits), "x", filters or Filters(), NOW)]
 
 
+SEED = ranking.shares(SearchWeights())
+
+
 def test_the_weights_are_the_seeds_and_make_one() -> None:
-    assert pytest.approx(0.40) == ranking.TITLE + ranking.CONTENT
-    assert (ranking.IMPORTANCE, ranking.RECENCY, ranking.ACCESS) == (0.25, 0.20, 0.15)
+    assert pytest.approx(0.40) == SEED.title + SEED.content
+    assert (SEED.title, SEED.importance, SEED.recency, SEED.access) == pytest.approx((0.15, 0.25, 0.20, 0.15))
+
+
+def test_only_the_proportions_of_weights_matter() -> None:
+    shares = ranking.shares(SearchWeights(title=0, content=0, importance=3, recency=1, access=0))
+    assert (shares.importance, shares.recency, shares.title) == (0.75, 0.25, 0)
 
 
 def test_the_best_possible_record_scores_one() -> None:
-    assert ranking.rank(made(1, importance=10, access_count=10), 1, 1, NOW).score == pytest.approx(1)
+    best = made(1, importance=10, access_count=10)
+    assert ranking.rank(best, Similarity(1, 1), NOW, SEED).score == pytest.approx(1)
 
 
 def test_the_score_is_the_sum_of_its_parts() -> None:
-    result = ranking.rank(made(1, importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z"), 0.5, 0.2, NOW)
+    record = made(1, importance=4, access_count=3, timestamp="2025-10-05T12:00:00Z")
+    result = ranking.rank(record, Similarity(0.5, 0.2), NOW, SEED)
     assert [result.title, result.content] == pytest.approx([0.075, 0.05])
     assert [result.importance, result.recency, result.access] == pytest.approx([0.10, 0.10, 0.045])
     assert result.score == pytest.approx(0.37)
 
 
 def test_retrievals_count_up_to_a_cap() -> None:
-    assert ranking.rank(made(1, access_count=500), 0, 0, NOW).access == ranking.ACCESS
+    assert ranking.rank(made(1, access_count=500), Similarity(0, 0), NOW, SEED).access == SEED.access
 
 
 def test_a_record_from_the_future_is_as_recent_as_can_be() -> None:
-    assert ranking.rank(made(1, timestamp="2026-01-01T00:00:00Z"), 0, 0, NOW).recency == ranking.RECENCY
+    record = made(1, timestamp="2026-01-01T00:00:00Z")
+    assert ranking.rank(record, Similarity(0, 0), NOW, SEED).recency == SEED.recency
 
 
 def test_the_better_match_comes_first() -> None:
@@ -68,11 +81,27 @@ def test_the_better_match_comes_first() -> None:
     assert found([one, two], [Hit(one.path, 0, 1), Hit(two.path, 0, 4)]) == [two.id, one.id]
 
 
-def test_similarities_are_shares_of_the_best_match() -> None:
+def test_similarities_are_shares_of_the_best_match_and_fall_faster_than_it() -> None:
     one, two = made(1), made(2)
-    results = ranking.search(snapshot([one, two], [Hit(one.path, 8, 3), Hit(two.path, 2, 0)]), "x", Filters(), NOW)
-    assert [result.title for result in results] == [pytest.approx(0.15), pytest.approx(0.0375)]
-    assert [result.content for result in results] == [pytest.approx(0.25), 0]
+    hits = [Hit(one.path, 8, 3), Hit(two.path, 2, 1.5)]
+    results = ranking.search(snapshot([one, two], hits), "x", Filters(), NOW)
+    assert [result.title for result in results] == pytest.approx([0.15, 0.15 * 0.25 * 0.25])
+    assert [result.content for result in results] == pytest.approx([0.25, 0.25 * 0.125])
+
+
+def test_a_weak_match_is_a_result_only_if_it_has_all_words() -> None:
+    one, two, three = made(1), made(2, importance=10), made(3)
+    hits = [Hit(one.path, 0, 10), Hit(two.path, 0, 1, has_all=False), Hit(three.path, 0, 1)]
+    assert found([one, two, three], hits) == [one.id, three.id]
+
+
+def test_the_weights_of_the_project_order_the_results() -> None:
+    one, two = made(1, importance=10), made(2, importance=1)
+    hits = [Hit(one.path, 0, 1), Hit(two.path, 0, 2)]
+    for weights, first in ((SearchWeights(content=0, title=0), one), (SearchWeights(importance=0), two)):
+        config = Config(format=1, project="shop", search_weights=weights)
+        view = snapshots.snapshot([one, two], match=lambda _: hits, config=config)
+        assert ranking.search(view, "x", Filters(), NOW)[0].record == first
 
 
 def test_matches_worth_nothing_do_not_divide_by_zero() -> None:

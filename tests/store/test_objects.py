@@ -172,4 +172,4 @@ def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
 
 
 def hits(snapshot: Snapshot, query: str) -> list[tuple[str, float, float]]:
-    return sorted((hit.path, round(hit.title, 6), round(hit.content, 6)) for hit in snapshot.match(query))
+    return sorted((hit.path, round(hit.title, 6), round(hit.text, 6)) for hit in snapshot.match(query))

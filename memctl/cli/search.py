@@ -1,0 +1,165 @@
+"""`search`: records by their words, and records by what they have to do with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, filtering, reading
+from memctl.cli.find import STYLES, row
+from memctl.model.config import SearchWeights
+from memctl.model.snapshot import Snapshot
+from memctl.search import ranking
+from memctl.search.filters import Filters
+from memctl.search.ranking import Ranked
+from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
+from memctl.store.memory import Memory
+
+_RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
+_INDENT = " " * 6
+
+
+@command(
+    "search",
+    ("memctl search connection pool", "Records with these words, those with both first."),
+    ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
+    ("memctl search auth* --since 30d --json", "Words that begin with auth, for a program."),
+    ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
+    ("memctl search --related src/auth.py", "The records that have to do with a file."),
+)
+@click.argument("query", nargs=-1)
+@click.option("--related", metavar="ID|PATH", help="Instead of words: what has to do with a record, or with a file.")
+@filtering
+@click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many at most; 0 for all.")
+@click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
+@reading
+@click.pass_context
+def search_command(
+    ctx: click.Context,
+    /,
+    query: tuple[str, ...],
+    related: str | None,
+    limit: int,
+    explain: bool,
+    as_json: bool,
+    at: str | None,
+    **given: Any,
+) -> None:
+    """Search the text of all records, best match first.
+
+    Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
+    nowhere those are taken that are spelled most like it. A score is made of text (40 %), importance (25 %), recency
+    (20 %) and how often a record was retrieved (15 %), if `search_weights` in config.yaml does not say otherwise.
+    """
+    if bool(query) == (related is not None):
+        raise click.UsageError("give words to search for, or --related with a record or a file")
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    filters = opening.filters(memory, **given)
+    if related is None:
+        _search(memory, snapshot, " ".join(query), filters, limit, explain, as_json)
+    else:
+        _relate(ctx, memory, snapshot, related, filters, limit, explain, as_json, at)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+def _search(
+    memory: Memory, snapshot: Snapshot, query: str, filters: Filters, limit: int, explain: bool, as_json: bool
+) -> None:
+    found = ranking.search(snapshot, query, filters, memory.now)
+    shown = found[: limit or None]
+    instead = snapshot.texts.instead(query)
+    excerpts = snapshot.texts.excerpts(query, [result.record.path for result in shown])
+    if as_json:
+        results = [
+            {**_parts(r), "excerpt": excerpts.get(r.record.path), "record": output.record_data(memory, r.record)}
+            for r in shown
+        ]
+        data = {"query": query, "instead": instead, "total": len(found), "results": results}
+        output.json("search", data, snapshot.faults, memory)
+        return
+    for word, others in instead.items():
+        output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
+    if explain:
+        _explain(shown, snapshot.config.search_weights)
+    else:
+        below = [_INDENT + output.marked(excerpts[r.record.path]) if r.record.path in excerpts else "" for r in shown]
+        output.columns([(f"{result.score:.2f}", *row(result.record)) for result in shown], ({}, *STYLES), below)
+    _tell(len(found), len(shown), "nothing matches")
+
+
+def _relate(
+    ctx: click.Context,
+    memory: Memory,
+    snapshot: Snapshot,
+    given: str,
+    filters: Filters,
+    limit: int,
+    explain: bool,
+    as_json: bool,
+    at: str | None,
+) -> None:
+    from memctl.hierarchy import coverage, why
+    from memctl.search import related
+
+    if _RECORD.fullmatch(given):
+        record = snapshot.resolve(given)
+        name, subject = record.id, related.of_record(snapshot, record)
+    else:
+        commit = memory.repository.resolve(at) if at is not None else ""
+        name = why.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+        sections = [page.id for page in coverage.covering(snapshot, [name])[name]]
+        subject = related.of_files(snapshot, [name], sections)
+    found = related.related(snapshot, subject, filters)
+    shown = found[: limit or None]
+    if as_json:
+        results = [{**_parts(r), "record": output.record_data(memory, r.record)} for r in shown]
+        output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)
+        return
+    if explain:
+        _explain_related(shown)
+    else:
+        below = [_INDENT + output.plain(", ".join(result.because)) if result.because else "" for result in shown]
+        output.columns([(f"{result.score:.2f}", *row(result.record)) for result in shown], ({}, *STYLES), below)
+    _tell(len(found), len(shown), f"nothing has to do with {output.plain(name)}")
+
+
+def _tell(found: int, shown: int, nothing: str) -> None:
+    if found > shown:
+        output.note(f"{found - shown:,} more: --limit 0 shows all")
+    if not found:
+        output.note(nothing)
+
+
+def _parts(result: Ranked | Related) -> dict[str, Any]:
+    """A result for JSON, but for its record."""
+    parts = msgspec.structs.asdict(result)
+    del parts["record"]
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in parts.items()}
+
+
+def _explain(results: Sequence[Ranked], given: SearchWeights) -> None:
+    header = ("score", "title", "text", "importance", "recency", "access", "record")
+    shares = msgspec.structs.astuple(ranking.shares(given))
+    _table(header, shares, [(result, _named(result)) for result in results])
+
+
+def _explain_related(results: Sequence[Related]) -> None:
+    header = ("score", "links", "code", "text", "tags", "section", "record")
+    rows = [(result, f"{_named(result)}  [{', '.join(result.because)}]") for result in results]
+    _table(header, (LINKS, CODE, TEXT, TAGS, SECTION), rows)
+
+
+def _table(header: tuple[str, ...], most: tuple[float, ...], rows: Sequence[tuple[Ranked | Related, str]]) -> None:
+    limits = (*(f"{value:.3f}" for value in (1.0, *most)), "the most that each part can give")
+    numbers = [(*(f"{v:.3f}" for v in _parts(result).values() if isinstance(v, float)), last) for result, last in rows]
+    output.columns([header, limits, *numbers])
+
+
+def _named(result: Ranked | Related) -> str:
+    return f"{result.record.id} {result.record.title}"

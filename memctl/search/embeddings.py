@@ -1,0 +1,130 @@
+"""Similarity of meaning, by a static embedding model that is on this machine already: the extra `semantic`.
+
+A static model gives each token a vector and a text their mean, which takes numpy and no more. Nothing is ever
+downloaded: the model is a folder or comes with an installed package, or the search is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memctl.errors import MemctlError
+from memctl.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import numpy
+
+_PACKAGE = re.compile(r"[A-Za-z_]\w*")
+_HINT = "name a folder of a static model (model2vec's form), or an installed package that has one, in config.yaml"
+
+
+class Model:
+    """A model: vectors of length 1 for texts, and what tells its vectors from those of another."""
+
+    def __init__(self, encoder: Any, fingerprint: bytes) -> None:
+        self._encoder = encoder
+        self._fingerprint = fingerprint
+
+    def vectors(self, texts: Sequence[str]) -> numpy.ndarray[Any, Any]:
+        """A row for each text; a text of which the model knows nothing has zeros."""
+        import numpy
+
+        found = numpy.asarray(self._encoder.encode(list(texts), use_multiprocessing=False), dtype=numpy.float32)
+        lengths = numpy.linalg.norm(found, axis=1, keepdims=True)
+        return found / numpy.where(lengths > 0, lengths, 1)
+
+    def key(self, text: str) -> bytes:
+        """What the vector of a text is kept under."""
+        from hashlib import blake2b
+
+        return blake2b(text.encode(), digest_size=16, key=self._fingerprint).digest()
+
+
+def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
+    """How near the meaning of each record is to a query, from 0 (no nearer than most) to 1 (the nearest), by path."""
+    import numpy
+
+    model = load(snapshot.config.semantic_model)
+    paths, vectors = _stored(snapshot, model)
+    if not paths:
+        return {}
+    near = vectors @ model.vectors([query])[0]
+    most, usual = float(near.max()), float(numpy.median(near))
+    if most <= usual:
+        return {}
+    return {path: share for path, share in zip(paths, (near - usual) / (most - usual), strict=True) if share > 0}
+
+
+@lru_cache(maxsize=1)
+def load(name: str) -> Model:
+    """The model that a folder or a package has; raises MemctlError."""
+    try:
+        from model2vec import StaticModel
+        from safetensors.numpy import load_file
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise MemctlError(
+            "semantic_model is set in config.yaml, but the extra `semantic` is not installed",
+            "`pip install 'git-memctl[semantic]'`, or take the line out",
+        ) from None
+    folder = _folder(name)
+    weights, tokenizer = _only(folder, "*.safetensors", name), _only(folder, "*tokenizer*.json", name)
+    try:
+        if (weights.parent / "config.json").is_file() and tokenizer.parent == weights.parent:
+            encoder = StaticModel.from_pretrained(weights.parent)
+        else:
+            [matrix] = load_file(weights).values()
+            encoder = StaticModel(matrix, Tokenizer.from_file(str(tokenizer)))
+    except Exception as error:  # whatever the three libraries raise for files that are no model
+        raise MemctlError(f"semantic_model: {name!r} has no static model: {error}", _HINT) from None
+    return Model(encoder, b"".join(_mark(file) for file in (weights, tokenizer)))
+
+
+def _folder(name: str) -> Path:
+    """Where the files of a model are."""
+    from importlib.util import find_spec
+
+    folder = Path(name).expanduser()
+    if folder.is_absolute() and folder.is_dir():
+        return folder
+    spec = find_spec(name) if _PACKAGE.fullmatch(name) else None  # a package without dots is found without running it
+    if spec is None or not spec.submodule_search_locations:
+        raise MemctlError(f"semantic_model: there is no folder and no package {name!r}; nothing is downloaded", _HINT)
+    return Path(spec.submodule_search_locations[0])
+
+
+def _only(folder: Path, pattern: str, name: str) -> Path:
+    found = sorted(path for path in folder.rglob(pattern) if path.name != "tokenizer_config.json")
+    if len(found) != 1:
+        raise MemctlError(f"semantic_model: {name!r} has {len(found)} files {pattern}, and needs one", _HINT)
+    return found[0]
+
+
+def _mark(file: Path) -> bytes:
+    status = file.stat()
+    return f"{status.st_size}:{status.st_mtime_ns};".encode()[-32:]
+
+
+def _stored(snapshot: Snapshot, model: Model) -> tuple[list[str], numpy.ndarray[Any, Any]]:
+    """The paths of all records and the vectors of their texts, made of those that are not kept yet."""
+    import numpy
+
+    texts = dict(snapshot.texts.everything())
+    keys = {path: model.key(text) for path, text in texts.items()}
+    known = snapshot.texts.recall(list(keys.values()))
+    missing = [path for path, key in keys.items() if key not in known]
+    for batch in _batches(missing):
+        made = model.vectors([texts[path] for path in batch]).astype(numpy.float16)
+        new = {keys[path]: vector.tobytes() for path, vector in zip(batch, made, strict=True)}
+        snapshot.texts.keep(new)
+        known |= new
+    stored = b"".join(known[key] for key in keys.values())
+    return list(texts), numpy.frombuffer(stored, numpy.float16).reshape(len(texts), -1).astype(numpy.float32)
+
+
+def _batches(paths: list[str], size: int = 1000) -> Iterator[list[str]]:
+    return (paths[start : start + size] for start in range(0, len(paths), size))

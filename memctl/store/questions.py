@@ -1,0 +1,85 @@
+"""What somebody asks of the index of words, and how FTS5 is asked for it.
+
+A quoted phrase must occur; of everything else the more the better. `begin*` stands for all words that begin so. Where
+no record has the phrases, other words of the query still find some: many a pasted message has quotation marks in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from memctl.model.words import STOP_WORDS, parts_of, whole_words
+
+Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A query in FTS5's language: what results have, or have if there are no such, and what one has that has all of it.
+
+    Each is "" if the query has nothing of that.
+    """
+
+    any_of_it: str
+    without_phrases: str
+    all_of_it: str
+    instead: dict[str, tuple[str, ...]]  # by words that occur nowhere
+
+
+def read(query: str, instead: Instead) -> Question:
+    """Understand a query."""
+    phrases: list[str] = []
+    needed: list[str] = []  # an expression for each word
+    wanted: list[str] = []
+    replaced: dict[str, tuple[str, ...]] = {}
+    chunks = re.findall(r'"[^"]*"|\S+', query)
+    for chunk in _without_stop_words(chunks):
+        words = whole_words(chunk)
+        if chunk.startswith('"'):
+            phrases += [_quoted(words)] if words else []
+        elif chunk.endswith("*") and words:
+            needed.append(_quoted(words) + "*")
+            wanted.append(needed[-1])
+        else:
+            if len(words) > 1:  # an identifier, a path: its words together say more than each
+                wanted.append(_quoted(words))
+            for word in words:
+                if len(words) == 1 or word.lower() not in STOP_WORDS:
+                    alternatives, every = _alternatives(word, instead, replaced)
+                    wanted += alternatives
+                    needed.append(every)
+    wanted = list(dict.fromkeys(wanted))
+    anything = " OR ".join([*phrases, *wanted])
+    any_of_it = " AND ".join([*phrases, f"({anything})"]) if phrases else anything
+    return Question(any_of_it, anything if wanted else "", " AND ".join([*phrases, *needed]), replaced)
+
+
+def _without_stop_words(chunks: list[str]) -> list[str]:
+    """The parts of a query that say something, or all of them if none does."""
+    return [chunk for chunk in chunks if not set(map(str.lower, whole_words(chunk))) <= STOP_WORDS] or chunks
+
+
+def _alternatives(word: str, instead: Instead, replaced: dict[str, tuple[str, ...]]) -> tuple[list[str], str]:
+    """What to look for to find a word, and the expression that says that it was found."""
+    parts = parts_of(word)
+    if not parts:
+        found = _spellings(word.lower(), instead, replaced)
+        return found, f"({' OR '.join(found)})"
+    whole = _quoted([word.lower()])
+    spelled = {part: _spellings(part, instead, replaced) for part in parts}
+    wanted = [each for part, found in spelled.items() if part not in STOP_WORDS for each in found]
+    every = " AND ".join(f"({' OR '.join(found)})" for found in spelled.values())
+    return [whole, *wanted], f"({whole} OR ({every}))"
+
+
+def _spellings(word: str, instead: Instead, replaced: dict[str, tuple[str, ...]]) -> list[str]:
+    others = instead(word)
+    if others:
+        replaced[word] = others
+    return [_quoted([other]) for other in others or (word,)]
+
+
+def _quoted(words: list[str]) -> str:
+    return '"' + " ".join(words) + '"'

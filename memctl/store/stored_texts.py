@@ -1,0 +1,120 @@
+"""Questions about the words of records, answered by the index of words in the cache."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from memctl.model.snapshot import Excerpt, Hit
+from memctl.model.words import STOP_WORDS, words_of
+from memctl.store import questions, vocabulary
+from memctl.store.questions import Question
+
+# What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
+# identifiers. Chosen on one half of bench/labelled; near by, the other half differs by less than .01.
+_WEIGHTS = "2, 1, 1.5, 0.5"
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # characters that Unicode keeps free
+_EXCERPT_WORDS = 20
+_HEADING = re.compile(r"(?m)^#+ +(.*\S)\s*$")
+_JOINED = "FROM texts JOIN records ON records.number = texts.rowid"
+_MATCH = (  # FTS5 gives the best match the smallest number; nothing is -0.0
+    f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?"
+)
+_NUMBERS = "SELECT rowid FROM texts WHERE texts MATCH ?"
+_EXCERPTS = (
+    f"SELECT path, snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS}) {_JOINED}"
+    " WHERE texts MATCH ? AND path IN ({})"
+)
+_TELLING_WORDS = 24  # of a record, to find others like it
+
+
+class StoredTexts:
+    """The texts of a cache that is up to date and has an index of words."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._questions: dict[str, Question] = {}
+
+    def match(self, query: str) -> list[Hit]:
+        asked = self._asked(query)
+        rows = self._rows(_MATCH, asked.any_of_it) or self._rows(_MATCH, asked.without_phrases)
+        complete = {row[0] for row in self._rows(_NUMBERS, asked.all_of_it)} if rows else set()
+        return [Hit(path, title, text, number in complete) for number, path, title, text in rows]
+
+    def instead(self, query: str) -> dict[str, tuple[str, ...]]:
+        return self._asked(query).instead
+
+    def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
+        asked = self._asked(query)
+        find = _EXCERPTS.format(", ".join("?" * len(paths)))
+        rows = self._rows(find, asked.any_of_it, *paths) or self._rows(find, asked.without_phrases, *paths)
+        return {path: _excerpt(marked) for path, marked in rows if _OPEN in marked}
+
+    def alike(self, path: str) -> dict[str, float]:
+        row = self._database.execute(f"SELECT title, body {_JOINED} WHERE path = ?", (path,)).fetchone()
+        telling = self._telling(f"{row[0]}\n{_HEADING.sub('', row[1])}") if row else []
+        if not telling:
+            return {}
+        rows = self._database.execute(
+            f"SELECT path, -bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?",
+            (" OR ".join(f'"{word}"' for word in telling),),
+        )
+        scores = {other: max(score, 0.0) for other, score in rows}
+        own = scores.pop(path, 0.0)
+        return {other: min(score / own, 1.0) for other, score in scores.items()} if own else {}
+
+    def everything(self) -> Iterable[tuple[str, str]]:
+        return self._database.execute(
+            f"SELECT path, title || char(10) || body || char(10) || terms {_JOINED} ORDER BY path"
+        )
+
+    def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        find = "SELECT vector FROM embeddings WHERE digest = ?"
+        found = ((key, self._database.execute(find, (key,)).fetchone()) for key in keys)
+        return {key: row[0] for key, row in found if row}
+
+    def keep(self, values: Mapping[bytes, bytes]) -> None:
+        with suppress(sqlite3.OperationalError):  # another process is writing; they are simply made again
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
+            self._database.execute("COMMIT")
+
+    def _telling(self, text: str) -> list[str]:
+        """The words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
+        words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
+        total = self._database.execute("SELECT count(*) FROM texts").fetchone()[0]
+        frequent = {word: vocabulary.count(self._database, word) for word in words}
+        weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
+        return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
+
+    def _asked(self, query: str) -> Question:
+        if query not in self._questions:
+            self._questions[query] = questions.read(query, lambda word: vocabulary.instead(self._database, word))
+        return self._questions[query]
+
+    def _rows(self, statement: str, expression: str, *values: str) -> list[Any]:
+        """What a statement gives for an expression of FTS5; nothing for an empty one."""
+        return self._database.execute(statement, (expression, *values)).fetchall() if expression else []
+
+
+def _excerpt(marked: str) -> Excerpt:
+    """Take the marks out of an excerpt, and its line ends; a heading is told from what follows by a colon."""
+    marked = _HEADING.sub(r"\1:", marked)
+    marked = " ".join(marked.split())
+    parts: list[str] = []
+    marks: list[tuple[int, int]] = []
+    at = start = 0
+    for part in re.split(f"([{_OPEN}{_CLOSE}])", marked):
+        if part == _OPEN:
+            start = at
+        elif part == _CLOSE:
+            marks.append((start, at))
+        else:
+            parts.append(part)
+            at += len(part)
+    return Excerpt("".join(parts), tuple(marks))

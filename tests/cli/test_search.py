@@ -1,0 +1,132 @@
+"""`search`: words, excerpts, explanations, related records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_find import run_on_terminal
+from tests.conftest import Memctl, git
+
+
+def test_search_finds_and_explains(memctl: Memctl) -> None:
+    low = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "1").id
+    high = memctl("learn", "Pools", "--lesson", "connection pool sizes", "-i", "10").id
+    memctl("learn", "Unrelated", "--lesson", "tea")
+    results = memctl("search", "connection", "pools", "--json").data["results"]
+    assert [r["record"]["id"] for r in results] == [high, low]
+    for result in results:
+        parts = [result[name] for name in ("title", "content", "importance", "recency", "access")]
+        assert result["score"] == pytest.approx(sum(parts), abs=1e-5)
+    assert results[0]["importance"] - results[1]["importance"] == pytest.approx(0.25 * 0.9)
+    assert memctl("search", "nothing-like-it").err == "nothing matches\n"
+    assert memctl("search", '"pool sizes connection"', "--json").data["total"] == 0
+    assert memctl("search", "connec*", "--json").data["total"] == 2
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "*", "AND", "a OR", "title:x", "(", "-", "NEAR(a b)", "§2.1", "a\x00b", "'; DROP TABLE"]
+)
+def test_no_query_is_an_error(memctl: Memctl, query: str) -> None:
+    memctl("learn", "Something", "--lesson", "a and b")
+    memctl("search", "--", query)
+
+
+def test_any_of_the_words_will_do_and_all_are_better(memctl: Memctl) -> None:
+    one = memctl("learn", "Tea", "--lesson", "a kettle").id
+    both = memctl("learn", "Coffee", "--lesson", "a kettle and a lamp").id
+    results = memctl("search", "kettle", "lamp", "--json").data["results"]
+    assert [result["record"]["id"] for result in results] == [both, one]
+
+
+def test_a_misspelt_word_is_told_and_searched_for(memctl: Memctl) -> None:
+    made = memctl("learn", "Pools", "--lesson", "a connection").id
+    found = memctl("search", "conection")
+    assert made in found.out
+    assert found.err == "conection occurs nowhere; searched for connection\n"
+    assert memctl("search", "conection", "--json").data["instead"] == {"conection": ["connection"]}
+    assert memctl("search", "connection", "--json").data["instead"] == {}
+
+
+def test_an_excerpt_stands_under_a_result_with_the_words_marked(memctl: Memctl) -> None:
+    memctl("learn", "Pools", "--lesson", "Connections are **dear**,\nso close each connection.")
+    lines = memctl("search", "connection").out.splitlines()
+    assert lines[1] == "      Lesson: »Connections« are **dear**, so close each »connection«."
+    [result] = memctl("search", "connection", "--json").data["results"]
+    text, marks = result["excerpt"]["text"], result["excerpt"]["marks"]
+    assert [text[start:end] for start, end in marks] == ["Connections", "connection"]
+
+
+def test_a_match_in_the_title_alone_has_no_excerpt(memctl: Memctl) -> None:
+    memctl("learn", "Pools", "--lesson", "of connections")
+    assert len(memctl("search", "pools").out.splitlines()) == 1
+    assert memctl("search", "pools", "--json").data["results"][0]["excerpt"] is None
+
+
+def test_on_a_terminal_marks_are_bold_and_control_characters_harmless(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Pools", "--lesson", "one wombat here").out.split()[1]
+    file = repo / made
+    file.write_text(file.read_text().replace("here", "there \x9b31m \u202e \x1b]0;title"))
+    shown = run_on_terminal(repo, "search", "wombat", TERM="xterm")
+    assert "\x1b[1mwombat\x1b[0m" in shown
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+    assert "\x1b]0" not in shown
+    assert "»wombat«" in run_on_terminal(repo, "search", "wombat", TERM="xterm", NO_COLOR="1")
+
+
+def test_the_project_weighs_as_it_likes(repo: Path, memctl: Memctl) -> None:
+    old = memctl("learn", "Pools and pools", "-i", "1").id
+    new = memctl("learn", "Deep", "--lesson", "as pools", "-i", "10").id
+
+    def found() -> list[str]:
+        return [result["record"]["id"] for result in memctl("search", "pools", "--json").data["results"]]
+
+    config = repo / ".memory" / "config.yaml"
+    text = config.read_text()
+    config.write_text(text + "search_weights: {importance: 0, recency: 0, access: 0}\n")
+    assert found() == [old, new]
+    config.write_text(text + "search_weights: {title: 0, content: 0}\n")
+    assert found() == [new, old]
+    assert "0.417" in memctl("search", "pools", "--explain").out.splitlines()[1]
+
+
+def test_related_records_are_found_by_id_and_by_file(repo: Path, memctl: Memctl) -> None:
+    (repo / "src").mkdir()
+    (repo / "src" / "pool.py").write_text("SIZE = 5\n")
+    git(repo, "add", "src")
+    git(repo, "commit", "-qm", "code")
+    one = memctl("learn", "Pools", "--code", "src/pool.py").id
+    two = memctl("issue", "Slow checkout", "--relates-to", one).id
+    assert [r["record"]["id"] for r in memctl("search", "--related", one, "--json").data["results"]] == [two]
+    data = memctl("search", "--related", "src/pool.py", "--json").data
+    assert data["to"] == "src/pool.py"
+    assert [(r["record"]["id"], r["because"]) for r in data["results"]] == [(one, ["src/pool.py"])]
+    assert memctl("search", "--related", one[:3]).out.splitlines()[1] == "      relates_to"
+    explained = memctl("search", "--related", two, "--explain").out.splitlines()
+    assert explained[0].split() == ["score", "links", "code", "text", "tags", "section", "record"]
+    assert explained[1].split()[:6] == ["1.000", "0.350", "0.250", "0.250", "0.100", "0.050"]
+    assert explained[2].endswith(f"{one} Pools  [relates_to]")
+
+
+def test_related_to_nothing_is_said(memctl: Memctl) -> None:
+    one = memctl("learn", "Pools").id
+    assert memctl("search", "--related", one).err == f"nothing has to do with {one}\n"
+    assert "no record" in memctl("search", "--related", "DEC-1999-01-01-001", code=1).err
+    assert "Git knows no file" in memctl("search", "--related", "no/such/file.py", code=2).err
+
+
+@pytest.mark.parametrize("args", [[], ["words", "--related", "LRN"]])
+def test_either_words_or_related_are_given(memctl: Memctl, args: list[str]) -> None:
+    failed = memctl("search", *args, code=2)
+    assert failed.out == ""
+    assert "--related" in failed.err
+
+
+def test_related_records_are_found_at_a_revision(memctl: Memctl) -> None:
+    one = memctl("learn", "Pools").id
+    two = memctl("issue", "Slow checkout", "--relates-to", one).id
+    memctl("archive", two)
+    assert memctl("search", "--related", one, "--json").data["total"] == 0
+    assert memctl("search", "--related", one, "--at", "HEAD~1", "--json").data["total"] == 1

@@ -1,0 +1,140 @@
+"""Similarity of meaning, with a real model of a few words made here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.model.snapshot import Snapshot
+from memctl.search import embeddings, ranking
+from memctl.search.filters import Filters
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import NOW, Memctl
+
+MODEL2VEC = pytest.importorskip("model2vec", reason="the extra `semantic` is not installed")
+WORDS = {"lamp": (1, 0, 0), "lantern": (0.9, 0.1, 0), "tea": (0, 1, 0), "kettle": (0, 0.9, 0.1), "oil": (0.5, 0, 0.5)}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The folder of a model in model2vec's form."""
+    import numpy
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.normalizers import Lowercase
+    from tokenizers.pre_tokenizers import Whitespace
+
+    numbers = {word: number for number, word in enumerate(["[UNK]", *WORDS])}
+    tokenizer = Tokenizer(WordLevel(numbers, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
+    vectors = numpy.array([(0, 0, 0), *WORDS.values()], dtype=numpy.float32)
+    folder = tmp_path / "model"
+    MODEL2VEC.StaticModel(vectors, tokenizer).save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture
+def repo_with_model(repo: Path, memctl: Memctl, model: Path) -> Path:
+    for title in ("Lantern", "Kettle", "Wombat", "Marmot"):
+        memctl("learn", title)
+    with (repo / ".memory" / "config.yaml").open("a") as config:
+        config.write(f"semantic_model: {model}\n")
+    return repo
+
+
+def snapshot(repo: Path) -> Snapshot:
+    return load.disk(open_memory(repo, os.environ))
+
+
+def titles(repo: Path, query: str) -> list[str]:
+    return [result.record.title for result in ranking.search(snapshot(repo), query, Filters(), NOW)]
+
+
+def test_what_means_the_same_is_found(repo_with_model: Path) -> None:
+    assert titles(repo_with_model, "lamp") == ["Lantern"]
+    assert titles(repo_with_model, "tea") == ["Kettle"]
+
+
+def test_words_and_meaning_are_fused(repo_with_model: Path) -> None:
+    assert set(titles(repo_with_model, "lamp wombat")) == {"Wombat", "Lantern"}
+    assert titles(repo_with_model, "lamp wombat")[0] == "Wombat"
+
+
+def test_phrases_and_beginnings_are_meant_as_they_are_written(repo_with_model: Path) -> None:
+    assert titles(repo_with_model, '"lamp"') == []
+    assert titles(repo_with_model, "lamp*") == []
+
+
+def test_a_query_that_the_model_does_not_know_is_searched_by_words(repo_with_model: Path) -> None:
+    assert titles(repo_with_model, "marmot") == ["Marmot"]
+
+
+def test_vectors_are_kept_by_content(repo_with_model: Path, memctl: Memctl) -> None:
+    def kept() -> int:
+        view = snapshot(repo_with_model)
+        model = embeddings.load(view.config.semantic_model)
+        return len(view.texts.recall([model.key(text) for _, text in view.texts.everything()]))
+
+    assert kept() == 0
+    titles(repo_with_model, "lamp")
+    assert kept() == 4
+    memctl("learn", "Tea")
+    assert kept() == 4
+    titles(repo_with_model, "lamp")
+    assert kept() == 5
+
+
+def test_another_model_has_other_keys(model: Path, tmp_path: Path) -> None:
+    first = embeddings.load(str(model)).key("text")
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in model.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+        os.utime(other / file.name, (1, 1))
+    assert embeddings.load(str(other)).key("text") != first
+
+
+def test_a_model_in_a_package_is_found(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "words_of_lamps"
+    (package / "weights").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('a package with a model is not run')\n")
+    (package / "weights" / "lamps.safetensors").write_bytes((model / "model.safetensors").read_bytes())
+    (package / "lamps_tokenizer.json").write_bytes((model / "tokenizer.json").read_bytes())
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    vectors = embeddings.load("words_of_lamps").vectors(["lamp", "lantern", "tea", "unheard"])
+    assert vectors[0] @ vectors[1] > 0.9 > vectors[0] @ vectors[2]
+    assert not vectors[3].any()
+
+
+@pytest.mark.parametrize("name", ["no_such_package", "minishlab/potion-base-8M", "/no/such/folder", "json", "os.path"])
+def test_a_model_that_is_not_here_is_refused_and_nothing_downloaded(name: str) -> None:
+    with pytest.raises(MemctlError, match="semantic_model") as caught:
+        embeddings.load(name)
+    assert "config.yaml" in caught.value.hint
+
+
+def test_files_that_are_no_model_are_refused(tmp_path: Path) -> None:
+    for name in ("model.safetensors", "tokenizer.json"):
+        (tmp_path / name).write_text("no model")
+    with pytest.raises(MemctlError, match="no static model"):
+        embeddings.load(str(tmp_path))
+
+
+def test_without_a_model_in_the_settings_nothing_is_loaded(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Lantern")
+    assert titles(repo, "lamp") == []
+
+
+def test_the_command_says_what_is_missing(repo: Path, memctl: Memctl) -> None:
+    with (repo / ".memory" / "config.yaml").open("a") as config:
+        config.write("semantic_model: no_such_package\n")
+    memctl("learn", "Lantern")
+    failed = memctl("search", "lamp", code=1)
+    assert "nothing is downloaded" in failed.err
+    assert failed.out == ""
+    msgspec.json.decode(memctl("search", "lamp*", "--json").out)

@@ -1,0 +1,138 @@
+"""Finding records by their words, in a real memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memctl.model.snapshot import Snapshot, Texts
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl
+
+LESSONS = {
+    "Pools": "The NordpayClient holds a connection; see `max_open_conns` and retry_count.",
+    "Time zones": "Daylight saving moves the rollup. Größe der Schlange: naïve.",
+    "Reservation of stock": "Two buyers reserved the last article. A reservation expires.",
+    "日本語の記録": "接続プールが枯渇した。",
+    "Unrelated": "Tea is served at four, how to brew it not known",
+}
+
+
+@pytest.fixture
+def texts(repo: Path, memctl: Memctl) -> Texts:
+    for title, lesson in LESSONS.items():
+        memctl("learn", title, "--lesson", lesson)
+    return snapshot(repo).texts
+
+
+def snapshot(repo: Path) -> Snapshot:
+    return load.disk(open_memory(repo, os.environ))
+
+
+def numbers(texts: Texts, query: str) -> list[int]:
+    """The numbers of the records that a query finds, best first."""
+    hits = sorted(texts.match(query), key=lambda hit: (-hit.text, hit.path))
+    return [int(hit.path.split("-")[5][:3]) for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("reserving", [3]),  # stems
+        ("zone pools", [1, 2]),  # any of the words
+        ("nordpay", [1]),  # a part of an identifier
+        ("NORDPAY_CLIENT", [1]),
+        ("maxOpenConns", [1]),
+        ("openconns", [1]),  # two words written as one
+        ("conection", [1]),  # misspelt
+        ("dayligth", [2]),
+        ("grosse", []),  # ß is a letter of its own
+        ("größe", [2]),
+        ("naive", [2]),
+        ("接続", [4]),
+        ("プール 枯渇", [4]),
+        ("how to", [5]),  # stop words alone
+        ('"last article"', [3]),
+        ('"article last"', []),
+        ('"article last" tea', [5]),  # no record has the phrase
+        ('"last article" tea', [3]),
+        ("reserv*", [3]),
+        ("xyzzy", []),
+    ],
+)
+def test_a_query_finds_the_records_that_it_should(texts: Texts, query: str, found: list[int]) -> None:
+    assert sorted(numbers(texts, query)) == found
+
+
+def test_the_title_counts_more_than_the_body(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "About something else altogether", "--lesson", "lantern oil")
+    memctl("learn", "About a lantern", "--lesson", "something else altogether")
+    assert numbers(snapshot(repo).texts, "lantern") == [2, 1]
+
+
+def test_what_stands_for_a_misspelt_word_is_told(texts: Texts) -> None:
+    assert texts.instead("conection of teh pool") == {"conection": ("connection",)}
+    assert texts.instead("connection") == {}
+
+
+def test_a_word_that_is_gone_is_not_offered(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Wombats", "--lesson", "dig")
+    assert snapshot(repo).texts.instead("wombatts") == {"wombatts": ("wombats",)}
+    memctl("delete", made.id)
+    assert snapshot(repo).texts.instead("wombatts") == {}
+
+
+def test_a_record_with_all_words_is_known(texts: Texts) -> None:
+    assert [hit.has_all for hit in texts.match("nordpayClient connection")] == [True]
+    assert {hit.has_all for hit in texts.match("connection tea")} == {False}
+
+
+def test_an_excerpt_has_the_words_marked(texts: Texts) -> None:
+    [path] = [hit.path for hit in texts.match("article reserving")]
+    excerpt = texts.excerpts("article reserving", [path])[path]
+    assert "Lesson: Two buyers reserved" in excerpt.text
+    assert [excerpt.text[start:end] for start, end in excerpt.marks] == ["reserved", "article", "reservation"]
+    assert "\n" not in excerpt.text
+
+
+def test_where_only_the_title_matches_there_is_no_excerpt(texts: Texts) -> None:
+    [path] = [hit.path for hit in texts.match("pools")]
+    assert texts.excerpts("pools", [path]) == {}
+    assert texts.excerpts("pools", []) == {}
+
+
+def test_marks_can_not_be_forged(repo: Path, memctl: Memctl) -> None:
+    path = memctl("learn", "Marked", "--lesson", "one \ufdd0two\ufdd1 three").out.split()[1].removeprefix(".memory/")
+    excerpt = snapshot(repo).texts.excerpts("three", [path])[path]
+    assert excerpt.text == "Lesson: one two three"
+    assert excerpt.text[slice(*excerpt.marks[-1])] == "three"
+
+
+def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
+    paths = [
+        memctl("learn", title, "--lesson", lesson).out.split()[1].removeprefix(".memory/")
+        for title, lesson in (
+            ("Pool of connections", "The gateway exhausts the pool"),
+            ("Gateway", "It exhausts the pool of connections at noon"),
+            ("Tea", "The kettle is served at noon"),
+        )
+    ]
+    alike = snapshot(repo).texts.alike(paths[0])
+    assert paths[0] not in alike
+    assert 1 >= alike[paths[1]] > alike.get(paths[2], 0)
+
+
+def test_what_is_kept_is_recalled(texts: Texts, repo: Path) -> None:
+    texts.keep({b"one": b"1", b"two": b"2"})
+    assert snapshot(repo).texts.recall([b"one", b"three"]) == {b"one": b"1"}
+
+
+def test_an_earlier_revision_is_searched_as_it_was(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Lamp", "--lesson", "oil")
+    memctl("learn", "Lamps", "--lesson", "petroleum")
+    before = load.revision(open_memory(repo, os.environ), "HEAD~1").texts
+    assert (numbers(before, "petrolium"), numbers(before, "lamps")) == ([], [1])
+    assert numbers(snapshot(repo).texts, "petrolium") == [2]

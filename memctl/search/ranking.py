@@ -43,11 +43,12 @@ class Similarity(msgspec.Struct, frozen=True, gc=False):
 
 def search(snapshot: Snapshot, query: str, filters: Filters, now: str) -> list[Ranked]:
     """The records whose text matches a query and that a filter accepts, best first."""
+    records = snapshot.records  # first: they are read while Git still looks for what has changed
     found = similarities(snapshot, query)
     parts = shares(snapshot.config.search_weights)
     ranked = [
         rank(record, found[record.path], now, parts)
-        for record in filters.keep(record for record in snapshot.records if record.path in found)
+        for record in filters.keep(record for record in records if record.path in found)
     ]
     return sorted(ranked, key=lambda result: (-result.score, result.record.id))
 

@@ -43,7 +43,7 @@ class Sizes:
         return _DECODE(packed) if packed else self.estimate(content.facts)
 
     def estimate(self, facts: Facts) -> Count:
-        factor = PER_BYTE[facts.kind] * self._counter.family.factors[facts.kind]
+        factor = PER_BYTE[facts.kind] * self._counter.factor(facts.kind)
         error = self._counter.family.error + (_ERROR_OF_JSON if facts.kind == "json" else ERROR)
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))
 
@@ -64,4 +64,4 @@ class Sizes:
             source_facts.keep(self._cache, self._counted)
 
     def _key(self, content: Content) -> source_facts.Key:
-        return content.blob, f"{self._counter.family.name} {content.facts.kind}"
+        return content.blob, f"{self._counter.way} {content.facts.kind}"

@@ -14,6 +14,7 @@ from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
 _AT_ONCE = 500  # paths as arguments of one command
+_TICK = 10_000_000  # ns by which the clock of a file system may lag behind
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
 
@@ -59,7 +60,7 @@ class FilesOnDisk:
     def is_settled(self, path: str) -> bool:
         """Whether a file was not written since Git was asked: then it still is what Git said that it is."""
         try:
-            return os.lstat(self._repository.top / path).st_mtime_ns < self._asked
+            return os.lstat(self._repository.top / path).st_mtime_ns < self._asked - _TICK
         except OSError:
             return False
 

@@ -47,6 +47,19 @@ class Counter:
         self._learnt = learnt
         self._tokenizer = tokenizer
 
+    @property
+    def way(self) -> str:
+        """What its figures depend on beside the text and its kind; a count may be kept under it."""
+        learnt, own = self._learnt, self._tokenizer
+        parts = [self.family.name, *([own.name] if own else [])]
+        return " ".join(
+            parts if learnt is None else [*parts, learnt.model, repr(learnt.ratio), str(learnt.observations)]
+        )
+
+    def factor(self, kind: str) -> float:
+        """By what the tokens of o200k are multiplied for a text of a kind."""
+        return self.family.factors[kind] * (1 if self._learnt is None else self._learnt.ratio)
+
     def count(self, text: str, kind: str = "markdown") -> Count:
         """The tokens of a text of a kind (one of `families.KINDS`)."""
         if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from memctl.sources import facts
@@ -9,6 +10,7 @@ from memctl.sources.sizes import PER_BYTE, Sizes
 from memctl.store import load, source_facts
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.tokens.calibration import Learnt
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES, KINDS, family_of
 
@@ -29,6 +31,20 @@ def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
     assert again.known(content) == again.count("app.py", content) == counted, "it is not read again"
     other = Sizes(Counter(family_of("claude")), files, cache, source_facts.recall(cache))
     assert other.count("app.py", content).source.startswith("size x"), "another family, and the file is gone"
+
+
+def test_what_is_learnt_of_a_model_makes_what_was_counted_before_out_of_date(repo: Path) -> None:
+    memory = open_memory(repo, {})
+    files, cache = FilesOnDisk(memory), load.open_cache(memory)
+    content = facts.gather(repo, files, cache, {}, None)["app.py"]
+    before = Sizes(Counter(family_of("gpt")), files, cache, {})
+    first = before.count("app.py", content)
+    before.keep()
+    learnt = Learnt(model="gpt-5", ratio=3.0, observations=9, error=0.03, before=0.5, after=0.02)
+    counter = Counter(family_of("gpt"), learnt=learnt)
+    after = Sizes(counter, files, cache, source_facts.recall(cache))
+    assert after.known(content).tokens == math.ceil(content.facts.size * PER_BYTE["python"] * 3)
+    assert after.count("app.py", content) == counter.count((repo / "app.py").read_text(), "python") != first
 
 
 def test_every_kind_of_text_has_a_figure() -> None:

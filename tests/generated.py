@@ -97,8 +97,13 @@ class Memory(msgspec.Struct):
         return snapshots.snapshot(self.records, self.texts, self.match, config=self.config)
 
     def match(self, query: str) -> list[Hit]:
-        found = [path for path, text in self.texts.items() if query.casefold() in text.casefold()]
-        return [Hit(path, number % 3, len(path)) for number, path in enumerate(sorted(found))]
+        """The records that have any of a query's words, by how many of them and how often."""
+        hits = []
+        for path, text in sorted(self.texts.items()):
+            counts = [text.casefold().count(word) for word in query.casefold().split()]
+            if any(counts):
+                hits.append(Hit(path, 0.0, sum(bool(count) + min(count, 9) / 10 for count in counts), all(counts)))
+        return hits
 
     def item(self, identifier: str) -> Item:
         """The record with an id as a pack has it."""

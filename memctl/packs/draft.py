@@ -25,7 +25,8 @@ class Item(msgspec.Struct, frozen=True):
     """One thing that is in a pack whole or not at all.
 
     `kind` is a record's type, "page" or "file"; `key` tells items with the same id apart; `facts` are pairs of name and
-    value, in the order in which they are shown; `body` is Markdown, of a file its text. A file has no title.
+    value, in the order in which they are shown; `body` is Markdown, of a file its text. A file has no title. `weight`
+    is a record's importance, or 10 if its severity is critical.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Item(msgspec.Struct, frozen=True):
     body: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     key: str = ""
+    weight: int = 0
 
     def fields(self) -> list[Field]:
         """The body by its headings; what stands before the first one has none."""
@@ -84,11 +86,12 @@ NOTICED = Note("notice", "", NOTICE, essential=True)
 
 
 class Left(msgspec.Struct, frozen=True):
-    """Something that is not in a pack and could be: its id, its title, and why if that is not plain."""
+    """Something that is not in a pack and could be: its id, its title, why if that is not plain, a record's type."""
 
     id: str
     title: str
     why: str = ""
+    kind: str = ""
 
     @property
     def said(self) -> str:
@@ -96,12 +99,26 @@ class Left(msgspec.Struct, frozen=True):
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
 
 
+class Group(msgspec.Struct, frozen=True):
+    """What is left out of one kind ("" for things without one): those that are listed, and how many more there are."""
+
+    kind: str
+    listed: tuple[Left, ...]
+    more: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}s" if self.kind else ""
+
+
 class Draft(msgspec.Struct, frozen=True):
-    """Everything that a pack could hold: `others` are things that were not chosen, to be listed as left out.
+    """Everything that a pack could hold: `others` are things that were not chosen, to be listed as left out, or with
+    `counts_others` only to be counted.
 
     `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`. `title`
     and `root` say what the pack is, to people and to programs; `prefix` is a text before it, to the letter. `source`
-    and `target` are the agents that it goes from and to, `made` is the time.
+    and `target` are the agents that it goes from and to, `made` is the time. Items of `leading` weight and more stand
+    in front of all parts, until a quarter of the pack is full (S1: critical information in its first 25 %).
     """
 
     project: str
@@ -112,6 +129,8 @@ class Draft(msgspec.Struct, frozen=True):
     opening: tuple[Note, ...] = ()
     closing: tuple[Note, ...] = ()
     others: tuple[Left, ...] = ()
+    counts_others: bool = False
+    leading: int = 0
     made: str = ""
     source: str = ""
     target: str = ""
@@ -129,8 +148,7 @@ class Contents(msgspec.Struct, frozen=True):
     project: str
     opening: tuple[Note, ...]
     parts: tuple[tuple[Part, tuple[str, ...]], ...]
-    listed: tuple[Left, ...]
-    unlisted: int
+    left_out: tuple[Group, ...]
     closing: tuple[Note, ...]
     draft: Draft
     sizes: tuple[int, ...] = ()

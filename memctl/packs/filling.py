@@ -8,13 +8,18 @@ from itertools import zip_longest
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.packs.draft import NOTICED, Contents, Draft, Format, Item, Left, Note, Part
+from memctl.model.kinds import KINDS
+from memctl.packs.draft import NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part
 from memctl.packs.formats import choice
 
 CountTokens = Callable[[str], int]
 
 _LIST_SHARE = 0.15  # of the budget goes to the list of what was left out at most, while there are items to pack
+_NOTES_SHARE = 0.06  # of the budget may go to notes that can be spared, while items are left out
 _LINE = 8  # tokens that a line of that list has at least
+_LISTED = 8  # of each kind of record: more make a block of over 200 tokens, which S1 would break up
+_LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack (S1, "Critical Information Placement")
+_LEAD = Part("critical", "Most important", ())
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -47,7 +52,7 @@ def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agen
         kept = filling.choose(frame)
         if kept or best is None:
             best = frame, kept
-        if kept:
+        if kept and not filling.is_wordy(frame, kept):
             break
     if best is None:
         needed = filling.cost(_BARE, [])
@@ -94,6 +99,13 @@ class _Filling:
     def cost(self, frame: _Frame, kept: list[Item], listed: int = 0) -> int:
         return self._count(self.text(frame, kept, listed))
 
+    def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
+        """Whether notes that could be spared keep items out, and take more than their share."""
+        if len(kept) == len(self.draft.items()) or all(note.essential for note in frame.opening):
+            return False
+        sparing = msgspec.structs.replace(frame, opening=tuple(note for note in frame.opening if note.essential))
+        return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
+
     def choose(self, frame: _Frame) -> list[Item]:
         """The items to keep in a frame."""
         if not frame.has_parts:
@@ -137,7 +149,7 @@ class _Filling:
         return Pack(text, self._count(text), self._budget, form, parts, self.left_out(kept))
 
     def _most_lines(self, frame: _Frame, kept: list[Item]) -> int:
-        low, high = 0, min(len(self.left_out(kept)), 2 + self._budget // _LINE)
+        low, high = 0, min(len(self._listable(kept)), 2 + self._budget // _LINE)
         while low < high:
             middle = (low + high + 1) // 2
             if self.cost(frame, kept, middle) <= self._budget:
@@ -149,14 +161,16 @@ class _Filling:
     def text(self, frame: _Frame, kept: list[Item], listed: int) -> str:
         """The pack with some of the items, and as many lines of what is left out."""
         keys = {item.key for item in kept}
-        parts = [self._part(part, keys) for part in self.draft.parts] if frame.has_parts else []
+        leading = self._leading(kept)
+        rest = keys - {item.key for item in leading}
+        parts = [self._part(part, rest) for part in self.draft.parts] if frame.has_parts else []
+        parts = [self._entry(_LEAD, leading), *parts] if leading else parts
         left = self.left_out(kept) if frame.has_parts else []
         contents = Contents(
             project=frame.project,
             opening=frame.opening,
             parts=tuple((part, texts) for part, texts, _ in parts),
-            listed=tuple(left[:listed]),
-            unlisted=len(left) - min(listed, len(left)),
+            left_out=tuple(_groups(left, self._listable(kept)[:listed])),
             closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
             draft=self.draft,
             sizes=tuple(size for _, _, size in parts),
@@ -165,14 +179,57 @@ class _Filling:
         return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
     def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...], int]:
-        kept = [item.key for item in part.items if item.key in keys]
-        return part, tuple(self._texts[key] for key in kept), sum(self._costs[key] for key in kept)
+        return self._entry(part, [item for item in part.items if item.key in keys])
+
+    def _entry(self, part: Part, items: list[Item]) -> tuple[Part, tuple[str, ...], int]:
+        return part, tuple(self._texts[item.key] for item in items), sum(self._costs[item.key] for item in items)
+
+    def _leading(self, kept: list[Item]) -> list[Item]:
+        """The weightiest of the items that are kept, as many as it takes to fill a quarter."""
+        least = self.draft.leading
+        weighty = sorted((item for item in kept if least and item.weight >= least), key=lambda item: -item.weight)
+        room = _LEAD_SHARE * sum(self._costs[item.key] for item in kept)
+        leading: list[Item] = []
+        for item in weighty:
+            if room <= 0:
+                break
+            leading.append(item)
+            room -= self._costs[item.key]
+        return leading
 
     def left_out(self, kept: list[Item]) -> list[Left]:
         """What is not packed: first what was chosen and did not fit, then the rest."""
         keys = {item.key for item in kept}
-        chosen = [Left(item.id, item.title) for item in self.draft.items() if item.key not in keys]
+        chosen = [_left(item) for item in self.draft.items() if item.key not in keys]
         return [*chosen, *self.draft.others]
+
+    def _listable(self, kept: list[Item]) -> list[Left]:
+        """What of it may be listed: of each kind of record the first few, of all else everything."""
+        left = self.left_out(kept)
+        if self.draft.counts_others:
+            left = left[: len(left) - len(self.draft.others)]
+        counts: dict[str, int] = {}
+        found = []
+        for each in left:
+            counts[each.kind] = counts.get(each.kind, 0) + 1
+            if not each.kind or counts[each.kind] <= _LISTED:
+                found.append(each)
+        return found
+
+
+def _left(item: Item) -> Left:
+    return Left(item.id, item.title, kind=item.kind if item.kind in KINDS else "")
+
+
+def _groups(left: list[Left], listed: list[Left]) -> list[Group]:
+    """What is left out by kind, with what is listed of it; if nothing is, all of it in one group."""
+    if not listed:
+        return [Group("", (), len(left))] if left else []
+    totals: dict[str, int] = {}
+    for each in left:
+        totals[each.kind] = totals.get(each.kind, 0) + 1
+    by_kind = {kind: tuple(each for each in listed if each.kind == kind) for kind in totals}
+    return [Group(kind, found, totals[kind] - len(found)) for kind, found in by_kind.items()]
 
 
 def _suited(draft: Draft, budget: int, count: CountTokens, inter_agent: bool) -> str:

@@ -13,7 +13,7 @@ from memctl.model.markdown import one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview
-from memctl.packs.draft import NOTICED, Draft, Left, Note, Part
+from memctl.packs.draft import NOTICED, Draft, Note, Part
 from memctl.packs.items import Sources
 from memctl.packs.rehydrate import is_expired
 from memctl.search.filters import ORDERS, Filters, severity_rank
@@ -56,7 +56,7 @@ def draft(snapshot: Snapshot, now: str, asked: Asked, sources: Sources) -> Draft
         root="agent_handoff",
         opening=tuple(_opening(snapshot, [r for r in within if r.is_open], now, asked)),
         closing=tuple(_closing(snapshot, groups[0][2], asked)),
-        others=tuple(Left(record.id, record.title) for record in rest),
+        others=tuple(items.left(record) for record in rest),
         made=now,
         source=asked.source,
         target=asked.target,

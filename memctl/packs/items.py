@@ -8,6 +8,7 @@ import msgspec
 
 from memctl.hierarchy.navigate import Place
 from memctl.model import headings
+from memctl.model.kinds import SEVERITIES
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -56,7 +57,8 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     if origin is not None:
         facts["commit"] = origin.commit or "none yet"
     body = snapshot.body(record)
-    return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path)
+    weight = 10 if record.severity == SEVERITIES[0] else record.importance
+    return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path, weight)
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:
@@ -90,4 +92,4 @@ def without(item: Item, heading: str) -> tuple[Item, str]:
 
 
 def left(record: Record) -> Left:
-    return Left(record.id, record.title)
+    return Left(record.id, record.title, kind=record.memory_type)

@@ -20,7 +20,9 @@ def notes(snapshot: Snapshot, current: Sequence[Record], now: str, task: str = "
     """The notes of S0's `project_summary` and `session_continuity`, and the task."""
     if task:
         yield Note("task", "Chosen for the task", one_line(task), essential=True)
-    yield Note("summary", "", "\n".join([*project(snapshot), held(current)]))
+    if lines := list(project(snapshot)):
+        yield Note("summary", "", "\n".join(lines))
+    yield Note("records", "", held(current))
     if line := continuity(snapshot.records, now):
         yield Note("continuity", "", line)
 

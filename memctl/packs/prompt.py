@@ -14,7 +14,7 @@ from memctl.model.pages import PROJECT_ID, Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview, relevance
-from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
 from memctl.packs.filling import CountTokens
 from memctl.packs.items import Origins, Sources
 from memctl.packs.rehydrate import current_records, is_expired
@@ -102,7 +102,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
         root="relevant_context",
         prefix=query.strip("\n"),
         opening=(NOTICED,),
-        others=tuple(Left(record.id, record.title, "less relevant") for record in low),
+        others=tuple(items.left(record) for record in low),
         made=now,
     )
 

@@ -8,17 +8,16 @@ budget is skipped and listed, where the seed stops at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from memctl.model import moments
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import items, overview
+from memctl.packs import items, overview, relevance
 from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
 from memctl.packs.items import Sources
-from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters, select, severity_rank
 
 LATEST_STATES = 1
@@ -26,6 +25,8 @@ DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
 _FOREVER = 10  # importance at which a decision competes at any age
+# From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on.
+CRITICAL, WEIGHTY_FOR_TASK = 9, 7
 TITLES = {
     "state": "Current state",
     "decision": "Key decisions",
@@ -53,7 +54,8 @@ NOTHING_SPECIAL = Wanted()
 def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Draft:
     """Everything that a rehydration could hold."""
     current = current_records(snapshot, now, wanted)
-    chosen = choose(snapshot, current, now, wanted)
+    matching = [result.record for result in relevance.records(snapshot, wanted.task, now)]
+    chosen = choose(current, now, wanted, matching)
     records = [record for found in chosen.values() for record in found]
     known = sources.origins(records)
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
@@ -71,6 +73,8 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
         opening=(NOTICED, *overview.notes(snapshot, current, now, wanted.task)),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
+        counts_others=bool(wanted.task),
+        leading=WEIGHTY_FOR_TASK if wanted.task else CRITICAL,
         made=now,
     )
 
@@ -82,11 +86,12 @@ def current_records(snapshot: Snapshot, now: str, wanted: Wanted = NOTHING_SPECI
 
 
 def choose(
-    snapshot: Snapshot, current: list[Record], now: str, wanted: Wanted = NOTHING_SPECIAL
+    current: list[Record], now: str, wanted: Wanted = NOTHING_SPECIAL, matching: Sequence[Record] = ()
 ) -> dict[str, list[Record]]:
     """The records that the rules select, by part, most important first.
 
-    With a task the records that match it compete at any age, and the best match comes first.
+    With a task only records that match it are taken, at any age, in the order of `matching`, and the latest state;
+    unless nothing matches.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in TITLES}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -98,10 +103,10 @@ def choose(
     found = by_type if wanted.since or wanted.section else _weighty(by_type, now)
     found = {name: orders[name](records) for name, records in found.items()}
     if wanted.task:
-        scores = {r.record.path: r.score for r in ranking.search(snapshot, wanted.task, Filters(), now)}
-        for name in ("decision", "issue", "learning"):
-            matching = sorted((r for r in by_type[name] if r.path in scores), key=lambda r: (-scores[r.path], r.id))
-            found[name] = [*matching, *(r for r in found[name] if r.path not in scores)]
+        open_paths = {record.path for record in current}
+        known = [record for record in matching if record.path in open_paths and record.memory_type != "state"]
+        if known:
+            found |= {name: [r for r in known if r.memory_type == name] for name in found if name != "state"}
     limits = {"state": LATEST_STATES, "decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
     return {name: found[name][: limits[name]] for name in limits}
 

@@ -71,9 +71,12 @@ class TestExample:
 
     def test_the_next_actions_of_the_state_come_last(self, memctl: Memctl) -> None:
         text = memctl("rehydrate").out
-        state = text.split("## Current state")[1].split("\n## ")[0]
+        before, _, after = text.partition("## Left out")
+        assert "\n### Checkout holds 150 buyers at once\n" in before
+        assert "Load test with 150 buyers" in before
+        assert "\n## Next actions\n\n- " in after
+        state = before.split("### Checkout holds 150 buyers at once")[1].split("\n### ")[0]
         assert "Next actions" not in state
-        assert "\n## Next actions\n\n- " in text.split("## Left out")[-1]
 
     def test_auto_chooses_by_size_and_operation(self, memctl: Memctl) -> None:
         chosen = {

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.model.markdown import contained
-from memctl.packs.draft import NOTICED, Contents, Draft, Item, Left, Note, Part
+from memctl.packs.draft import NOTICED, Contents, Draft, Group, Item, Left, Note, Part
 from memctl.packs.formats import markdown
 from memctl.packs.rehydrate import TITLES
 from tests.generated import memory
@@ -33,7 +33,8 @@ def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted
         NOTICED,
         Note("task", "Chosen for the task", "mend\nthe login"),
     )
-    return markdown.pack(Contents("shop", notes, made, tuple(listed), unlisted, (), Draft("shop", ())))
+    left_out = (Group("issue" if listed else "", tuple(listed), unlisted),) if listed or unlisted else ()
+    return markdown.pack(Contents("shop", notes, made, left_out, (), Draft("shop", ())))
 
 
 def headings(text: str) -> list[tuple[str, str]]:
@@ -154,7 +155,9 @@ def test_a_pack_names_project_task_parts_and_what_is_left_out() -> None:
         ("h2", "Left out"),
     ]
     assert "\n\nChosen for the task: mend the login\n\n" in text
-    assert text.endswith("- ISS-2025-11-04-007 Other issue (too large)\n- and 1,200 more: `memctl list`\n")
+    assert text.endswith(
+        "\n\nIssues:\n- ISS-2025-11-04-007 Other issue (too large)\n- and 1,200 more: `memctl list --type issue`\n"
+    )
 
 
 def test_where_nothing_is_left_out_nothing_is_said_of_it() -> None:
@@ -162,7 +165,7 @@ def test_where_nothing_is_left_out_nothing_is_said_of_it() -> None:
 
 
 def test_records_that_are_not_listed_are_counted() -> None:
-    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3 records: `memctl list`\n")
+    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3: `memctl list`\n")
 
 
 def test_a_file_stands_in_a_fence_longer_than_any_in_it() -> None:

@@ -10,7 +10,7 @@ from tests.conftest import Memctl, git
 def facts(memctl: Memctl, *args: str) -> list[str]:
     """The line of facts of the one decision in a pack."""
     text = memctl("rehydrate", "--format", "markdown", *args).out
-    return text.split("## Key decisions")[1].split("\n")[4].split(" | ")
+    return text.split("## Most important")[1].split("\n")[4].split(" | ")
 
 
 def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memctl, repo: Path) -> None:

@@ -19,12 +19,8 @@ from tests.example import build
 from tests.generated import COUNTERS, NOW, Memory, memory
 
 FORMS = sorted(choice.NAMES)
-BUDGETS = (2_000, 8_000, 20_000)
-TASK = "checkout times out"
-# The targets that packs do not meet yet. Critical information stands behind what weighs less, since parts go by type;
-# the list of what was left out is one long block; and a pack for a task is filled up with what does not bear on it.
-MISSING = {"placement", "flow"}
-MISSING_FOR_A_TASK = {*MISSING, "relevance", "irrelevant", "health"}
+BUDGETS = (2_000, 5_000, 20_000)
+TASKS = ("", "checkout times out", "import of prices", "backup")
 THINGS = re.findall(
     r"\w+",
     "checkout payment cart order stock invoice mail worker queue database index cache session token login price tax "
@@ -80,12 +76,11 @@ def missed(made: Memory, budget: int, form: str, task: str) -> set[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("task", ["", TASK])
-def test_packs_of_generated_memories_meet_the_targets_but_for_those_that_are_named(form: str, task: str) -> None:
+@pytest.mark.parametrize("task", ["", "checkout payment"])
+def test_packs_of_generated_memories_meet_the_targets(form: str, task: str) -> None:
     for seed in range(4):
         for budget in BUDGETS:
-            gaps = missed(generated(seed), budget, form, task) - (MISSING_FOR_A_TASK if task else MISSING)
-            assert not gaps, (seed, budget)
+            assert not missed(generated(seed), budget, form, task), (seed, budget)
 
 
 @pytest.fixture(scope="module")
@@ -104,21 +99,6 @@ def missed_by_example(memctl: Memctl, showcase: Path, form: str, task: str) -> I
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_packs_of_the_example_meet_the_targets_but_for_those_that_are_named(
-    memctl: Memctl, showcase: Path, form: str
-) -> None:
-    for task, known in (("", MISSING), (TASK, MISSING_FOR_A_TASK)):
-        for found in missed_by_example(memctl, showcase, form, task):
-            assert not found - known, task
-
-
-@pytest.mark.parametrize(("task", "known"), [("", MISSING), (TASK, MISSING_FOR_A_TASK)])
-def test_every_target_that_is_named_is_still_missed_somewhere(
-    memctl: Memctl, showcase: Path, task: str, known: set[str]
-) -> None:
-    """Whoever mends the packs shortens the list."""
-    found: set[str] = set()
-    for form in FORMS:
-        found = found.union(*missed_by_example(memctl, showcase, form, task))
-        found = found.union(*(missed(generated(seed), budget, form, task) for seed in range(4) for budget in BUDGETS))
-    assert found == known
+def test_packs_of_the_example_meet_the_targets(memctl: Memctl, showcase: Path, form: str) -> None:
+    for task in TASKS:
+        assert not set().union(*missed_by_example(memctl, showcase, form, task)), task

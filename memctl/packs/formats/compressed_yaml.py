@@ -32,9 +32,11 @@ def pack(contents: Contents) -> str:
     for part, items in contents.parts:
         if items:
             texts.append(f"{short.part(part.name)}:\n{''.join(items)}")
-    left: dict[str, Any] = {one_line(left.id): left.said for left in contents.listed}
-    if contents.unlisted > 0:
-        left["more"] = contents.unlisted
+    left: dict[str, Any] = {}
+    for group in contents.left_out:
+        entries: dict[str, Any] = {one_line(each.id): each.said for each in group.listed}
+        entries |= {"more": group.more} if group.more else {}
+        left |= {group.name: entries} if group.name else entries
     if left:
         texts.append(_dump({"LEFT OUT": left}))
     if contents.closing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memctl.model.markdown import contained, one_line
-from memctl.packs.draft import Contents, Item, Left, Note
+from memctl.packs.draft import Contents, Group, Item, Note
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".
@@ -36,8 +36,8 @@ def pack(contents: Contents) -> str:
     for part, texts in contents.parts:
         if texts:
             blocks += [f"## {part.title}", *texts]
-    if contents.listed or contents.unlisted:
-        blocks += ["## Left out", _left_out(contents.listed, contents.unlisted)]
+    if contents.left_out:
+        blocks += ["## Left out", *map(_left_out, contents.left_out)]
     blocks += [f"## {note.title}\n\n{contained(note.text)}" for note in contents.closing]
     return "\n\n".join(blocks) + "\n"
 
@@ -55,8 +55,10 @@ def _note(note: Note) -> str:
     return f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text)
 
 
-def _left_out(listed: tuple[Left, ...], unlisted: int) -> str:
-    lines = [f"- {left.id} {left.said}" for left in listed]
-    if unlisted > 0:
-        lines.append(f"- and {unlisted:,} more: `memctl list`" if listed else f"- {unlisted:,} records: `memctl list`")
+def _left_out(group: Group) -> str:
+    lines = [f"{group.name.capitalize()}:"] if group.name else []
+    lines += [f"- {left.id} {left.said}" for left in group.listed]
+    if group.more:
+        more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
+        lines.append(f"- {more}: `memctl list{f' --type {group.kind}' if group.kind else ''}`")
     return "\n".join(lines)

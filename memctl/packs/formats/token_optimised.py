@@ -34,9 +34,10 @@ def pack(contents: Contents) -> str:
     for part, texts in contents.parts:
         if texts:
             lines += [f"{short.part(part.name)}:", *texts]
-    if contents.listed or contents.unlisted > 0:
-        lines.append("LEFT OUT:" + (f" {contents.unlisted:,} more" if contents.unlisted > 0 else ""))
-        lines += [f"{left.id} {left.said}" for left in contents.listed]
+    for group in contents.left_out:
+        label = f"LEFT OUT {group.name.upper()}".rstrip()
+        lines.append(f"{label}:" + (f" {group.more:,} more" if group.more else ""))
+        lines += [f"{left.id} {left.said}" for left in group.listed]
     lines += [_note(note) for note in contents.closing]
     return "\n".join(lines) + "\n"
 

@@ -10,13 +10,14 @@ import re
 from xml.etree import ElementTree
 
 from memctl.model.markdown import one_line
-from memctl.packs.draft import Contents, Field, Item, Left, Note
+from memctl.packs.draft import Contents, Field, Group, Item, Note
 
 name = "xml"
 # The seed's names for what has another one here.
 ELEMENTS = {
     "task": "current_objective",
     "summary": "project_summary",
+    "critical": "most_important",
     "continuity": "session_continuity",
     "next": "next_step_context",
     "state": "current_state",
@@ -54,8 +55,10 @@ def blocks(contents: Contents) -> list[str]:
         if texts:
             tag = ELEMENTS.get(part.name, part.name)
             found.append("\n".join([f"<{tag}>", *texts, f"</{tag}>"]))
-    if contents.listed or contents.unlisted:
-        found.append(_left_out(contents.listed, contents.unlisted))
+    if contents.left_out:
+        found.append(
+            "\n".join(["<left_out>", *(row for group in contents.left_out for row in _left_out(group)), "</left_out>"])
+        )
     return found + [_note(note) for note in contents.closing]
 
 
@@ -90,15 +93,15 @@ def _field(field: Field) -> ElementTree.Element:
     return element
 
 
-def _left_out(listed: tuple[Left, ...], unlisted: int) -> str:
-    lines = ["<left_out>"]
-    for left in listed:
+def _left_out(group: Group) -> list[str]:
+    lines = []
+    for left in group.listed:
         element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))
         element.text = _line(left.title)
         lines.append(_written(element))
-    if unlisted > 0:
-        lines.append(f'<more count="{unlisted}"/>')
-    return "\n".join([*lines, "</left_out>"])
+    if group.more:
+        lines.append(f'<more count="{group.more}"/>')
+    return [f"<{group.name}>", *lines, f"</{group.name}>"] if group.name else lines
 
 
 def _written(element: ElementTree.Element) -> str:

@@ -11,9 +11,10 @@ from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.packs import context_summary, returned
+from memctl.packs import context_summary, phase, returned
 from memctl.packs.context_summary import BUDGET, DECISIONS, Enforced, Violation
 from memctl.packs.returned import Returned
+from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
 _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PROCEED`"
@@ -21,12 +22,13 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
 
 @command(
     "context-summary",
+    ("memctl context-summary", "Where work stands by the memory itself, as 500 tokens for the next phase."),
     ("memctl context-summary returned.md", "What a sub-agent returned, as 500 tokens for the next phase."),
     ("agent | memctl context-summary - --decision PROCEED", "From standard input, when the text states no decision."),
     ("memctl context-summary returned.json --json", "From the object that a sub-agent returned, with what was saved."),
     ("memctl context-summary summary.md --check", "Only say what is against the rules."),
 )
-@click.argument("source", metavar="FILE|-")
+@click.argument("source", metavar="[FILE|-]", required=False)
 @click.option(
     "--decision", type=click.Choice(DECISIONS, case_sensitive=False), help="The decision. [default: the text's]"
 )
@@ -38,7 +40,7 @@ _DECIDE = "say it as --decision, or in the text as a line such as `Decision: PRO
 def context_summary_command(
     ctx: click.Context,
     /,
-    source: str,
+    source: str | None,
     decision: str | None,
     budget: int,
     model: str | None,
@@ -49,9 +51,16 @@ def context_summary_command(
 
     First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
     Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
+    Without a file it is made from the memory: STOP while a critical issue is open, CLARIFY while something blocks the
+    work or a decision is only proposed, else PROCEED.
     """
-    memory = opening.memory_if_any(ctx)
+    memory = opening.memory_if_any(ctx) if source else opening.memory(ctx)
     counter = counting.counter(counting.model_of(model, memory), memory)
+    if not source:
+        assert memory is not None
+        if checking:
+            raise MemctlError("there is nothing to check", "name a file, or - for standard input", USAGE)
+        ctx.exit(_print_standing(memory, decision, budget, counter, as_json))
     given = read(source)
     found = returned.parse(given)
     decision = decision or found.decision or context_summary.find_decision(found.text)
@@ -72,6 +81,21 @@ def context_summary_command(
         return
     output.text(output.plain(enforced.text), newline=False)
     _tell(enforced, saved)
+
+
+def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
+    snapshot = opening.snapshot(memory, None)
+    found = phase.standing(snapshot, memory.now)
+    if decision is not None and decision != found.decision:
+        found = msgspec.structs.replace(found, decision=decision, why="as given")
+    text = phase.summary(found, budget, counter.tokens)
+    if as_json:
+        data: dict[str, Any] = {"decision": found.decision, "why": found.why, "context_summary": text}
+        data |= {"tokens": counter.tokens(text), "budget": budget, "files_of_interest": list(found.paths)}
+        output.json("context-summary", {**data, "model": counter.family.name}, snapshot.faults, memory)
+    else:
+        output.text(output.plain(text), newline=False)
+    return output.finish(memory, snapshot)
 
 
 def _print_violations(violations: list[Violation], as_json: bool) -> int:

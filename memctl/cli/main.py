@@ -83,7 +83,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "context-summary", "log", "diff", "install", "merge-file")
+_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

@@ -39,4 +39,4 @@ def distance(one: str, other: str, limit: int) -> int:
                 row[j] = min(row[j], last[j - 2] + 1)
         if min(row) > limit:
             return far
-    return row[-1]
+    return min(row[-1], far)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
 import msgspec
@@ -60,6 +60,16 @@ def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agen
             f"a budget of {budget} is too small for anything in the format {form}", f"give at least {needed}", USAGE
         )
     return filling.pack(form, *best)
+
+
+def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
+    """As many whole lines as a limit in tokens allows, as a list."""
+    text = ""
+    for line in dict.fromkeys(lines):
+        longer = f"{text}\n- {line}" if text else f"- {line}"
+        if count(longer) <= limit:
+            text = longer
+    return text
 
 
 class _Frame(msgspec.Struct, frozen=True):

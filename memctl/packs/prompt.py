@@ -15,7 +15,7 @@ from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview, relevance
 from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
-from memctl.packs.filling import CountTokens
+from memctl.packs.filling import CountTokens, whole_lines
 from memctl.packs.items import Origins, Sources
 from memctl.packs.rehydrate import current_records, is_expired
 from memctl.search.filters import ORDERS, severity_rank
@@ -164,12 +164,12 @@ def _closing(
     snapshot: Snapshot, asked: Asked, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
 ) -> Iterator[Note]:
     criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
-    if text := _fitting(criteria, CRITERIA, count):
+    if text := whole_lines(criteria, CRITERIA, count):
         yield Note("success_criteria", "Success criteria", text)
     chosen = {page.id for page in sections}
     details = sorted(snapshot.outline.details, key=lambda page: page.section not in chosen)
     resources = [f"{page.id} {one_line(page.title)}" for page in (*details, *sections)]
-    text = _fitting(resources, RESOURCES - count(_HOW), count)
+    text = whole_lines(resources, RESOURCES - count(_HOW), count)
     yield Note("available_resources", "Available resources", f"{_HOW}\n\n{text}" if text else _HOW)
 
 
@@ -181,13 +181,3 @@ def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
             yield f"{one_line(step)} [{record.id}]"
     elif isinstance(text := content.get("validation_criteria"), str) and text.strip():
         yield f"{one_line(text)} [{record.id}]"
-
-
-def _fitting(lines: Sequence[str], limit: int, count: CountTokens) -> str:
-    """As many whole lines as a limit in tokens allows, as a list."""
-    text = ""
-    for line in dict.fromkeys(lines):
-        longer = f"{text}\n- {line}" if text else f"- {line}"
-        if count(longer) <= limit:
-            text = longer
-    return text

@@ -1,0 +1,98 @@
+"""What the memory itself says to the next phase, where no sub-agent returned anything (S2, "context_summary")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.model import headings
+from memctl.model.markdown import first_sentence, one_line
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs.filling import CountTokens, whole_lines
+from memctl.packs.rehydrate import DECISION_IMPORTANCE, current_records
+from memctl.search.filters import ORDERS, severity_rank
+
+PROCEED, STOP, CLARIFY = "PROCEED", "STOP", "CLARIFY"
+_CRITICAL, _HIGH = 0, 1  # ranks of severity
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where work stands: the decision with its reason, and one line for each thing to know, most important first."""
+
+    decision: str
+    why: str
+    lines: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def summary(found: Standing, budget: int, count: CountTokens) -> str:
+    """The decision with its reason, then as many whole lines as a budget has room for, then files.
+
+    Raises MemctlError if not even the decision fits.
+    """
+    head = f"{found.decision}: {found.why}"
+    if count(head) > budget:
+        head = found.decision
+    if count(head) > budget:
+        raise MemctlError(f"{budget} tokens have no room for the decision", "give a larger --budget", USAGE)
+    lines = [*found.lines, *(f"File: {path}" for path in found.paths)]
+    limit = budget - count(f"{head}\n\n")
+    while (text := whole_lines(lines, limit, count)) and count(whole := f"{head}\n\n{text}\n") > budget:
+        limit -= 1  # the parts of a text may have fewer tokens than the whole
+    return whole if text else f"{head}\n" if count(f"{head}\n") <= budget else head
+
+
+def standing(snapshot: Snapshot, now: str) -> Standing:
+    """Sum up a memory: STOP while a critical issue is open, CLARIFY while something blocks, else PROCEED."""
+    current = current_records(snapshot, now)
+    states = sorted((r for r in current if r.memory_type == "state"), key=ORDERS["date"][0], reverse=True)[:1]
+    issues = sorted((r for r in current if severity_rank(r) <= _HIGH), key=lambda r: (severity_rank(r), r.timestamp))
+    weighty = [r for r in current if r.memory_type == "decision" and r.importance >= DECISION_IMPORTANCE]
+    decisions = sorted(weighty, key=ORDERS["importance"][0], reverse=True)
+    decision, why = _decide(snapshot, current, states, issues)
+    lines = [*_of_states(snapshot, states), *_of_issues(snapshot, issues), *_of_decisions(snapshot, decisions)]
+    refs = [ref for record in (*states, *issues, *decisions) for ref in record.code_refs]
+    return Standing(decision, why, tuple(lines), tuple(dict.fromkeys(refs)))
+
+
+def _decide(
+    snapshot: Snapshot, current: Sequence[Record], states: Sequence[Record], issues: Sequence[Record]
+) -> tuple[str, str]:
+    critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
+    if critical:
+        return STOP, f"critical and open: {', '.join(critical)}"
+    blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
+    proposed = [record.id for record in current if record.status == "proposed"]
+    if blocked or proposed:
+        return CLARIFY, f"to be cleared up: {', '.join([*blocked, *proposed])}"
+    return PROCEED, "nothing stands in the way"
+
+
+def _of_states(snapshot: Snapshot, states: Sequence[Record]) -> Iterator[str]:
+    for record in states:
+        done = f", {record.completion_percentage} % done" if record.completion_percentage is not None else ""
+        yield f"{one_line(record.title)}{done} [{record.id}]."
+        for name, label in (("blockers", "Blocked by"), ("next_actions", "Next")):
+            yield from (f"{label}: {one_line(item)}" for item in _items(snapshot, record, name))
+
+
+def _of_issues(snapshot: Snapshot, issues: Sequence[Record]) -> Iterator[str]:
+    for record in issues:
+        actions = _items(snapshot, record, "next_actions")[:1]
+        todo = f" Next: {one_line(actions[0])}" if actions else ""
+        yield f"Open ({record.severity}): {one_line(record.title)} [{record.id}].{todo}"
+
+
+def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[str]:
+    for record in decisions:
+        text = headings.content(record.kind, snapshot.body(record)).get("decision")
+        said = first_sentence(text) if isinstance(text, str) else ""
+        yield f"Decided: {one_line(record.title)} [{record.id}].{f' {said}' if said else ''}"
+
+
+def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
+    value = headings.content(record.kind, snapshot.body(record)).get(name) or ()
+    return [value] if isinstance(value, str) else value

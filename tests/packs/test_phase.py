@@ -1,0 +1,68 @@
+"""What the memory says to the next phase."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.packs.phase import Standing, standing, summary
+from tests.conftest import Memctl
+from tests.generated import COUNTERS, NOW, memory
+
+STATE = {"memory_type": "state", "title": "Refunds", "completion_percentage": 40, "code_refs": ["src/pay.py"]}
+ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
+
+
+@pytest.mark.parametrize(
+    ("files", "decision", "why"),
+    [
+        ([(STATE, "")], "PROCEED", "nothing stands in the way"),
+        ([(STATE, "## Blockers\n\n- A key\n")], "CLARIFY", "to be cleared up: STA-2025-11-04-001"),
+        ([({"status": "proposed"}, "")], "CLARIFY", "to be cleared up: DEC-2025-11-04-001"),
+        ([(ISSUE, "")], "PROCEED", "nothing stands in the way"),
+        ([({**ISSUE, "severity": "critical"}, "")], "STOP", "critical and open: ISS-2025-11-04-001"),
+        ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing stands in the way"),
+    ],
+)
+def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
+    found = standing(memory(*files).snapshot, NOW)
+    assert (found.decision, found.why) == (decision, why)
+
+
+def test_it_says_what_the_next_phase_needs() -> None:
+    made = memory(
+        ({**STATE}, "## Next actions\n\n- Write the\n  endpoint\n"),
+        ({**ISSUE}, "## Next actions\n\n- Queue\n- Later\n"),
+        ({"title": "Use PostgreSQL", "importance": 7}, "## Decision\n\nOne database. No other.\n"),
+        ({"title": "Minor", "importance": 6}, ""),
+    )
+    assert summary(standing(made.snapshot, NOW), 500, COUNTERS["claude"].tokens) == (
+        "PROCEED: nothing stands in the way\n\n"
+        "- Refunds, 40 % done [STA-2025-11-04-001].\n"
+        "- Next: Write the endpoint\n"
+        "- Open (high): Slow [ISS-2025-11-04-002]. Next: Queue\n"
+        "- Decided: Use PostgreSQL [DEC-2025-11-04-003]. One database.\n"
+        "- File: src/pay.py\n"
+    )
+
+
+@pytest.mark.parametrize("budget", [3, 5, 8, 20, 50, 500])
+def test_it_keeps_its_budget_and_its_lines_whole(budget: int) -> None:
+    lines = tuple(f"Line {number} says something of use." for number in range(60))
+    text = summary(Standing("PROCEED", "it is so", lines, ("a.py",)), budget, COUNTERS["gpt"].tokens)
+    assert 0 < COUNTERS["gpt"].tokens(text) <= budget
+    assert set(text.split("\n")[2:]) <= {f"- {line}" for line in (*lines, "File: a.py")} | {""}
+
+
+def test_no_room_for_the_decision_is_refused() -> None:
+    with pytest.raises(MemctlError):
+        summary(Standing("PROCEED", "", (), ()), 0, COUNTERS["gpt"].tokens)
+
+
+@pytest.mark.usefixtures("example")
+def test_the_command_without_a_file_sums_up_the_memory(memctl: Memctl) -> None:
+    data = memctl("context-summary", "--json").data
+    assert data["tokens"] <= 500
+    assert data["context_summary"].startswith(f"{data['decision']}: {data['why']}\n")
+    assert memctl("context-summary", "--decision", "clarify").out.startswith("CLARIFY: as given\n")
+    memctl("context-summary", "--check", code=2)

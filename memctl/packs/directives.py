@@ -16,11 +16,11 @@ import msgspec
 from memctl.model import headings
 
 _TARGET = re.compile(r"§[1-4]\.(?:[./]*[\w*@+-])+|§4\b|\b(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}\b", re.IGNORECASE)
-_LOAD = re.compile(r"\bload\b(?!\s*:?\s*(?:balanc|average))", re.IGNORECASE)
+_LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)
 _SUMMARIZE = re.compile(r"\bsummari[sz]e\b:?\s+[`'\"]?(§?[\w@+./-]*[\w+-])", re.IGNORECASE)
-_PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+?)[`*,;:]*(?:\s+[-\u2013\u2014:]*\s*(.*?))?[`*]*\s*$")
+_PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+)(?:\s+[-\u2013\u2014:]*\s*(.*))?$")
 _NEGATED = re.compile(r"\b(?:don'?t|do not|no need to|without|never)\b[^.!?]{0,24}$", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`])|\n{2,}|\n(?=\s*[-*+>]|\s*\d+[.)]\s)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`])|\n{2,}|\n(?=[ \t]*(?:[-*+>]|\d+[.)]\s))")
 _MOST = 50  # requests in one reply; more is no plan but a dump
 
 
@@ -54,7 +54,8 @@ def read(reply: str) -> Directives:
         if not outside:
             continue
         if match := _PRUNE.match(line):
-            prune.setdefault(match[1], Prune(match[1], (match[2] or "").strip()))
+            if target := match[1].rstrip("`*,;:"):
+                prune.setdefault(target, Prune(target, (match[2] or "").rstrip().rstrip("`*").strip()))
         else:
             prose.append(line)
     for sentence in _SENTENCE.split("\n".join(prose)):

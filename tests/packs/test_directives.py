@@ -73,7 +73,17 @@ def test_a_dump_of_requests_is_cut_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["*" * 300_000, "§4." + "a." * 200_000, "load " + "- " * 200_000, "PRUNE: " + "x" * 300_000]
+    "reply",
+    [
+        "*" * 300_000,
+        "§4." + "a." * 200_000,
+        "load " + "- " * 200_000,
+        "PRUNE: " + "x" * 300_000,
+        "load\n" + " \n" * 20_000,
+        "PRUNE: a " + "`" * 50_000 + "x",
+        "PRUNE: a" + "," * 50_000 + "x",
+        "PRUNE: " + "`*" * 50_000,
+    ],
 )
 def test_hostile_replies_are_read_in_one_pass(reply: str) -> None:
     assert read(reply).ignored == 0

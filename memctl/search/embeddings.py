@@ -56,7 +56,8 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
     most, usual = float(near.max()), float(numpy.median(near))
     if most <= usual:
         return {}
-    return {path: share for path, share in zip(paths, (near - usual) / (most - usual), strict=True) if share > 0}
+    found = ((near - usual) / (most - usual)).tolist()  # plain floats: nobody above knows numpy's
+    return {path: share for path, share in zip(paths, found, strict=True) if share > 0}
 
 
 @lru_cache(maxsize=1)

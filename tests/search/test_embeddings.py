@@ -74,6 +74,14 @@ def test_a_query_that_the_model_does_not_know_is_searched_by_words(repo_with_mod
     assert titles(repo_with_model, "marmot") == ["Marmot"]
 
 
+def test_the_command_prints_what_the_model_found(repo_with_model: Path, memctl: Memctl) -> None:
+    found = memctl("search", "lamp", "--json").data["results"]
+    assert [result["record"]["title"] for result in found] == ["Lantern"]
+    assert 0 < found[0]["content"] <= found[0]["score"]
+    header, *_, row = memctl("search", "lamp", "--explain").out.strip().split("\n")
+    assert len(row.split()[:6]) == len([number for number in row.split()[:6] if number.startswith("0.")]), header
+
+
 def test_vectors_are_kept_by_content(repo_with_model: Path, memctl: Memctl) -> None:
     def kept() -> int:
         view = snapshot(repo_with_model)

@@ -51,8 +51,8 @@ def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sourc
     matching = relevance.records(snapshot, asked.task, now)
     sections = relevance.sections(snapshot, asked.task, matching) if asked.task else list(snapshot.outline.sections)
     critical = _critical(current, matching)
-    origins = sources.origins(critical)
     states = _states(current, matching)
+    origins = sources.origins([*states, *critical])
     parts = (
         Part("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
         Part("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
@@ -154,9 +154,10 @@ def _critical(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Rec
 
 
 def _states(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Record]:
-    """The state that the task is about, else the latest."""
+    """The open state that the task is about, else the latest."""
     states = [record for record in current if record.memory_type == "state"]
-    best = next((result.record for result in matching if result.record.memory_type == "state"), None)
+    open_paths = {record.path for record in states}
+    best = next((result.record for result in matching if result.record.path in open_paths), None)
     return [best] if best is not None else sorted(states, key=ORDERS["date"][0], reverse=True)[:1]
 
 

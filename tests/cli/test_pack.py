@@ -164,6 +164,15 @@ class TestExample:
         assert "nothing is asked for" in result.err
 
 
+def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
+    memctl("state", "Refunds by card", "--status", "done", "--completion", "100")
+    open_one = memctl("state", "Checkout").id
+    data = memctl("prompt", "system", "--task", "refunds by card", "--json").data
+    assert data["parts"]["current_focus"] == [open_one]
+    lines = [line for line in data["text"].split("\n") if line.startswith(open_one)]
+    assert "commit" in lines[0]
+
+
 def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
     root = ElementTree.fromstring(memctl("load", "--format", "xml", stdin="load §4.app.py").out)
     assert root.findtext("loaded/file/content") == "print('shop')\n"

@@ -53,7 +53,8 @@ NOTHING_SPECIAL = Wanted()
 
 def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Draft:
     """Everything that a rehydration could hold."""
-    current = current_records(snapshot, now, wanted)
+    everything = current_records(snapshot, now)
+    current = Filters(section=wanted.section, agent=wanted.agent, since=wanted.since).keep(everything)
     matching = [result.record for result in relevance.records(snapshot, wanted.task, now)]
     chosen = choose(current, now, wanted, matching)
     records = [record for found in chosen.values() for record in found]
@@ -70,7 +71,7 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
     return Draft(
         project=snapshot.config.project,
         parts=tuple(parts),
-        opening=(NOTICED, *overview.notes(snapshot, current, now, wanted.task)),
+        opening=(NOTICED, *overview.notes(snapshot, everything, now, wanted.task)),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
         counts_others=bool(wanted.task),
@@ -79,10 +80,9 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
     )
 
 
-def current_records(snapshot: Snapshot, now: str, wanted: Wanted = NOTHING_SPECIAL) -> list[Record]:
-    """The records that still take part, of those that are asked for."""
-    filters = Filters(section=wanted.section, agent=wanted.agent, since=wanted.since)
-    return [r for r in filters.keep(snapshot.records) if r.is_open and not is_expired(r, now)]
+def current_records(snapshot: Snapshot, now: str) -> list[Record]:
+    """The records that still take part: not archived, open, not expired."""
+    return [r for r in snapshot.records if r.is_open and not is_expired(r, now)]
 
 
 def choose(

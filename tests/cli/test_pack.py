@@ -173,6 +173,14 @@ def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:
     assert "commit" in lines[0]
 
 
+def test_what_the_memory_holds_does_not_depend_on_what_is_asked_for(memctl: Memctl) -> None:
+    memctl("learn", "Of this section")
+    said = "It holds 1 learning."
+    assert said in memctl("rehydrate").out
+    assert said in memctl("rehydrate", "--agent", "nobody").out
+    assert said in memctl("rehydrate", "--since", "2026-01-01").out
+
+
 def test_a_file_is_loaded_as_it_is(memctl: Memctl) -> None:
     root = ElementTree.fromstring(memctl("load", "--format", "xml", stdin="load §4.app.py").out)
     assert root.findtext("loaded/file/content") == "print('shop')\n"

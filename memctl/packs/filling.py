@@ -88,7 +88,9 @@ def _frames(draft: Draft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
     noticed = tuple(note for note in draft.opening if note == NOTICED)
     yield _Frame(draft.project, draft.opening, draft.closing)
-    yield _Frame(draft.project, tuple(note for note in draft.opening if note.essential), draft.closing)
+    essential = tuple(note for note in draft.opening if note.essential)
+    yield _Frame(draft.project, essential, draft.closing)
+    yield _Frame(draft.project, essential, tuple(note for note in draft.closing if note.essential))
     yield _Frame(draft.project, noticed, ())
     yield _Frame("", noticed, ())
     yield _Frame(draft.project, (), (), has_parts=False)

@@ -147,6 +147,13 @@ class TestExample:
         }.items():
             assert memctl("handoff", "--to", "codex", "--type", kind, "--json").data["budget"] == budget
 
+    def test_a_handoffs_own_notes_stay_when_those_of_states_have_no_room(self, memctl: Memctl) -> None:
+        steps = [part for number in range(80) for part in ("--next", f"Look at connection {number} of the pool")]
+        memctl("state", "Pool", *steps)
+        data = memctl("handoff", "--to", "codex", "--note", "The pool is the culprit", "--budget", "700", "--json").data
+        assert "The pool is the culprit" in data["text"]
+        assert data["tokens"] <= 700
+
     def test_what_a_reply_asks_for_is_loaded(self, memctl: Memctl) -> None:
         reply = "Please load §3.2.1 and DEC-2025-10-30-001.\nAlso load §9.9, §3.99.\nPRUNE: §2.4 - done with it\n"
         result = memctl("load", stdin=reply, code=1)

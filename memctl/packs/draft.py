@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -142,7 +143,7 @@ class Draft(msgspec.Struct, frozen=True):
 class Contents(msgspec.Struct, frozen=True):
     """What a pack holds in the end: texts of whole items by part, and a list of what is left out.
 
-    `project` is "" in a budget too small for its name; `sizes` are the tokens of the items in each part.
+    `project` is "" in a budget too small for its name; `sizes` are the tokens of all items by kind.
     """
 
     project: str
@@ -151,7 +152,7 @@ class Contents(msgspec.Struct, frozen=True):
     left_out: tuple[Group, ...]
     closing: tuple[Note, ...]
     draft: Draft
-    sizes: tuple[int, ...] = ()
+    sizes: Mapping[str, int] = {}
 
 
 class Format(Protocol):

@@ -181,20 +181,26 @@ class _Filling:
         contents = Contents(
             project=frame.project,
             opening=frame.opening,
-            parts=tuple((part, texts) for part, texts, _ in parts),
+            parts=tuple(parts),
             left_out=tuple(_groups(left, self._listable(kept)[:listed])),
             closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
             draft=self.draft,
-            sizes=tuple(size for _, _, size in parts),
+            sizes=self._sizes(kept),
         )
         text = self._form.pack(contents)
         return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
-    def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...], int]:
+    def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...]]:
         return self._entry(part, [item for item in part.items if item.key in keys])
 
-    def _entry(self, part: Part, items: list[Item]) -> tuple[Part, tuple[str, ...], int]:
-        return part, tuple(self._texts[item.key] for item in items), sum(self._costs[item.key] for item in items)
+    def _entry(self, part: Part, items: list[Item]) -> tuple[Part, tuple[str, ...]]:
+        return part, tuple(self._texts[item.key] for item in items)
+
+    def _sizes(self, kept: list[Item]) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for item in kept:
+            sizes[item.kind] = sizes.get(item.kind, 0) + self._costs[item.key]
+        return sizes
 
     def _leading(self, kept: list[Item]) -> list[Item]:
         """The weightiest of the items that are kept, as many as it takes to fill a quarter."""

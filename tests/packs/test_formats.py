@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from memctl.packs.draft import NOTICED, Draft, Field, Item, Left, Note, Part
@@ -162,6 +163,15 @@ def test_an_event_says_where_it_goes_and_how_large_it_is() -> None:
     assert "<timestamp>2025-11-04T14:32:00Z</timestamp>" in head
     sizes = [COUNTERS["gpt"].tokens(part.split("\n</")[0]) for part in inside.split("<decisions_made>\n")[1:]]
     assert f"<scs_size>{sizes[0]}</scs_size>" in rest
+
+
+@pytest.mark.parametrize("leading", [0, 9])
+def test_what_all_agents_share_is_measured_wherever_it_stands(leading: int) -> None:
+    weighty = msgspec.structs.replace(DECISION, weight=9)
+    made = Draft("shop", (Part("critical_decisions", "Critical decisions", (weighty,)),), leading=leading)
+    text = fill(made, "event", 5_000, COUNTERS["gpt"].tokens).text
+    shared, whole = (text.split(f"<{name}>")[1].split("<")[0] for name in ("scs_size", "aws_size"))
+    assert shared == whole != "0"
 
 
 def test_the_id_of_an_event_follows_from_what_it_says() -> None:

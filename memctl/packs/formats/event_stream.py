@@ -7,7 +7,7 @@ from memctl.packs.formats import xml
 
 name = "event"
 ROOT = "agent_context"
-_SHARED = ("state", "decision")  # what every agent at work needs: S1's shared context slice
+_SHARED = ("state", "decision")  # kinds of items that every agent at work needs: S1's shared context slice
 
 
 def item(item: Item) -> str:
@@ -47,7 +47,7 @@ def _metrics(contents: Contents) -> list[str]:
     """S1's sizes in tokens: the shared slice, and all items."""
     if not contents.project or not contents.sizes:
         return []
-    shared = sum(size for (part, _), size in zip(contents.parts, contents.sizes, strict=True) if part.name in _SHARED)
-    sizes = {"scs_size": shared, "aws_size": sum(contents.sizes)}
+    shared = sum(contents.sizes.get(kind, 0) for kind in _SHARED)
+    sizes = {"scs_size": shared, "aws_size": sum(contents.sizes.values())}
     rows = [xml.text_element(tag, str(size)) for tag, size in sizes.items()]
     return ["<context_metrics>", *rows, "</context_metrics>"]

@@ -51,7 +51,7 @@ def system(
 ) -> None:
     """Print a system prompt: role, project, current focus, critical knowledge, success criteria, what can be loaded.
 
-    Each part has a budget of its own: 500, 1,000, 2,000, 3,000, 1,000 and 500 tokens.
+    The role is taken whole; the other parts have budgets of their own: 1,000, 2,000, 3,000, 1,000 and 500 tokens.
     """
     if role and role_file:
         raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)

@@ -21,9 +21,10 @@ from memctl.packs.rehydrate import current_records, is_expired
 from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Ranked
 
-# S0, "System Prompt Budget": tokens of each part, 8,000 in all; it targets 5,000-10,000.
+# S0, "System Prompt Budget": tokens of each part, 8,000 in all; it targets 5,000-10,000. The 500 of the role are not
+# enforced: half a role would be another one.
 SYSTEM_BUDGET = 8_000
-ROLE, EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 500, 1_000, 2_000, 3_000, 1_000, 500
+EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 1_000, 2_000, 3_000, 1_000, 500
 _WEIGHTY = 8  # importance from which on a decision is critical knowledge
 # S0, "User Message Context Loading Strategy".
 USER_BUDGET = 50_000

@@ -85,6 +85,8 @@ def tokens_command(
         memory = opening.memory(ctx)
         calibrate_from(memory, calibrate, dry_run, as_json) if calibrate else forget_learnt(memory, model, dry_run)
         return
+    if as_messages and counted_by == "anthropic":
+        raise MemctlError("--messages are counted here only", "take out --messages or --source anthropic", USAGE)
     around = opening.memory_if_any(ctx)
     model = counting.model_of(model, around)
     if counted_by == "anthropic":

@@ -71,6 +71,10 @@ def test_one_thing_is_done_at_a_time(memctl: Memctl, args: tuple[str, ...]) -> N
     memctl("tokens", *args, code=USAGE)
 
 
+def test_messages_are_not_sent_to_be_counted_as_one_text(memctl: Memctl) -> None:
+    assert "--messages" in memctl("tokens", "-", "--messages", "--source", "anthropic", code=USAGE).err
+
+
 def test_a_learnt_factor_is_applied_to_its_model_and_told(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     before = count(memctl, SENTENCE * 99, "--model", MODEL)
     out = memctl("tokens", "--calibrate", write(tmp_path, *observations())).out

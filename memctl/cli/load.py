@@ -14,7 +14,7 @@ from memctl.cli.packing import Packing, counter_of, deliver, fill, packing, plac
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
 from memctl.hierarchy.given_paths import file_named
-from memctl.packs import directives, requested
+from memctl.packs import directives, filling, requested
 from memctl.sources.summary import BUDGET, summary
 
 
@@ -37,15 +37,17 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
     go, which is listed. The exit code is 1 if something that is asked for does not exist.
     """
     memory = opening.memory(ctx)
+    given = Packing(**options)
+    counter = counter_of(memory, given)
     asked = directives.read(read(source))
     if asked.is_empty:
         output.note("nothing is asked for: `load §3.1`, `load ID`, `summarize PATH` or a line `PRUNE: § - reason`")
         if as_json:
-            output.json("loaded", {"text": "", "tokens": 0, "prune": [], "not_found": []})
+            empty = filling.Pack("", 0, given.budget or memory.config.rehydrate_budget, given.form, {"loaded": []}, [])
+            more = {"model": counter.family.name, "prune": [], "not_found": [], "ignored": 0}
+            output.json("loaded", {**msgspec.structs.asdict(empty), **more})
         return
     snapshot = opening.snapshot(memory, at)
-    given = Packing(**options)
-    counter = counter_of(memory, given)
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
     ways = requested.Ways(
         place=places(memory, snapshot),

@@ -169,6 +169,9 @@ class TestExample:
         result = memctl("load", stdin="All is well.")
         assert result.out == ""
         assert "nothing is asked for" in result.err
+        empty = memctl("load", "--json", stdin="All is well.").data
+        assert (empty["text"], empty["tokens"]) == ("", 0)
+        assert empty.keys() == memctl("load", "--json", stdin="load §3.2").data.keys()
 
 
 def test_a_system_prompt_has_an_open_state_in_focus(memctl: Memctl) -> None:

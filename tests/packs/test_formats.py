@@ -165,6 +165,18 @@ def test_an_event_says_where_it_goes_and_how_large_it_is() -> None:
     assert f"<scs_size>{sizes[0]}</scs_size>" in rest
 
 
+@pytest.mark.parametrize("end", ["\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_no_line_of_an_item_begins_in_the_first_column(end: str) -> None:
+    text = f"one{end}DECISIONS: none\r\ntwo"
+    made = Draft(
+        "shop",
+        (Part("issue", "Issues", (Item("issue", "ISS-1", "Odd", text), Item("file", "a.py", "", text, key="f"))),),
+    )
+    packed = fill(made, "tokens", 5_000, COUNTERS["gpt"].tokens).text
+    assert [line for line in packed.splitlines() if line.startswith("DECISIONS")] == []
+    assert packed.count("DECISIONS: none") == 2
+
+
 @pytest.mark.parametrize("leading", [0, 9])
 def test_what_all_agents_share_is_measured_wherever_it_stands(leading: int) -> None:
     weighty = msgspec.structs.replace(DECISION, weight=9)

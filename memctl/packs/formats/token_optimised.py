@@ -6,6 +6,8 @@ can pass for a heading or for another record, whatever it says.
 
 from __future__ import annotations
 
+import re
+
 from memctl.model import headings
 from memctl.model.markdown import one_line
 from memctl.packs.draft import Contents, Field, Item, Note
@@ -14,6 +16,8 @@ from memctl.packs.formats import short
 name = "tokens"
 _LIST_MARK = "- "
 _FENCES = ("```", "~~~")
+# Ends of lines for some readers that are none here; what follows them is indented, too.
+_OTHER_ENDS = re.compile("\r(?!\n|\\Z)|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _BLOCKS = ("#", "|", ">", "- ", "* ", "+ ", *_FENCES)
 
 
@@ -39,7 +43,7 @@ def pack(contents: Contents) -> str:
         lines.append(f"{label}:" + (f" {group.more:,} more" if group.more else ""))
         lines += [f"{left.id} {left.said}" for left in group.listed]
     lines += [_note(note) for note in contents.closing]
-    return "\n".join(lines) + "\n"
+    return _OTHER_ENDS.sub(r"\g<0> ", "\n".join(lines)) + "\n"
 
 
 def _note(note: Note) -> str:

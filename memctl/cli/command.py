@@ -83,6 +83,11 @@ def writing(function: F) -> F:
     return json_option(function)
 
 
+def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Tags as they are given: several options, or one with commas, which no tag can hold."""
+    return tuple(tag.strip() for value in given for tag in value.split(",") if tag.strip())
+
+
 def filtering(function: F) -> F:
     """The filters of `list`, `search` and `export`."""
     from memctl.model.kinds import KINDS, SEVERITIES
@@ -103,7 +108,14 @@ def filtering(function: F) -> F:
                 type=click.Choice(SEVERITIES),
                 help="Only this severity. Repeatable.",
             ),
-            click.option("--tag", "-t", "tags", multiple=True, help="Only with this tag. Repeatable: all of them."),
+            click.option(
+                "--tag",
+                "-t",
+                "tags",
+                multiple=True,
+                callback=split_at_commas,
+                help="Only with this tag. Repeatable: all of them.",
+            ),
             click.option(
                 "--importance", type=click.IntRange(1, 10), default=None, help="Only of at least this importance."
             ),

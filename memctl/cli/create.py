@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, report
-from memctl.cli.command import Command, complete_id, how, writing
+from memctl.cli.command import Command, complete_id, how, split_at_commas, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import create, door
 from memctl.lifecycle.edit import section_marker
@@ -98,7 +98,9 @@ def _own_params(kind: Kind) -> list[click.Parameter]:
 def _common_params(kind: Kind) -> list[click.Parameter]:
     ids: dict[str, Any] = {"multiple": True, "metavar": "ID", "shell_complete": complete_id}
     return [
-        click.Option(["--tag", "-t", "tags"], multiple=True, help="A word to find it by. Repeatable."),
+        click.Option(
+            ["--tag", "-t", "tags"], multiple=True, callback=split_at_commas, help="A word to find it by. Repeatable."
+        ),
         click.Option(
             ["--importance", "-i"], type=click.IntRange(1, 10), help="From 1 to 10, critical. [default: by type]"
         ),

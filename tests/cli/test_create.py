@@ -17,3 +17,9 @@ def test_decide_makes_one_commit_of_one_file(repo: Path, memctl: Memctl) -> None
     assert commits(repo) == before + 1
     assert changed_in(repo) == [made.out.split()[1]]
     assert git(repo, "status", "--short") == status
+
+
+def test_tags_may_be_given_together(memctl: Memctl) -> None:
+    made = memctl("learn", "Together", "--lesson", "x", "--tag", "a, b", "-t", "c").id
+    assert memctl("show", made, "--json").data["records"][0]["tags"] == ["a", "b", "c"]
+    assert [r["id"] for r in memctl("list", "--tag", "a,c", "--json").data["records"]] == [made]

@@ -68,5 +68,7 @@ def _config_text(project: str) -> str:
         + "# rehydrate_budget: 20000\n"
         + "# search_weights: {title: 15, content: 25, importance: 25, recency: 20, access: 15}\n"
         + "# semantic_model: a folder or an installed package with a static embedding model, for search\n"
+        + "# agents: {codex: {role: You mend payment code., skills: [python, payments]}}, for prompts and handoffs\n"
+        + "# scs_threshold: 2000\n"
         + "# docs: false keeps the rendered documents out of Git\n"
     )

@@ -4,6 +4,7 @@ comes next.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -16,10 +17,12 @@ from memctl.packs import items, overview
 from memctl.packs.draft import NOTICED, Draft, Note, Part
 from memctl.packs.items import Sources
 from memctl.packs.rehydrate import is_expired
+from memctl.packs.relevance import stems
 from memctl.search.filters import ORDERS, Filters, severity_rank
 
 # S0, "Agent Handoff Token Budget": 15-25k, 5-10k, 30-40k, 10-15k tokens.
 BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}
+_SKILLS = 8  # tags that say what a piece of work asks for
 _WEIGHTY = 7  # importance from which on a decision is critical (S0, `critical_decisions`)
 
 
@@ -54,7 +57,7 @@ def draft(snapshot: Snapshot, now: str, asked: Asked, sources: Sources) -> Draft
         parts=(made[0], focus, *made[1:]),
         title="Handoff of {project}",
         root="agent_handoff",
-        opening=tuple(_opening(snapshot, [r for r in within if r.is_open], now, asked)),
+        opening=tuple(_opening(snapshot, records, [r for r in within if r.is_open], now, asked)),
         closing=tuple(_closing(snapshot, groups[0][2], asked)),
         others=tuple(items.left(record) for record in rest),
         made=now,
@@ -95,7 +98,9 @@ def _is_critical(record: Record) -> bool:
     return record.memory_type == "decision" and record.is_open and record.importance >= _WEIGHTY
 
 
-def _opening(snapshot: Snapshot, current: Sequence[Record], now: str, asked: Asked) -> Iterator[Note]:
+def _opening(
+    snapshot: Snapshot, packed: Sequence[Record], current: Sequence[Record], now: str, asked: Asked
+) -> Iterator[Note]:
     said = f"From {one_line(asked.source)} to {one_line(asked.target)}, {asked.kind}, {now}"
     if asked.sections:
         said += f", {', '.join(asked.sections)}"
@@ -104,7 +109,22 @@ def _opening(snapshot: Snapshot, current: Sequence[Record], now: str, asked: Ask
     for name, title, text in (("reason", "Reason", asked.reason), ("task", "Task", asked.task)):
         if text:
             yield Note(name, title, one_line(text), essential=True)
+    if match := _expertise(snapshot, packed, asked.target):
+        yield Note("agent_expertise_match", "Expertise", match)
     yield Note("executive_summary", "", "\n".join([*overview.project(snapshot), overview.held(current)]))
+
+
+def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
+    """What the work asks for by its most frequent tags, and how much of it an agent's profile names; "" without one."""
+    profile = snapshot.config.agents.get(agent)
+    counts = Counter(tag for record in packed for tag in record.tags)
+    required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
+    if profile is None or not profile.skills or not required:
+        return ""
+    known = stems(" ".join(profile.skills))
+    held = [tag for tag in required if stems(tag) & known]
+    score = len(held) / len(required)
+    return f"asked for are {', '.join(required)}; {agent} has {', '.join(held) or 'none of them'} ({score:.0%})."
 
 
 def _closing(snapshot: Snapshot, states: Sequence[Record], asked: Asked) -> Iterator[Note]:

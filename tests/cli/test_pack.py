@@ -154,6 +154,15 @@ class TestExample:
         assert "The pool is the culprit" in data["text"]
         assert data["tokens"] <= 700
 
+    def test_a_handoff_matches_the_work_with_the_agents_skills(self, memctl: Memctl, repo: Path) -> None:
+        config = repo / ".memory/config.yaml"
+        config.write_text(config.read_text() + "agents:\n  codex: {skills: [PostgreSQL, payments]}\n")
+        text = memctl("handoff", "--to", "codex", "--format", "markdown").out
+        said = next(line for line in text.split("\n") if line.startswith("Expertise: "))
+        assert "postgresql" in said.split("codex has")[1]
+        assert "%" in said
+        assert "Expertise" not in memctl("handoff", "--to", "other", "--format", "markdown").out
+
     def test_what_a_reply_asks_for_is_loaded(self, memctl: Memctl) -> None:
         reply = "Please load §3.2.1 and DEC-2025-10-30-001.\nAlso load §9.9, §3.99.\nPRUNE: §2.4 - done with it\n"
         result = memctl("load", stdin=reply, code=1)

@@ -25,6 +25,7 @@ FLOORS = {
     "lifecycle": 7,
     "packs": 8,
     "exchange": 8,
+    "workflow": 8,
     "cli": 9,
     "__main__": 10,
 }

@@ -49,6 +49,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
     },
+    "Workflow": {
+        "event": ("event", "Note and show what happens in a workflow."),
+    },
     "Measure": {
         "tokens": ("tokens", "Count the tokens of files."),
         "budget": ("budget", "Divide a context window, and say how full it is."),
@@ -83,7 +86,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file")
+_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

@@ -6,10 +6,10 @@ at all are replaced.
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree
 
 from memctl.model.markdown import one_line
+from memctl.model.xml_text import clean
 from memctl.packs.draft import Contents, Field, Group, Item, Note
 
 name = "xml"
@@ -25,7 +25,6 @@ ELEMENTS = {
     "issue": "open_issues",
     "learning": "learnings",
 }
-_FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LISTED = "item"
 
 
@@ -65,7 +64,7 @@ def blocks(contents: Contents) -> list[str]:
 def text_element(tag: str, text: str) -> str:
     """An element that holds a text."""
     element = ElementTree.Element(tag)
-    element.text = _clean(text)
+    element.text = clean(text)
     return _written(element)
 
 
@@ -86,10 +85,10 @@ def _field(field: Field) -> ElementTree.Element:
     else:
         element = ElementTree.Element("part", {"title": _line(field.heading)} if field.heading else {})
     if isinstance(field.value, str):
-        element.text = _clean(field.value)
+        element.text = clean(field.value)
     else:
         for value in field.value:
-            ElementTree.SubElement(element, _LISTED).text = _clean(value)
+            ElementTree.SubElement(element, _LISTED).text = clean(value)
     return element
 
 
@@ -108,9 +107,5 @@ def _written(element: ElementTree.Element) -> str:
     return ElementTree.tostring(element, encoding="unicode")
 
 
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
 def _line(text: str) -> str:
-    return _clean(one_line(text))
+    return clean(one_line(text))

@@ -1,0 +1,94 @@
+"""Workflow events: what happens at the transitions of a workflow, complete in itself.
+
+The types and fields are S1's ("Context Event Generation", "Event Stream Format", "Event-Driven Handoffs"). Sizes are
+tokens, ratios percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import msgspec
+
+from memctl.model.said import Line, Lines, Mission, ShortText, is_said
+
+TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
+PHASES = ("phase_complete", "phase_start")
+TYPES = (*TRANSITIONS, *PHASES)
+Type = Literal["phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start"]
+Tokens = Annotated[int, msgspec.Meta(ge=0)]
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+
+class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How large a context is: shared context slice and active working set in tokens, context debt in percent."""
+
+    scs_size: Tokens | None = None
+    aws_size: Tokens | None = None
+    context_debt_ratio: Percent | None = None
+
+
+NOT_MEASURED = Sizes()
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event; `sequence` counts from 1 within a stream. What is empty was not said."""
+
+    event_id: Line
+    sequence: Annotated[int, msgspec.Meta(ge=1)]
+    timestamp: Line
+    event_type: Type
+    workflow_id: Line
+    source_agent: ShortText = ""
+    target_agent: ShortText = ""
+    session: ShortText = ""
+    phase: ShortText = ""
+    action_taken: ShortText = ""
+    mission: Mission = ""
+    critical_decisions: Lines = ()
+    constraints: Lines = ()
+    inputs: Lines = ()
+    expected_outputs: Lines = ()
+    deliverables: Lines = ()
+    before_state: Sizes = NOT_MEASURED
+    after_state: Sizes = NOT_MEASURED
+    checkpoint_id: ShortText = ""
+
+    @property
+    def compression_ratio(self) -> float | None:
+        """By how many percent the working set became smaller; None if that was not measured."""
+        before, after = self.before_state.aws_size, self.after_state.aws_size
+        return None if not before or after is None else round((before - after) / before * 100, 1)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every text that somebody gave, with the name of its field."""
+        for name in ("target_agent", "phase", "action_taken", "mission"):
+            if value := getattr(self, name):
+                yield name, value
+        for name in ("critical_decisions", "constraints", "inputs", "expected_outputs", "deliverables"):
+            yield from ((name, value) for value in getattr(self, name))
+
+
+_NEEDED = {
+    "phase_boundary": ("action_taken",),
+    "compression": ("action_taken",),
+    "escalation": ("action_taken", "target_agent"),
+    "checkpoint": ("action_taken",),
+    "phase_complete": ("phase", "deliverables"),
+    # Stateless: an agent that knows nothing else can begin from this event alone.
+    "phase_start": ("phase", "target_agent", "mission", "inputs", "expected_outputs", "constraints"),
+}
+
+
+def problems(event: Event) -> list[tuple[str, str]]:
+    """What is wrong with an event of its type: pairs of field and message."""
+    found = [(name, "is needed") for name in _NEEDED[event.event_type] if not getattr(event, name)]
+    found += [(name, f"{text!r} says nothing") for name, text in event.texts() if not is_said(text)]
+    if event.event_type == "compression":
+        before, after = event.before_state.aws_size, event.after_state.aws_size
+        if before is None or after is None:
+            found.append(("aws_size", "of a compression is needed before and after"))
+        elif after >= before:  # S1, "Key Concepts": strictly smaller
+            found.append(("aws_size", f"a compression makes it smaller, and {after:,} is not less than {before:,}"))
+    return found

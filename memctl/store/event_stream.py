@@ -1,0 +1,89 @@
+"""The stream of workflow events: JSON Lines in the Git directory that all worktrees share, in no commit.
+
+Events are many, small and soon of no use ("avoid storing ephemeral numeric metrics", S1, "Memory Use & Criteria"): a
+checkpoint takes what matters of them into the memory. So the stream keeps the latest, and can be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model.event import Event
+from memctl.store import files, lock
+from memctl.store.memory import Memory
+
+MOST_KEPT = 1_000
+_PATIENCE = 10.0  # seconds; to append takes a few milliseconds
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """The events there are, oldest first, and the numbers of the lines that can't be read."""
+
+    events: tuple[Event, ...] = ()
+    broken: tuple[int, ...] = ()
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the newest event, 0 if there is none."""
+        return self.events[-1].sequence if self.events else 0
+
+
+def read(memory: Memory) -> Stream:
+    """The events of a memory, as this clone has seen them; raises MemctlError if the file can't be read."""
+    file = _file(memory)
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return Stream()
+    except OSError as error:
+        raise MemctlError(f"{file} can't be read: {error.strerror}") from None
+    events: list[Event] = []
+    broken: list[int] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                events.append(msgspec.json.decode(line, type=Event))
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                broken.append(number)
+    return Stream(tuple(events), tuple(broken))
+
+
+def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
+    """Add the event that `make` gives for its sequence number; the stream as it is then. Raises MemctlError."""
+    file = _file(memory)
+    try:
+        with lock.hold(file.with_suffix(".lock"), _PATIENCE):
+            stream = read(memory)
+            event = make(stream.last + 1)
+            stream = Stream((*stream.events, event), stream.broken)
+            if len(stream.events) > 2 * MOST_KEPT:
+                stream = Stream(stream.events[-MOST_KEPT:])
+                files.replace(file, "".join(_line(kept).decode() for kept in stream.events))
+            else:
+                _add(file, _line(event))
+    except OSError as error:
+        raise MemctlError(f"{file} can't be written: {error.strerror}") from None
+    return stream
+
+
+def _add(file: Path, line: bytes) -> None:
+    """Append a line; one that somebody was killed over is ended first, so that only that one is lost."""
+    with open(file, "ab+") as stream:
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            line = line if stream.read(1) == b"\n" else b"\n" + line
+        stream.write(line)
+
+
+def _line(event: Event) -> bytes:
+    return msgspec.json.encode(event) + b"\n"
+
+
+def _file(memory: Memory) -> Path:
+    """One file for each memory of the repository."""
+    return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

@@ -1,0 +1,74 @@
+"""Emitting events: from what was said to an event in the stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model import credentials
+from memctl.model.event import Event, problems
+from memctl.model.markdown import one_line
+from memctl.policy.triggers import EVENTS
+from memctl.store import event_stream
+from memctl.store.event_stream import Stream
+from memctl.store.memory import Memory
+
+_LISTS = ("critical_decisions", "constraints", "inputs", "expected_outputs", "deliverables")
+
+
+def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
+    """Add an event with the fields in `said` to the stream; raises MemctlError naming every one that is wrong."""
+
+    def make(sequence: int) -> Event:
+        values = {
+            "event_id": memory.new_memory_id(f"event {workflow} {sequence}"),
+            "sequence": sequence,
+            "timestamp": memory.now,
+            "workflow_id": workflow,
+            "source_agent": memory.actor,
+            "session": memory.session,
+            **{name: _tidy(value) for name, value in said.items() if value not in (None, (), "")},
+        }
+        try:
+            event = msgspec.convert(values, Event)
+        except msgspec.ValidationError as error:
+            message, _, field = str(error).partition(" - at `$.")
+            raise MemctlError(f"{field.rstrip('`') or 'event'}: {message}") from None
+        _refuse(event)
+        return event
+
+    return event_stream.append(memory, make)
+
+
+def _tidy(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    return tuple(one_line(item) for item in value) if isinstance(value, tuple) else value
+
+
+def _refuse(event: Event) -> None:
+    wrong = problems(event)
+    if wrong:
+        lines = [f"{field}: {message}" for field, message in wrong]
+        raise MemctlError(
+            "\n".join([f"this is no complete {event.event_type} event:", *lines]), "`memctl event emit -h`"
+        )
+    for field, text in event.texts():
+        if kind := credentials.kind_of_secret(text):
+            raise MemctlError(f"{field}: this looks like a credential ({kind})", "take it out")
+
+
+def since_checkpoint(stream: Stream, workflow: str) -> list[Event]:
+    """The events of a workflow since its last checkpoint, oldest first."""
+    found: list[Event] = []
+    for event in stream.events:
+        if event.workflow_id == workflow:
+            found = [] if event.checkpoint_id else [*found, event]
+    return found
+
+
+def is_due(events: list[Event]) -> bool:
+    """Whether so many events have come that they are to be compressed to a checkpoint (S1's trigger 8: above 50)."""
+    return len(events) > EVENTS

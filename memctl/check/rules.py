@@ -210,4 +210,13 @@ RULES = _rules(
         "MEM504", "unused-ignore", INFO, "A line of check_ignore matches no finding.",
         "What it was for is mended. Take the line out.",
     ),
+    (
+        "MEM505", "invalid-checkpoint", ERROR, "A checkpoint can't be read.",
+        "Nobody can resume from it, nor save the next one. A checkpoint is never changed: bring it back with Git.",
+    ),
+    (
+        "MEM506", "checkpoints-at-once", WARNING, "The two newest checkpoints of a workflow have the same version.",
+        "Two clones saved at once, and neither is newer. `memctl checkpoint save --base ID` goes on from one of them;"
+        " take over by hand what the other says.",
+    ),
 )  # fmt: skip

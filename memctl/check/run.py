@@ -47,6 +47,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (ageing.superseding, ("MEM402", "MEM403")),
     (ageing.finishing, ("MEM405", "MEM406", "MEM407")),
     (inventory.foreign, ("MEM501", "MEM502")),
+    (inventory.checkpoints, ("MEM505", "MEM506")),
 )
 
 

@@ -86,7 +86,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     name = names.workflow(memory, workflow)
     stream = emitting.emit(memory, name, {**given, "before_state": before, "after_state": after})
     event = stream.events[-1]
-    waiting = emitting.since_checkpoint(stream, name)
+    waiting = emitting.since_checkpoint(stream.events, name)
     if as_json:
         output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": emitting.is_due(waiting)})
     else:
@@ -139,7 +139,15 @@ def list_command(
     ("memctl event show 12 --format json", "One event, for a program."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
-@click.option("--format", "-f", "form", type=click.Choice(["xml", "json"]), default="xml", show_default=True)
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(["xml", "json"]),
+    default="xml",
+    show_default=True,
+    help="How to write it.",
+)
 @click.pass_context
 def show_command(ctx: click.Context, /, number: int | None, form: str) -> None:
     """Print one event, the latest if no number is given."""
@@ -187,7 +195,7 @@ def _warn(stream: Stream, workflow: str) -> None:
     if stream.broken:
         numbers = ", ".join(map(str, stream.broken))
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
-    waiting = emitting.since_checkpoint(stream, workflow)
+    waiting = emitting.since_checkpoint(stream.events, workflow)
     if emitting.is_due(waiting):
         output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")
         output.note("hint: `memctl checkpoint save` takes them up")

@@ -50,6 +50,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "summarize": ("summary", "Show what is in a large file, within a token budget."),
     },
     "Workflow": {
+        "checkpoint": ("checkpoint", "Save the state of a task, and take it up again."),
         "event": ("event", "Note and show what happens in a workflow."),
     },
     "Measure": {

@@ -148,9 +148,15 @@ def lacks(context: Parsed) -> list[str]:
     there = {part for block in context.blocks for part in importance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]
     for block in context.blocks:
-        if hidden := _HIDDEN.search(block.piece.text):
-            found.append(f"what line {block.piece.line} refers to ({hidden[0]!r})")
+        if hidden := hidden_reference(block.piece.text):
+            found.append(f"what line {block.piece.line} refers to ({hidden!r})")
     return found
+
+
+def hidden_reference(text: str) -> str:
+    """The words by which a text refers to what only those know who were there; "" if it has none."""
+    match = _HIDDEN.search(text)
+    return match[0] if match else ""
 
 
 def _post_merge(shared: Slice, delta: int, threshold: int) -> Criterion:

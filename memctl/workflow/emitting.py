@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -60,10 +61,10 @@ def _refuse(event: Event) -> None:
             raise MemctlError(f"{field}: this looks like a credential ({kind})", "take it out")
 
 
-def since_checkpoint(stream: Stream, workflow: str) -> list[Event]:
+def since_checkpoint(events: Sequence[Event], workflow: str) -> list[Event]:
     """The events of a workflow since its last checkpoint, oldest first."""
     found: list[Event] = []
-    for event in stream.events:
+    for event in events:
         if event.workflow_id == workflow:
             found = [] if event.checkpoint_id else [*found, event]
     return found

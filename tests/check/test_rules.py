@@ -35,6 +35,7 @@ from tests.check import (
     learning,
     record,
 )
+from tests.checkpoints import saved
 from tests.conftest import NOW, Memctl
 
 Plant = Callable[[Hand, Memctl], Any]
@@ -43,6 +44,7 @@ ANY = frozenset(RULES)
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
+CHECKPOINT = "checkpoints/main/w1-v2-0a0a0a.json"
 DEC, ISS, STA, LRN = (identifier(path) for path in (DECISION, ISSUE, STATE, LEARNING))
 LATER = "2025-11-04T14:32:01Z"  # a second after NOW
 MEMORY_ID = "00000000-0000-7000-8000-00000000000"  # and a digit
@@ -529,6 +531,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "some file": add("notes.txt", "What else?\n"),
         "beside the records": add("decisions/2025-10/DEC-2025-10-02-001-picture.png", "no picture\n"),
         "in a folder of the documents": add("docs/more/more.md", "More.\n"),
+        "beside the checkpoints": add("checkpoints/notes.md", "More.\n"),
     },
     "MEM502": {
         "a link": Fault(lambda hand, _: linked(hand, "README.md", "../app.py"), "README.md"),
@@ -554,6 +557,21 @@ PLANTED: dict[str, dict[str, Fault]] = {
         ),
         "of a record that has none": edit(
             LEARNING, "importance: 5", "importance: 5\ncheck_ignore: MEM401", "check_ignore"
+        ),
+    },
+    "MEM505": {
+        "no JSON": Fault(lambda hand, _: hand.write(CHECKPOINT, "{"), CHECKPOINT),
+        "no checkpoint": Fault(lambda hand, _: hand.write(CHECKPOINT, "{}\n"), CHECKPOINT),
+        "another name than its own": Fault(lambda hand, _: hand.write(CHECKPOINT, saved(1, 3)), CHECKPOINT),
+    },
+    "MEM506": {
+        "in two clones": Fault(
+            lambda hand, _: (
+                hand.write("checkpoints/main/w1-v1-000000.json", saved(1, 1, "000000")),
+                hand.write(CHECKPOINT, saved(1, 2)),
+                hand.write("checkpoints/main/w1-v2-0b0b0b.json", saved(1, 2, "0b0b0b")),
+            ),
+            CHECKPOINT,
         ),
     },
     "MEM504": {
@@ -869,7 +887,7 @@ NEAR: dict[str, dict[str, Near]] = {
                 for path in (
                     "templates/decision.md",
                     "sessions/s-1.json",
-                    "checkpoints/a/b.json",
+                    "checkpoints/a/b.md",
                     ".gitignore",
                     "docs/.gitignore",
                     "docs/own.md",
@@ -884,6 +902,21 @@ NEAR: dict[str, dict[str, Near]] = {
         "two names for one file": Near(lambda hand, _: os.link(hand.folder / "README.md", hand.repo / "README.md")),
     },
     "MEM503": {"a reason": Near(lambda hand, _: ignored(hand, "MEM307 details/3.1*: short on purpose"))},
+    "MEM505": {"a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2)))},
+    "MEM506": {
+        "one went on": Near(
+            lambda hand, _: [
+                hand.write(f"checkpoints/main/w{window}-v{version}-{mark}.json", saved(window, version, mark))
+                for window, version, mark in ((1, 2, "0a0a0a"), (1, 2, "0b0b0b"), (2, 3, "0c0c0c"))
+            ]
+        ),
+        "another workflow": Near(
+            lambda hand, _: [
+                hand.write(f"checkpoints/{name}/w1-v2-0a0a0a.json", saved(1, 2, "0a0a0a", name))
+                for name in ("main", "other")
+            ]
+        ),
+    },
     "MEM504": {
         "used": Near(lambda hand, _: ignored(hand, "MEM307 details/3.1*: short on purpose")),
         "used in the file itself": Near(

@@ -1,0 +1,211 @@
+"""`checkpoint`: saving the state of a task, and taking it up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import Group, command, how, json_option, reading, writing
+from memctl.cli.event import workflow_option
+from memctl.errors import OK, REFUSED, MemctlError
+from memctl.lifecycle import door
+from memctl.model import checkpoint
+from memctl.model.checkpoint import Checkpoint
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.workflow import completeness, names, resuming, saving, versions
+from memctl.workflow.markdown import document
+from memctl.workflow.resuming import Resumption
+from memctl.workflow.saving import Said
+
+_FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "as_json")
+
+
+def _said(function: Any) -> Any:
+    """The options by which a checkpoint says something."""
+    for option in reversed(
+        (
+            click.option("--task", "mission", default="", metavar="TEXT", help="What it is all for."),
+            click.option("--phase", default="", metavar="TEXT", help="Which phase of the workflow."),
+            click.option("--planned", multiple=True, metavar="TEXT", help="A step not begun. Repeatable."),
+            click.option("--doing", "in_progress", multiple=True, metavar="TEXT", help="A step begun. Repeatable."),
+            click.option("--done", multiple=True, metavar="TEXT", help="A step finished. Repeatable."),
+            click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
+            click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
+            click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
+            click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
+            click.option("--expect", "expected_outputs", multiple=True, metavar="TEXT", help="What is to come out."),
+            click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
+            click.option(
+                "--scs", "scs_size", type=click.IntRange(0), metavar="TOKENS", help="The shared context slice."
+            ),
+            click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
+            click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
+            click.option("--window", type=click.IntRange(1), help="The context window that you are in."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+@command(
+    "save",
+    (
+        'memctl checkpoint save --task "Refunds by card" --done GET --doing POST --planned DELETE --next "A test"',
+        "The first one says what the task is.",
+    ),
+    ('memctl checkpoint save --done POST --doing DELETE --next "Cascade"', "A later one says what has moved."),
+    (
+        "memctl checkpoint save --base 7 --window 3 --done DELETE",
+        "Only if version 7 is still the newest, and no later window has begun.",
+    ),
+)
+@workflow_option
+@_said
+@writing
+@click.pass_context
+def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
+    """Save the state of a task, as JSON and Markdown in one commit.
+
+    Steps stay where they were until they are given for another list; another task begins with empty lists. Decisions,
+    issues and learnings come from the memory, files from Git, the rest from the checkpoint before. A checkpoint that
+    goes on from another than the newest is stale, and refused.
+    """
+    flags = {name: given.pop(name) for name in _FLAGS}
+    memory = opening.memory(ctx)
+    said = Said(workflow=names.workflow(memory, workflow), **given)
+    result = door.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), how(flags))
+    write = result.change.writes[0]
+    made = checkpoint.parse(write.text, write.path)
+    if not flags["dry_run"]:
+        try:
+            saving.note(memory, made)
+        except MemctlError as error:  # the checkpoint is saved all the same
+            output.note(f"warning: the event stream does not tell of it: {error.message}")
+    lines = [f"{made.checkpoint_id} {memory.tracked(write.path)}"]
+    report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+    for one in completeness.missing(made):
+        output.note(f"missing to resume: {one.what}: {one.why}")
+
+
+@command(
+    "list",
+    ("memctl checkpoint list", "All checkpoints, newest first."),
+    ("memctl checkpoint list --workflow refunds --json", "Those of one workflow, for a program."),
+)
+@click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@reading
+@click.pass_context
+def list_command(ctx: click.Context, /, workflow: str, limit: int, as_json: bool, at: str | None) -> None:
+    """List checkpoints, newest first."""
+    memory = opening.memory(ctx)
+    found = versions.read(opening.snapshot(memory, at), names.slug(workflow))
+    shown = found.checkpoints[: limit or None]
+    if as_json:
+        data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in shown]}
+        output.json("checkpoints", data, found.faults, memory)
+    else:
+        output.columns([_row(one) for one in shown])
+        if len(found.checkpoints) > len(shown):
+            output.note(f"{len(found.checkpoints) - len(shown):,} more: --limit 0 lists all")
+        if not found.checkpoints:
+            output.note("there are no checkpoints")
+    for fault in found.faults:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    ctx.exit(REFUSED if found.faults else OK)
+
+
+@command(
+    "show",
+    ("memctl checkpoint show", "The newest checkpoint of this branch's workflow."),
+    ("memctl checkpoint show refunds-w2-v7 --json", "Another one, by the beginning of its id, for a program."),
+)
+@click.argument("id", required=False, default="")
+@workflow_option
+@reading
+@click.pass_context
+def show_command(ctx: click.Context, /, id: str, workflow: str, as_json: bool, at: str | None) -> None:
+    """Print a checkpoint as it was saved, in Markdown."""
+    memory = opening.memory(ctx)
+    found = versions.resolve(opening.snapshot(memory, at), id, names.workflow(memory, workflow))
+    if as_json:
+        output.json("checkpoint", _data(memory, found))
+    else:
+        output.text(output.plain(document(found)), newline=False)
+
+
+@command(
+    "resume",
+    ("memctl checkpoint resume", "Print what a fresh window needs to go on: paste it, or have a hook do so."),
+    ("memctl checkpoint resume refunds-w2-v7 --allow-stale", "From an earlier one, although there is a newer."),
+    ("memctl checkpoint resume --strict --json", "Whether it can be resumed and what is missing, for a program."),
+)
+@click.argument("id", required=False, default="")
+@workflow_option
+@click.option(
+    "--allow-stale", is_flag=True, help="Go on although there is a newer checkpoint, or one of the same version."
+)
+@click.option("--strict", is_flag=True, help="Refuse if anything is missing, not only task and next step.")
+@json_option
+@click.pass_context
+def resume_command(
+    ctx: click.Context, /, id: str, workflow: str, allow_stale: bool, strict: bool, as_json: bool
+) -> None:
+    """Print what somebody needs to go on from a checkpoint who knows nothing else, in at most 9,500 characters.
+
+    It says what is missing in the checkpoint, and how branch, commits and files have drifted since. Exit code 1: it
+    can't be resumed, since it is stale or lacks the task or the next step.
+    """
+    memory = opening.memory(ctx)
+    found = resuming.look(memory, load.disk(memory), id, names.workflow(memory, workflow))
+    obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
+    if as_json:
+        output.json("resumption", _resumption_data(memory, found, obstacles))
+    elif obstacles:
+        lines = [f"{found.checkpoint.checkpoint_id} can't be resumed:", *obstacles]
+        raise MemctlError("\n".join(lines), _hint(found))
+    else:
+        output.text(output.plain(found.bootstrap.text), newline=False)
+    ctx.exit(REFUSED if obstacles else OK)
+
+
+checkpoint_command = Group("checkpoint", help="Save the state of a task, and take it up again.", no_args_is_help=False)
+for member in (save_command, list_command, show_command, resume_command):
+    checkpoint_command.add_command(member)
+
+
+def _data(memory: Memory, one: Checkpoint) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(one), "path": memory.tracked(one.number.path)}
+
+
+def _row(one: Checkpoint) -> tuple[str, ...]:
+    steps = f"{len(one.done)} done, {len(one.in_progress)} in progress, {len(one.planned)} planned"
+    return one.checkpoint_id, one.saved_at, one.saved_by, steps, one.mission
+
+
+def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) -> dict[str, Any]:
+    return {
+        "resumable": not obstacles,
+        "obstacles": obstacles,
+        "missing": found.missing,
+        "drift": found.drift,
+        "newer": found.newer.id if found.newer else None,
+        "twins": found.twins,
+        "next_window": found.checkpoint.window_id + 1,
+        "text": found.bootstrap.text,
+        "characters": found.bootstrap.characters,
+        "left_out": found.bootstrap.left_out,
+        "checkpoint": _data(memory, found.checkpoint),
+    }
+
+
+def _hint(found: Resumption) -> str:
+    if found.newer is not None:
+        return "resume from that one (pull or merge if it is not here), or say --allow-stale"
+    if found.twins:
+        return "give the id of the one to go on from"
+    return "`memctl checkpoint save` with what is missing"

@@ -1,0 +1,189 @@
+"""Checkpoints: the state of a task, whole, from which another window, agent or machine can take it up again.
+
+The fields are S4's ("The Serialization Contract") and S1's ("Pause/Resume Architecture"). A checkpoint is a JSON file
+`checkpoints/WORKFLOW/wN-vN-HEX.json`, with a Markdown file beside it for people. Its window and version stand in its
+name too: so Git can say which is the newest without anybody reading them. It is never changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from memctl.model import moments
+from memctl.model.event import Tokens
+from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.said import Line, Lines, Mission, ShortText
+
+FOLDER = "checkpoints"
+FORMAT = 1
+# The three lists of a task's progress (S4, "Orphan State"): what is planned is not begun, what is in progress not done.
+PROGRESS = ("planned", "in_progress", "done")
+_WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
+_NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
+_ID = re.compile(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
+_PATH = re.compile(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
+_Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Version(msgspec.Struct, frozen=True, order=True):
+    """Which of a workflow's checkpoints one is. Both numbers only grow: of two, the one with the larger is newer.
+
+    `mark` tells apart two of the same version, which two clones may have made at once.
+    """
+
+    version: int
+    window: int
+    mark: str = ""
+    workflow: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.workflow}-w{self.window}-v{self.version}-{self.mark}"
+
+    @property
+    def path(self) -> str:
+        """Its JSON file, below `.memory/`."""
+        return f"{FOLDER}/{self.workflow}/w{self.window}-v{self.version}-{self.mark}.json"
+
+    def is_behind(self, other: Version) -> bool:
+        """Whether it is stale as compared with another of its workflow."""
+        return self.version < other.version or self.window < other.window
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """A record of the memory as it was: enough to know it by, the rest is in the record."""
+
+    id: Line
+    title: Line
+    weight: ShortText = ""  # its severity or importance
+
+
+class Touched(msgspec.Struct, frozen=True):
+    """A file of the repository that was worked on, and whether it is there no more."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    deleted: bool = False
+
+
+class Metrics(msgspec.Struct, frozen=True):
+    """How full the context was, in tokens; `compressions` and `events` count those of the workflow so far."""
+
+    scs_size: Tokens | None = None
+    aws_size: Tokens | None = None
+    compression_ratio: float | None = None
+    compressions: int = 0
+    events: int = 0
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a task. The three lists of progress share no item."""
+
+    format: int
+    checkpoint_id: str
+    workflow_id: str
+    window_id: _Positive
+    version: _Positive
+    saved_at: Annotated[str, msgspec.Meta(pattern=f"^{moments.CANONICAL.pattern}$")]
+    saved_by: Line
+    session: ShortText = ""
+    phase: ShortText = ""
+    mission: Mission = ""
+    inputs: Lines = ()
+    expected_outputs: Lines = ()
+    constraints: Lines = ()
+    planned: Lines = ()
+    in_progress: Lines = ()
+    done: Lines = ()
+    decisions: Lines = ()
+    next_actions: Lines = ()
+    recorded_decisions: tuple[Noted, ...] = ()
+    open_issues: tuple[Noted, ...] = ()
+    learnings: tuple[Noted, ...] = ()
+    files_touched: tuple[Touched, ...] = ()  # the latest first
+    branch: str = ""
+    head: str = ""
+    dirty_files: tuple[str, ...] = ()
+    event_stream_summary: Lines = ()
+    context_metrics: Metrics = Metrics()
+
+    @property
+    def number(self) -> Version:
+        found = version_in(self.checkpoint_id)
+        assert found is not None  # `parse` and `saving` see to it
+        return found
+
+
+def key(item: str) -> str:
+    """What makes two items of a list the same."""
+    return " ".join(item.split()).casefold()
+
+
+def mixed(progress: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The items that stand in more than one of the lists of progress."""
+    places: dict[str, set[str]] = {}
+    for name in PROGRESS:
+        for item in progress.get(name, ()):
+            places.setdefault(key(item), set()).add(name)
+    return [item for item, names in places.items() if len(names) > 1]
+
+
+def version_in(identifier: str) -> Version | None:
+    """The version that an id is of, None if it is no checkpoint's."""
+    return _version(_ID.fullmatch(identifier))
+
+
+def version_at(path: str) -> Version | None:
+    """The version whose JSON file a path below `.memory/` is, None if it is none."""
+    return _version(_PATH.fullmatch(path))
+
+
+def _version(match: re.Match[str] | None) -> Version | None:
+    if match is None:
+        return None
+    return Version(int(match["version"]), int(match["window"]), match["mark"], match["workflow"])
+
+
+def is_json(path: str) -> bool:
+    """Whether a path below `.memory/` is one at which a checkpoint is expected."""
+    return path.startswith(f"{FOLDER}/") and path.endswith(".json")
+
+
+def parse(text: str, path: str) -> Checkpoint:
+    """Read a checkpoint's JSON file; raises InvalidRecord with all that is wrong with it."""
+    try:
+        found = msgspec.json.decode(text, type=Checkpoint)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        raise InvalidRecord([Fault(path, 1, field.rstrip("`"), message)]) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidRecord([Fault(path, 1, "", f"this is no JSON: {error}")]) from None
+    wrong = list(_problems(found, path))
+    if wrong:
+        raise InvalidRecord([Fault(path, 1, field, message) for field, message in wrong])
+    return found
+
+
+def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
+    """What no single field tells."""
+    wrong = []
+    if found.format > FORMAT:
+        wrong.append(("format", f"{found.format} is of a newer memctl; this one reads {FORMAT}"))
+    number, named = version_in(found.checkpoint_id), version_at(path)
+    said = (found.version, found.window_id, found.workflow_id)
+    if named is None or number is None or number != named or said != (named.version, named.window, named.workflow):
+        wrong.append(("checkpoint_id", "id, workflow, window, version and the name of the file don't agree"))
+    wrong += [("done", f"{item!r} stands in two of {', '.join(PROGRESS)}") for item in mixed(_progress(found))]
+    return wrong
+
+
+def _progress(found: Checkpoint) -> dict[str, tuple[str, ...]]:
+    return {"planned": found.planned, "in_progress": found.in_progress, "done": found.done}
+
+
+def written(checkpoint: Checkpoint) -> str:
+    """The JSON text of a checkpoint."""
+    return msgspec.json.format(msgspec.json.encode(checkpoint), indent=2).decode() + "\n"

@@ -1,0 +1,70 @@
+"""What is missing in a checkpoint for somebody to go on from it who knows nothing else.
+
+S1, "Event-Driven Context Validation": mission, inputs, outputs, constraints, nothing hidden. S4, `validate`: no goal is
+an error, no current step is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from memctl.model.checkpoint import Checkpoint
+from memctl.model.said import is_said
+from memctl.policy.parallel import hidden_reference
+
+_WHY = {
+    "mission": "what it is all for (--task)",
+    "inputs": "what is needed for it (--input)",
+    "outputs": "what is to come out (--expect)",
+    "constraints": "what binds, or none (--constraint)",
+}
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Something that a checkpoint does not say, and whether without it nobody can go on."""
+
+    what: str
+    why: str
+    essential: bool = False
+
+
+def missing(checkpoint: Checkpoint) -> list[Missing]:
+    """All that is missing; nothing means that it can be resumed from the checkpoint alone."""
+    ahead = (*checkpoint.next_actions, *checkpoint.in_progress, *checkpoint.planned)
+    # The files worked on are inputs, too.
+    given = (*checkpoint.inputs, *(one.path for one in checkpoint.files_touched if not one.deleted))
+    found = []
+    if not is_said(checkpoint.mission):
+        found.append(Missing("mission", _WHY["mission"], essential=True))
+    if not any(map(is_said, ahead)):
+        found.append(
+            Missing(
+                "next_actions", "what comes next (--next); nothing is planned or in progress either", essential=True
+            )
+        )
+    elif not any(map(is_said, ahead[: len(checkpoint.next_actions) + len(checkpoint.in_progress)])):
+        found.append(Missing("in_progress", "where to begin (--doing, --next): there are only plans"))
+    for name, values in (
+        ("inputs", given),
+        ("outputs", checkpoint.expected_outputs),
+        ("constraints", checkpoint.constraints),
+    ):
+        if not any(map(is_said, values)):
+            found.append(Missing(name, _WHY[name]))
+    return [*found, *_hidden(checkpoint)]
+
+
+def _hidden(checkpoint: Checkpoint) -> Iterator[Missing]:
+    said = {
+        "mission": (checkpoint.mission,),
+        "inputs": checkpoint.inputs,
+        "outputs": checkpoint.expected_outputs,
+        "constraints": checkpoint.constraints,
+        "next_actions": checkpoint.next_actions,
+    }
+    for name, texts in said.items():
+        for text in texts:
+            if words := hidden_reference(text):
+                yield Missing(name, f"what {words!r} refers to")

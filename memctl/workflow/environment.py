@@ -1,0 +1,146 @@
+"""Where work is done: branch, commit, files not committed; and how that has drifted since a checkpoint.
+
+"Environment drift between windows is the most common cause of resume failures" (S4, "The Bootstrap Sequence"). Whether
+services run is not looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import differences, history
+from memctl.journal.history import Commit
+from memctl.model.checkpoint import Checkpoint, Touched
+from memctl.model.markdown import one_line
+from memctl.store.memory import Memory
+
+MOST_FILES = 50  # kept in a checkpoint, touched or dirty; a resume shows 15
+_MOST_COMMITS = 500
+_NAMED, _WIDTH = 5, 120
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """The worktree as it is: the branch ("" if HEAD is detached), HEAD ("" before the first commit), what is dirty.
+
+    The memory's own files don't count: memctl commits them by itself.
+    """
+
+    branch: str
+    head: str
+    dirty: tuple[Touched, ...]
+    under_way: str  # a merge, a rebase, …
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """One way in which the environment is another than it was: its `kind`, what it is, and the files or commits."""
+
+    kind: str
+    what: str
+    items: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """It on one line, with some of the files or commits."""
+        return f"{self.what}: {_named(self.items)}" if self.items else self.what
+
+
+def look(memory: Memory) -> Environment:
+    """The environment now."""
+    branch, head = memory.repository.branch()
+    changed = differences.changed_in_worktree(memory.repository)
+    dirty = [Touched(one.path, one.status == differences.DELETED) for one in changed if not _is_ours(memory, one.path)]
+    return Environment(branch.removeprefix("refs/heads/"), head, tuple(dirty), memory.repository.under_way())
+
+
+def touched_since(memory: Memory, now: Environment, before: Checkpoint | None) -> tuple[Touched, ...]:
+    """The files worked on since a checkpoint: those not committed, those of commits from the newest on, and then
+    those that the checkpoint had."""
+    gone = {one.path for one in now.dirty if one.deleted}
+    paths = [one.path for one in now.dirty]
+    for commit in _commits(memory, before.head if before else "", now.head):
+        paths += [path for path in commit.paths if not _is_ours(memory, path)]
+    paths += [one.path for one in before.files_touched] if before else []
+    first = list(dict.fromkeys(paths))[:MOST_FILES]
+    return tuple(Touched(path, path in gone or not _is_there(memory, path)) for path in first)
+
+
+def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[Drift]:
+    """How the environment differs from what a checkpoint says of it."""
+    return [
+        *_of_branch(saved, now),
+        *_of_head(memory, saved, now),
+        *_of_files(memory, saved),
+        *_of_dirt(saved, now),
+        *([Drift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
+    ]
+
+
+def _of_branch(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+    if saved.branch != now.branch:
+        yield Drift("branch", f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}")
+
+
+def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+    if not saved.head or saved.head == now.head:
+        return
+    try:
+        memory.repository.resolve(saved.head)
+    except MemctlError:
+        yield Drift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
+        return
+    if history.commits(memory.repository, [], f"{now.head}..{saved.head}", 1):
+        yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({now.head[:10]})")
+    since = [one for one in _commits(memory, saved.head, now.head) if any(not _is_ours(memory, p) for p in one.paths)]
+    if since:
+        number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
+        number += " or more" if len(since) >= _MOST_COMMITS else ""
+        yield Drift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
+
+
+def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
+    missing = [one.path for one in saved.files_touched if not one.deleted and not _is_there(memory, one.path)]
+    if missing:
+        yield Drift("missing_files", "gone since", tuple(missing))
+
+
+def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+    dirty = {one.path: f"{one.path}{' (deleted)' if one.deleted else ''}" for one in now.dirty}
+    if fresh := [shown for path, shown in dirty.items() if path not in saved.dirty_files]:
+        yield Drift("dirty", "not committed, and not so then", tuple(fresh))
+    if same := [shown for path, shown in dirty.items() if path in saved.dirty_files]:
+        yield Drift("still_dirty", "still not committed", tuple(same))
+    if clean := [path for path in saved.dirty_files if path not in dirty]:
+        yield Drift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
+
+
+def _commits(memory: Memory, after: str, until: str) -> list[Commit]:
+    """The commits after one up to another, newest first; without a known beginning the latest ones."""
+    if not until:
+        return []
+    if after:
+        try:
+            memory.repository.resolve(after)
+            return history.commits(memory.repository, [], f"{after}..{until}", _MOST_COMMITS)
+        except MemctlError:
+            pass  # another clone's, or pruned
+    return history.commits(memory.repository, [], until, MOST_FILES)
+
+
+def _is_ours(memory: Memory, path: str) -> bool:
+    return path.startswith(f"{memory.prefix}/")
+
+
+def _is_there(memory: Memory, path: str) -> bool:
+    """Whether a path of a checkpoint is in the worktree; one that leads out of it is not."""
+    inside = not os.path.isabs(path) and ".." not in path.split("/") and "\0" not in path
+    return inside and os.path.lexists(memory.repository.top / path)
+
+
+def _named(items: Sequence[str]) -> str:
+    """Some of many, each within a length, and how many more."""
+    more = f" and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
+    return ", ".join(one if len(one) <= _WIDTH else f"{one[:_WIDTH]}…" for one in map(one_line, items[:_NAMED])) + more

@@ -1,0 +1,56 @@
+"""Taking up a task from a checkpoint: whether that can be done, and the text to do it with. Nothing is written."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.model.checkpoint import Checkpoint, Version
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+from memctl.workflow import environment, versions
+from memctl.workflow.bootstrap import Bootstrap, bootstrap
+from memctl.workflow.completeness import Missing, missing
+from memctl.workflow.environment import Drift
+
+
+class Resumption(msgspec.Struct, frozen=True):
+    """A checkpoint and all that speaks for or against going on from it.
+
+    `newer` makes it stale; `twins` are of the same version, and neither is newer.
+    """
+
+    checkpoint: Checkpoint
+    missing: list[Missing]
+    drift: list[Drift]
+    newer: Version | None
+    twins: list[str]
+    bootstrap: Bootstrap
+
+    def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
+        """Why it can't be resumed; with `strict` whatever is missing is a reason."""
+        found = []
+        if self.newer is not None and not allow_stale:
+            found.append(f"stale: {self.newer.id} is newer")
+        if self.twins and not allow_stale:
+            found.append(f"{', '.join(self.twins)} was saved at once with it, and neither is newer")
+        found += [f"{one.what} is missing: {one.why}" for one in self.missing if one.essential or strict]
+        return found
+
+
+def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> Resumption:
+    """What can be said of resuming from the checkpoint that a reference names, or the newest of a workflow.
+
+    Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
+    """
+    saved = versions.resolve(snapshot, reference, workflow)
+    twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
+    lacking = missing(saved)
+    drift = environment.drift(memory, saved, environment.look(memory))
+    return Resumption(
+        checkpoint=saved,
+        missing=lacking,
+        drift=drift,
+        newer=versions.newer(memory, snapshot, saved.number),
+        twins=sorted(one.checkpoint_id for one in twins),
+        bootstrap=bootstrap(saved, lacking, drift),
+    )

@@ -1,0 +1,251 @@
+"""Saving a checkpoint: what was said, what the checkpoint before it had, and what memory, Git and events know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.model import checkpoint
+from memctl.model.change import Change, Write
+from memctl.model.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
+from memctl.model.event import Event
+from memctl.model.markdown import one_line
+from memctl.model.said import LONGEST_LINE, is_said
+from memctl.model.snapshot import Snapshot
+from memctl.search.filters import severity_rank
+from memctl.store import event_stream
+from memctl.store.memory import Memory
+from memctl.workflow import emitting, environment, versions
+from memctl.workflow.markdown import document
+from memctl.workflow.progress import moved
+from memctl.workflow.versions import Found
+
+DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # S0's numbers for a rehydration
+_EVENTS_TOLD = 20
+_CARRIED = ("inputs", "expected_outputs", "constraints", "next_actions")
+_SAID = ("mission", "phase", *_CARRIED, "planned", "in_progress", "done", "decisions")
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody says of the state of a task; what is empty or None is taken over or found out.
+
+    `base` is the checkpoint that the state goes on from, by its version or id ("": the newest in this worktree),
+    `window` the context window that it was reached in.
+    """
+
+    workflow: str
+    window: int | None = None
+    base: str = ""
+    mission: str = ""
+    phase: str = ""
+    inputs: tuple[str, ...] = ()
+    expected_outputs: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    planned: tuple[str, ...] = ()
+    in_progress: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    next_actions: tuple[str, ...] = ()
+    scs_size: int | None = None
+    aws_size: int | None = None
+
+
+def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
+    """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
+    said = _tidy(said)
+    found = versions.read(snapshot, said.workflow)
+    if found.faults:
+        raise MemctlError(f"{memory.prefix}/{found.faults[0]}", "a checkpoint is never changed: bring it back with Git")
+    last = _last(found, said)
+    number = _number(memory, snapshot, said, last, found.checkpoints)
+    before = last if last and (not said.mission or said.mission == last.mission) else None  # else it is another task
+    mission = said.mission or (last.mission if last else "")
+    if not mission:
+        raise MemctlError("the first checkpoint of a workflow says what the task is", "give --task", USAGE)
+    now = environment.look(memory)
+    stream = event_stream.read(memory).events
+    events = emitting.since_checkpoint(stream, said.workflow)
+    values: dict[str, Any] = {
+        **{name: getattr(said, name) or (getattr(before, name) if before else ()) for name in _CARRIED},
+        **moved(before, {name: getattr(said, name) for name in checkpoint.PROGRESS}, said.dropped),
+        **_records(snapshot),
+        "phase": said.phase or _last_phase(events) or (before.phase if before else ""),
+        "mission": mission,
+        "decisions": tuple(dict.fromkeys((*(before.decisions if before else ()), *said.decisions))),
+        "files_touched": environment.touched_since(memory, now, last),
+        "branch": now.branch,
+        "head": now.head,
+        "dirty_files": tuple(one.path for one in now.dirty[: environment.MOST_FILES]),
+        "event_stream_summary": _summary(events),
+        "context_metrics": _metrics(said, events, last),
+    }
+    return _change(memory, _made(memory, number, values))
+
+
+def _tidy(said: Said) -> Said:
+    """Every text on one line; raises MemctlError for one that says nothing."""
+    values: dict[str, Any] = {}
+    for name in (*_SAID, "dropped"):
+        value = getattr(said, name)
+        values[name] = one_line(value) if isinstance(value, str) else tuple(one_line(item) for item in value)
+        texts = [values[name]] if isinstance(value, str) else values[name]
+        empty = next((text for text in texts if not is_said(text) and (text or not isinstance(value, str))), None)
+        if empty is not None:
+            raise MemctlError(f"{name}: {empty!r} says nothing", "say it, or leave it out", USAGE)
+    return msgspec.structs.replace(said, **values)
+
+
+def _last(found: Found, said: Said) -> Checkpoint | None:
+    """The checkpoint whose state is taken over; raises MemctlError if two clones left one each of that version."""
+    named = next((one for one in found.checkpoints if one.checkpoint_id == said.base), None)
+    if named is not None or not found.checkpoints:
+        return named
+    last = found.checkpoints[0]
+    if twins := versions.twins(found, last):
+        names = " and ".join(sorted(one.checkpoint_id for one in (last, *twins)))
+        raise MemctlError(
+            f"{names} were saved at once", "say by --base ID which to go on from, and take over the other"
+        )
+    return last
+
+
+def _number(
+    memory: Memory, snapshot: Snapshot, said: Said, last: Checkpoint | None, here: Sequence[Checkpoint]
+) -> Version:
+    """The next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
+    base = last.version if last else 0
+    if said.base.isdecimal():
+        base = int(said.base)
+    elif said.base and (last is None or last.checkpoint_id != said.base):
+        raise MemctlError(f"{said.workflow} has no checkpoint {said.base!r}", "`memctl checkpoint list`", USAGE)
+    window = _window(memory, said, here)
+    newest = versions.newer(memory, snapshot, Version(base, window, "", said.workflow))
+    if newest is not None:
+        raise _stale(newest, here, f"this goes on from version {base} in window {window}")
+    known = {one.version for one in here} | {one.version for one in versions.everywhere(memory, said.workflow)}
+    if base and base not in known:
+        raise MemctlError(
+            f"there is no version {base} of {said.workflow}", f"the newest is {max(known, default=0)}", USAGE
+        )
+    return Version(base + 1, window, workflow=said.workflow)
+
+
+def _window(memory: Memory, said: Said, here: Sequence[Checkpoint]) -> int:
+    """The window as given; else the session's own, if it has saved before; else a new session opens a new one."""
+    if said.window is not None:
+        return said.window
+    if not here:
+        return 1
+    newest = max(one.window_id for one in here)
+    if not memory.session:
+        return newest
+    own = [one.window_id for one in here if one.session == memory.session]
+    return max(own) if own else newest + 1
+
+
+def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
+    by = next((f" by {one.saved_by}, {one.saved_at}" for one in here if one.checkpoint_id == newest.id), "")
+    where = "" if by else ", which another branch or remote has"
+    return MemctlError(
+        f"stale: {mine}, and {newest.id} is newer{by}{where}",
+        f"take over what it says (`memctl checkpoint show {newest.id}`), then save with --base {newest.version}"
+        f" --window {newest.window}",
+    )
+
+
+def _records(snapshot: Snapshot) -> dict[str, tuple[Noted, ...]]:
+    """What of the memory bears on any task: weighty decisions, open issues from the worst on, learnings."""
+    issues = sorted(
+        (r for r in snapshot.records if r.memory_type == "issue" and r.is_open),
+        key=lambda record: (severity_rank(record), record.timestamp, record.id),
+    )
+    return {
+        "recorded_decisions": tuple(
+            Noted(r.id, one_line(r.title), f"importance {r.importance}")
+            for r in snapshot.catalogue.top("decision", None, DECISIONS)
+        ),
+        "open_issues": tuple(Noted(r.id, one_line(r.title), r.severity or "") for r in issues[:ISSUES]),
+        "learnings": tuple(
+            Noted(r.id, one_line(r.title), f"importance {r.importance}")
+            for r in snapshot.catalogue.top("learning", None, LEARNINGS)
+        ),
+    }
+
+
+def _last_phase(events: Sequence[Event]) -> str:
+    return next((event.phase for event in reversed(events) if event.phase), "")
+
+
+def _summary(events: Sequence[Event]) -> tuple[str, ...]:
+    """What happened since the last checkpoint, a line an event, the latest ones (S1, `event_stream_summary`)."""
+    lines = [
+        f"{event.event_type}: {event.action_taken or event.mission or '; '.join(event.deliverables)}"
+        for event in events
+    ]
+    cut = [line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 2] + " …" for line in lines]
+    return tuple(cut[-_EVENTS_TOLD:])
+
+
+def _metrics(said: Said, events: Sequence[Event], before: Checkpoint | None) -> Metrics:
+    """Sizes as they were said, or as the latest event has them."""
+    sizes = [event.after_state for event in events]
+    old = before.context_metrics if before else Metrics()
+    scs = [size.scs_size for size in sizes if size.scs_size is not None]
+    aws = [size.aws_size for size in sizes if size.aws_size is not None]
+    ratios = [event.compression_ratio for event in events if event.compression_ratio is not None]
+    return Metrics(
+        scs_size=said.scs_size if said.scs_size is not None else (scs[-1] if scs else None),
+        aws_size=said.aws_size if said.aws_size is not None else (aws[-1] if aws else None),
+        compression_ratio=ratios[-1] if ratios else None,
+        compressions=old.compressions + sum(event.event_type == "compression" for event in events),
+        events=old.events + len(events),
+    )
+
+
+def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint:
+    """The checkpoint; its mark follows from all that it says."""
+    values |= {
+        "format": FORMAT,
+        "workflow_id": number.workflow,
+        "window_id": number.window,
+        "version": number.version,
+        "saved_at": memory.now,
+        "saved_by": memory.actor,
+        "session": memory.session,
+    }
+    mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
+    values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
+    try:
+        return msgspec.convert(values, Checkpoint)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        hint = "put the long part into a record or a file, and name that"
+        raise MemctlError(f"{field.rstrip('`') or 'checkpoint'}: {message}", hint) from None
+
+
+def _change(memory: Memory, made: Checkpoint) -> Change:
+    path = made.number.path
+    return Change(
+        op="checkpoint",
+        title=f"{made.checkpoint_id} {made.mission}",
+        ids=(made.checkpoint_id,),
+        writes=(
+            Write(path, checkpoint.written(made)),
+            Write(path.removesuffix("json") + "md", document(made)),
+        ),
+    )
+
+
+def note(memory: Memory, made: Checkpoint) -> None:
+    """Put the event of a saved checkpoint into the stream, so that the events before it count as taken up."""
+    said = {
+        "event_type": "checkpoint",
+        "action_taken": f"saved {made.checkpoint_id}",
+        "checkpoint_id": made.checkpoint_id,
+    }
+    emitting.emit(memory, made.workflow_id, said)

@@ -1,0 +1,102 @@
+"""Which checkpoints there are, and which of a workflow is the newest: in this worktree and anywhere in Git.
+
+A stale checkpoint is the second of S4's three failures of cross-window state: an old file is read or written again, and
+newer progress is lost. The seed describes the remedy and leaves it out; here a stale one is refused.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import history
+from memctl.model import checkpoint
+from memctl.model.checkpoint import Checkpoint, Version
+from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The checkpoints of a Snapshot, newest first, and the faults of files that are none."""
+
+    checkpoints: tuple[Checkpoint, ...]
+    faults: tuple[Fault, ...]
+
+
+def read(snapshot: Snapshot, workflow: str = "") -> Found:
+    """The checkpoints of one workflow, or of all (then by time)."""
+    checkpoints: list[Checkpoint] = []
+    faults: list[Fault] = []
+    folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
+    for path in snapshot.names(folder):
+        if checkpoint.is_json(path):
+            try:
+                checkpoints.append(checkpoint.parse(snapshot.read(path), path))
+            except InvalidRecord as error:
+                faults += error.faults
+            except FileNotFoundError:
+                continue
+    newest = sorted(checkpoints, key=lambda one: ("" if workflow else one.saved_at, one.number), reverse=True)
+    return Found(tuple(newest), tuple(faults))
+
+
+def everywhere(memory: Memory, workflow: str) -> list[Version]:
+    """All versions of a workflow that any commit of any branch or remote-tracking branch has added, newest first."""
+    folder = memory.tracked(f"{checkpoint.FOLDER}/{workflow}")
+    paths = history.paths_ever(memory.repository, folder, everywhere=True)
+    found = {checkpoint.version_at(path[len(memory.prefix) + 1 :]) for path in paths}
+    return sorted((version for version in found if version is not None), reverse=True)
+
+
+def newer(memory: Memory, snapshot: Snapshot, than: Version) -> Version | None:
+    """The newest version of a workflow that makes `than` stale, wherever it is; None if none does."""
+    paths = snapshot.names(f"{checkpoint.FOLDER}/{than.workflow}")
+    here = [version for path in paths if (version := checkpoint.version_at(path))]
+    known = [*here, *everywhere(memory, than.workflow)]
+    return max((version for version in known if than.is_behind(version)), default=None)
+
+
+def twins(found: Found, of: Checkpoint) -> list[Checkpoint]:
+    """Other checkpoints of the same version: two clones made them at once, and neither is newer."""
+    return [
+        one
+        for one in found.checkpoints
+        if (one.workflow_id, one.version) == (of.workflow_id, of.version) and one.checkpoint_id != of.checkpoint_id
+    ]
+
+
+def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
+    """The checkpoint that an id or a unique beginning of one names; the newest of a workflow if `reference` is "".
+
+    Raises MemctlError if there is none, if there are several, or if it can't be read.
+    """
+    found = read(snapshot, "" if reference else workflow)
+    _refuse_broken(snapshot, found, reference)
+    if not reference:
+        if not found.checkpoints:
+            _raise_none(snapshot, workflow)
+        return found.checkpoints[0]
+    wanted = reference.strip().lower()
+    matching = [one for one in found.checkpoints if one.checkpoint_id.startswith(wanted)]
+    exact = [one for one in matching if one.checkpoint_id == wanted] or matching
+    if len(exact) == 1:
+        return exact[0]
+    if not exact:
+        raise MemctlError(f"there is no checkpoint {reference!r}", "`memctl checkpoint list` lists them")
+    names = ", ".join(one.checkpoint_id for one in exact[:5])
+    raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
+
+
+def _raise_none(snapshot: Snapshot, workflow: str) -> None:
+    others = sorted({one.workflow_id for one in read(snapshot).checkpoints})
+    hint = f"there are some of {', '.join(others)}: give --workflow" if others else "`memctl checkpoint save` makes one"
+    raise MemctlError(f"there is no checkpoint of {workflow}", hint)
+
+
+def _refuse_broken(snapshot: Snapshot, found: Found, reference: str) -> None:
+    """A broken file may be the one that is meant, or the newest: it is not passed over."""
+    for fault in found.faults:
+        version = checkpoint.version_at(fault.path)
+        if not reference or (version and version.id.startswith(reference.strip().lower())):
+            raise MemctlError(f"{snapshot.prefix}/{fault}", "a checkpoint is never changed: bring it back with Git")

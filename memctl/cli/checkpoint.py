@@ -16,12 +16,13 @@ from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.workflow import completeness, names, resuming, saving, versions
+from memctl.workflow import checkpoint_xml, completeness, names, resuming, saving, versions
 from memctl.workflow.markdown import document
 from memctl.workflow.resuming import Resumption
 from memctl.workflow.saving import Said
 
 _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "as_json")
+_FORMS = {"markdown": document, "xml": checkpoint_xml.written}
 
 
 def _said(function: Any) -> Any:
@@ -123,19 +124,29 @@ def list_command(ctx: click.Context, /, workflow: str, limit: int, as_json: bool
     "show",
     ("memctl checkpoint show", "The newest checkpoint of this branch's workflow."),
     ("memctl checkpoint show refunds-w2-v7 --json", "Another one, by the beginning of its id, for a program."),
+    ("memctl checkpoint show --format xml", "For an agent that takes over."),
 )
 @click.argument("id", required=False, default="")
 @workflow_option
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(list(_FORMS)),
+    default="markdown",
+    show_default=True,
+    help="How to write it.",
+)
 @reading
 @click.pass_context
-def show_command(ctx: click.Context, /, id: str, workflow: str, as_json: bool, at: str | None) -> None:
-    """Print a checkpoint as it was saved, in Markdown."""
+def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
+    """Print a checkpoint as it was saved."""
     memory = opening.memory(ctx)
     found = versions.resolve(opening.snapshot(memory, at), id, names.workflow(memory, workflow))
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
-        output.text(output.plain(document(found)), newline=False)
+        output.text(output.plain(_FORMS[form](found)), newline=False)
 
 
 @command(

@@ -15,6 +15,7 @@ from memctl.model import moments
 from memctl.model.event import TYPES, Event, Sizes
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
+from memctl.store.memory import Memory
 from memctl.workflow import emitting, event_xml, names
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
@@ -91,7 +92,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
         output.json("event", {**_data(event), "since_checkpoint": len(waiting), "is_due": emitting.is_due(waiting)})
     else:
         output.text(f"{event.sequence} {event.event_type}")
-    _warn(stream, name)
+    _warn(memory, stream, name)
 
 
 @command(
@@ -129,7 +130,7 @@ def list_command(
             output.note("there are no such events")
         elif len(found) > len(shown):
             output.note(f"{len(found) - len(shown):,} more: --limit 0 lists all")
-    _warn(stream, names.workflow(memory, workflow))
+    _warn(memory, stream, names.workflow(memory, workflow))
     ctx.exit(REFUSED if stream.broken else OK)
 
 
@@ -191,10 +192,11 @@ def _row(event: Event) -> tuple[str, ...]:
     return str(event.sequence), event.timestamp, event.event_type, event.workflow_id, f"{event.source_agent}{to}", about
 
 
-def _warn(stream: Stream, workflow: str) -> None:
+def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
         numbers = ", ".join(map(str, stream.broken))
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
+        output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
     waiting = emitting.since_checkpoint(stream.events, workflow)
     if emitting.is_due(waiting):
         output.note(f"{len(waiting)} events of {workflow} since its last checkpoint: one is due")

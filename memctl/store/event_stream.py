@@ -35,7 +35,7 @@ class Stream(msgspec.Struct, frozen=True):
 
 def read(memory: Memory) -> Stream:
     """The events of a memory, as this clone has seen them; raises MemctlError if the file can't be read."""
-    file = _file(memory)
+    file = file_of(memory)
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -55,7 +55,7 @@ def read(memory: Memory) -> Stream:
 
 def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
     """Add the event that `make` gives for its sequence number; the stream as it is then. Raises MemctlError."""
-    file = _file(memory)
+    file = file_of(memory)
     try:
         with lock.hold(file.with_suffix(".lock"), _PATIENCE):
             stream = read(memory)
@@ -84,6 +84,6 @@ def _line(event: Event) -> bytes:
     return msgspec.json.encode(event) + b"\n"
 
 
-def _file(memory: Memory) -> Path:
-    """One file for each memory of the repository."""
+def file_of(memory: Memory) -> Path:
+    """The file of the stream: one for each memory of the repository."""
     return memory.repository.shared / "events" / f"{memory.private.name}.jsonl"

@@ -11,6 +11,7 @@ from memctl.errors import MemctlError
 from memctl.model import credentials
 from memctl.model.event import Event, problems
 from memctl.model.markdown import one_line
+from memctl.model.said import LONGEST_LINE
 from memctl.policy.triggers import EVENTS
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
@@ -68,6 +69,13 @@ def since_checkpoint(events: Sequence[Event], workflow: str) -> list[Event]:
         if event.workflow_id == workflow:
             found = [] if event.checkpoint_id else [*found, event]
     return found
+
+
+def told(events: Sequence[Event]) -> tuple[str, ...]:
+    """What happened, a line an event (S1, `event_stream_summary`)."""
+    abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
+    lines = [f"{event.event_type}: {about}" for event, about in abouts]
+    return tuple(line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 2] + " …" for line in lines)
 
 
 def is_due(events: list[Event]) -> bool:

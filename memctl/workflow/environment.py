@@ -18,7 +18,7 @@ from memctl.model.checkpoint import Checkpoint, Touched
 from memctl.model.markdown import one_line
 from memctl.store.memory import Memory
 
-MOST_FILES = 50  # kept in a checkpoint, touched or dirty; a resume shows 15
+MOST_FILES, MOST_DIRTY = 50, 500  # files kept in a checkpoint; a resume shows 15 of those touched
 _MOST_COMMITS = 500
 _NAMED, _WIDTH = 5, 120
 
@@ -94,10 +94,11 @@ def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Dr
         return
     if history.commits(memory.repository, [], f"{now.head}..{saved.head}", 1):
         yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({now.head[:10]})")
-    since = [one for one in _commits(memory, saved.head, now.head) if any(not _is_ours(memory, p) for p in one.paths)]
+    found = _commits(memory, saved.head, now.head)
+    since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
         number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
-        number += " or more" if len(since) >= _MOST_COMMITS else ""
+        number += " or more" if len(found) >= _MOST_COMMITS else ""
         yield Drift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
 
 
@@ -109,7 +110,8 @@ def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
 
 def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
     dirty = {one.path: f"{one.path}{' (deleted)' if one.deleted else ''}" for one in now.dirty}
-    if fresh := [shown for path, shown in dirty.items() if path not in saved.dirty_files]:
+    is_whole = len(saved.dirty_files) < MOST_DIRTY
+    if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in saved.dirty_files]):
         yield Drift("dirty", "not committed, and not so then", tuple(fresh))
     if same := [shown for path, shown in dirty.items() if path in saved.dirty_files]:
         yield Drift("still_dirty", "still not committed", tuple(same))

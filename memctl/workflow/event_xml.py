@@ -6,32 +6,30 @@ complete context of whoever takes over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from memctl.model.event import TRANSITIONS, Event, Sizes
-from memctl.model.xml_text import clean
+from memctl.workflow import elements
+from memctl.workflow.elements import listed, texts
 
 
 def written(event: Event, compressions: int) -> str:
     """One event; `compressions` is how many compression events its workflow has had."""
     root = _transition(event) if event.event_type in TRANSITIONS else _context(event, compressions)
-    ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+    return elements.written(root)
 
 
 def _transition(event: Event) -> Element:
     root = Element("context_transition")
-    _texts(root, {"event_type": event.event_type})
+    texts(root, {"event_type": event.event_type})
     _meta(root, event)
     _sizes(SubElement(root, "before_state"), event.before_state)
-    _texts(root, {"action_taken": event.action_taken})
+    texts(root, {"action_taken": event.action_taken})
     after = SubElement(root, "after_state")
     _sizes(after, event.after_state)
     if event.compression_ratio is not None:
-        _texts(after, {"compression_ratio": f"{event.compression_ratio:g}%"})
-    _texts(root, {"next_agent": event.target_agent, "checkpoint_id": event.checkpoint_id})
+        texts(after, {"compression_ratio": f"{event.compression_ratio:g}%"})
+    texts(root, {"next_agent": event.target_agent, "checkpoint_id": event.checkpoint_id})
     return root
 
 
@@ -39,17 +37,17 @@ def _context(event: Event, compressions: int) -> Element:
     root = Element("agent_context")
     _meta(root, event)
     state = SubElement(root, "state")
-    _texts(state, {"event_type": event.event_type})
+    texts(state, {"event_type": event.event_type})
     compressed = SubElement(state, "compressed_context")
-    _texts(compressed, {"mission": event.mission, "phase": event.phase})
-    _list(compressed, "critical_decisions", "decision", event.critical_decisions)
-    _list(compressed, "constraints", "constraint", event.constraints)
-    _list(state, "inputs", "input", event.inputs)
-    _list(state, "expected_outputs", "output", event.expected_outputs)
-    _list(state, "deliverables", "deliverable", event.deliverables)
+    texts(compressed, {"mission": event.mission, "phase": event.phase})
+    listed(compressed, "critical_decisions", "decision", event.critical_decisions)
+    listed(compressed, "constraints", "constraint", event.constraints)
+    listed(state, "inputs", "input", event.inputs)
+    listed(state, "expected_outputs", "output", event.expected_outputs)
+    listed(state, "deliverables", "deliverable", event.deliverables)
     metrics = SubElement(root, "context_metrics")
     _sizes(metrics, event.after_state)
-    _texts(metrics, {"compression_events": str(compressions)})
+    texts(metrics, {"compression_events": str(compressions)})
     return root
 
 
@@ -61,11 +59,11 @@ def _meta(root: Element, event: Event) -> None:
         "target_agent": event.target_agent,
         "workflow_id": event.workflow_id,
     }
-    _texts(SubElement(root, "meta"), values)
+    texts(SubElement(root, "meta"), values)
 
 
 def _sizes(parent: Element, sizes: Sizes) -> None:
-    _texts(
+    texts(
         parent,
         {
             "scs_size": "" if sizes.scs_size is None else str(sizes.scs_size),
@@ -73,16 +71,3 @@ def _sizes(parent: Element, sizes: Sizes) -> None:
             "context_debt_ratio": "" if sizes.context_debt_ratio is None else f"{sizes.context_debt_ratio:g}%",
         },
     )
-
-
-def _texts(parent: Element, values: Mapping[str, str]) -> None:
-    for tag, value in values.items():
-        if value:
-            SubElement(parent, tag).text = clean(value)
-
-
-def _list(parent: Element, tag: str, item: str, values: Sequence[str]) -> None:
-    if values:
-        element = SubElement(parent, tag)
-        for value in values:
-            SubElement(element, item).text = clean(value)

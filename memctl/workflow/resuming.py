@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import msgspec
 
 from memctl.model.checkpoint import Checkpoint, Version
 from memctl.model.snapshot import Snapshot
+from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.workflow import environment, versions
+from memctl.workflow import emitting, environment, versions
 from memctl.workflow.bootstrap import Bootstrap, bootstrap
 from memctl.workflow.completeness import Missing, missing
 from memctl.workflow.environment import Drift
@@ -45,7 +49,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
     saved = versions.resolve(snapshot, reference, workflow)
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
-    drift = environment.drift(memory, saved, environment.look(memory))
+    drift = [*environment.drift(memory, saved, environment.look(memory)), *_of_events(memory, saved)]
     return Resumption(
         checkpoint=saved,
         missing=lacking,
@@ -54,3 +58,17 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         twins=sorted(one.checkpoint_id for one in twins),
         bootstrap=bootstrap(saved, lacking, drift),
     )
+
+
+def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
+    """What this clone's event stream has that the checkpoint does not, and whether the stream is whole.
+
+    S1, "Resume Protocol": "validation of event stream integrity".
+    """
+    stream = event_stream.read(memory)
+    waiting = emitting.since_checkpoint(stream.events, saved.workflow_id)
+    if since := emitting.told([event for event in waiting if event.timestamp >= saved.saved_at]):
+        yield Drift("events", f"{len(since)} event{'s' if len(since) > 1 else ''} since", since)
+    numbers = [event.sequence for event in stream.events]
+    if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
+        yield Drift("event_stream", "lines of the event stream are unreadable or missing")

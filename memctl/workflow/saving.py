@@ -14,7 +14,7 @@ from memctl.model.change import Change, Write
 from memctl.model.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
 from memctl.model.event import Event
 from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE, is_said
+from memctl.model.said import is_said
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream
@@ -80,8 +80,8 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
         "files_touched": environment.touched_since(memory, now, last),
         "branch": now.branch,
         "head": now.head,
-        "dirty_files": tuple(one.path for one in now.dirty[: environment.MOST_FILES]),
-        "event_stream_summary": _summary(events),
+        "dirty_files": tuple(one.path for one in now.dirty[: environment.MOST_DIRTY]),
+        "event_stream_summary": emitting.told(events)[-_EVENTS_TOLD:],
         "context_metrics": _metrics(said, events, last),
     }
     return _change(memory, _made(memory, number, values))
@@ -179,16 +179,6 @@ def _records(snapshot: Snapshot) -> dict[str, tuple[Noted, ...]]:
 
 def _last_phase(events: Sequence[Event]) -> str:
     return next((event.phase for event in reversed(events) if event.phase), "")
-
-
-def _summary(events: Sequence[Event]) -> tuple[str, ...]:
-    """What happened since the last checkpoint, a line an event, the latest ones (S1, `event_stream_summary`)."""
-    lines = [
-        f"{event.event_type}: {event.action_taken or event.mission or '; '.join(event.deliverables)}"
-        for event in events
-    ]
-    cut = [line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 2] + " …" for line in lines]
-    return tuple(cut[-_EVENTS_TOLD:])
 
 
 def _metrics(said: Said, events: Sequence[Event], before: Checkpoint | None) -> Metrics:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from memctl.errors import USAGE
 from memctl.workflow.bootstrap import LIMIT
+from memctl.workflow.environment import MOST_DIRTY
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git, process
 
@@ -292,6 +294,50 @@ def test_a_checkpoint_that_names_a_path_outside_only_misses_it(repo: Path, memct
     touched = [{"path": "../../etc/passwd"}, {"path": "/etc/passwd"}, {"path": "app.py"}]
     path.write_text(saved(files_touched=touched, next_actions=("Go on",)))
     assert drift(memctl)["missing_files"] == ["../../etc/passwd", "/etc/passwd"]
+
+
+def test_a_checkpoint_is_written_in_the_names_of_the_seed(memctl: Memctl) -> None:
+    decision = memctl("decide", "Adopt <PostgreSQL>", "-i", "9").id
+    memctl("event", "emit", "--type", "compression", "--action", "cut", "--aws-before", "9000", "--aws-after", "4500")
+    memctl(*FIRST, "--decision", "</mission>")
+    root = ElementTree.fromstring(memctl("checkpoint", "show", "--format", "xml").out)
+    assert root.tag == "workflow_checkpoint"
+    state = "resumable_state/compressed_workflow_state"
+    assert root.findtext(f"{state}/mission") == "Refunds by card"
+    assert [root.findtext(f"{state}/{name}/step") for name in ("done", "in_progress", "planned")] == [
+        "GET",
+        "POST",
+        "DELETE",
+    ]
+    found = {one.get("id"): one.text for one in root.iterfind(f"{state}/critical_decisions/decision")}
+    assert found == {None: "</mission>", decision: "Adopt <PostgreSQL>"}
+    assert root.findtext("resumable_state/next_actions/action") == "Write the test"
+    assert root.findtext("resumable_state/event_stream_summary/event") == "compression: cut"
+    assert root.findtext("context_metrics/compression_ratio") == "50%"
+    assert root.findtext("context_metrics/events_processed") == "1"
+
+
+def test_events_since_and_a_broken_stream_are_told(repo: Path, memctl: Memctl) -> None:
+    memctl(*FIRST)
+    memctl("event", "emit", "--type", "escalation", "--action", "asked for a key", "--to", "user")
+    memctl("event", "emit", "--type", "escalation", "--action", "of another", "--to", "user", "--workflow", "b")
+    assert drift(memctl) == {"events": ["escalation: asked for a key"]}
+    stream = repo / ".git/memctl/events/.memory.jsonl"
+    lines = stream.read_text().splitlines(keepends=True)
+    stream.write_text(lines[0] + lines[2])
+    assert set(drift(memctl)) == {"event_stream"}
+    stream.write_text("".join(lines) + "{")
+    assert set(drift(memctl)) == {"events", "event_stream"}
+    stream.unlink()
+    assert drift(memctl) == {}
+
+
+def test_so_many_files_that_no_checkpoint_holds_them_all_are_not_told_as_new(repo: Path, memctl: Memctl) -> None:
+    for number in range(MOST_DIRTY + 1):
+        (repo / f"{number}.txt").write_text("")
+    memctl(*FIRST)
+    assert "dirty" not in drift(memctl)
+    assert len(drift(memctl)["still_dirty"]) == MOST_DIRTY
 
 
 def test_dry_run_and_no_commit_are_honoured(repo: Path, memctl: Memctl) -> None:

@@ -54,7 +54,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         checkpoint=saved,
         missing=lacking,
         drift=drift,
-        newer=versions.newer(memory, snapshot, saved.number),
+        newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
         bootstrap=bootstrap(saved, lacking, drift),
     )

@@ -14,7 +14,7 @@ from memctl.model.change import Change, Write
 from memctl.model.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
 from memctl.model.event import Event
 from memctl.model.markdown import one_line
-from memctl.model.said import is_said
+from memctl.model.said import MOST_LINES, is_said
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream
@@ -60,7 +60,9 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
     said = _tidy(said)
     found = versions.read(snapshot, said.workflow)
     if found.faults:
-        raise MemctlError(f"{memory.prefix}/{found.faults[0]}", "a checkpoint is never changed: bring it back with Git")
+        raise MemctlError(
+            f"{memory.prefix}/{found.faults[0]}", "bring it back with Git, or delete it: a checkpoint is never changed"
+        )
     last = _last(found, said)
     number = _number(memory, snapshot, said, last, found.checkpoints)
     before = last if last and (not said.mission or said.mission == last.mission) else None  # else it is another task
@@ -76,7 +78,7 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
         **_records(snapshot),
         "phase": said.phase or _last_phase(events) or (before.phase if before else ""),
         "mission": mission,
-        "decisions": tuple(dict.fromkeys((*(before.decisions if before else ()), *said.decisions))),
+        "decisions": tuple(dict.fromkeys((*(before.decisions if before else ()), *said.decisions)))[-MOST_LINES:],
         "files_touched": environment.touched_since(memory, now, last),
         "branch": now.branch,
         "head": now.head,
@@ -124,14 +126,13 @@ def _number(
     elif said.base and (last is None or last.checkpoint_id != said.base):
         raise MemctlError(f"{said.workflow} has no checkpoint {said.base!r}", "`memctl checkpoint list`", USAGE)
     window = _window(memory, said, here)
-    newest = versions.newer(memory, snapshot, Version(base, window, "", said.workflow))
+    known = versions.known(memory, snapshot, said.workflow)
+    newest = versions.newer(known, Version(base, window, workflow=said.workflow))
     if newest is not None:
-        raise _stale(newest, here, f"this goes on from version {base} in window {window}")
-    known = {one.version for one in here} | {one.version for one in versions.everywhere(memory, said.workflow)}
-    if base and base not in known:
-        raise MemctlError(
-            f"there is no version {base} of {said.workflow}", f"the newest is {max(known, default=0)}", USAGE
-        )
+        raise _stale(memory, newest, here, f"this goes on from version {base} in window {window}")
+    highest = max((one.version for one in known), default=0)
+    if base > highest:
+        raise MemctlError(f"there is no version {base} of {said.workflow}", f"the newest is {highest}", USAGE)
     return Version(base + 1, window, workflow=said.workflow)
 
 
@@ -148,13 +149,13 @@ def _window(memory: Memory, said: Said, here: Sequence[Checkpoint]) -> int:
     return max(own) if own else newest + 1
 
 
-def _stale(newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
-    by = next((f" by {one.saved_by}, {one.saved_at}" for one in here if one.checkpoint_id == newest.id), "")
-    where = "" if by else ", which another branch or remote has"
+def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: str) -> MemctlError:
+    one = next((one for one in here if one.checkpoint_id == newest.id), None)
+    where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
+    show = f"memctl checkpoint show {newest.id}" if one else f"git log --all -- {memory.tracked(newest.path)}"
     return MemctlError(
-        f"stale: {mine}, and {newest.id} is newer{by}{where}",
-        f"take over what it says (`memctl checkpoint show {newest.id}`), then save with --base {newest.version}"
-        f" --window {newest.window}",
+        f"stale: {mine}, and {newest.id} is newer{where}",
+        f"take over what it says (`{show}`), then save with --base {newest.version} --window {newest.window}",
     )
 
 

@@ -6,6 +6,8 @@ newer progress is lost. The seed describes the remedy and leaves it out; here a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from memctl.errors import MemctlError
@@ -41,19 +43,16 @@ def read(snapshot: Snapshot, workflow: str = "") -> Found:
     return Found(tuple(newest), tuple(faults))
 
 
-def everywhere(memory: Memory, workflow: str) -> list[Version]:
-    """All versions of a workflow that any commit of any branch or remote-tracking branch has added, newest first."""
-    folder = memory.tracked(f"{checkpoint.FOLDER}/{workflow}")
-    paths = history.paths_ever(memory.repository, folder, everywhere=True)
-    found = {checkpoint.version_at(path[len(memory.prefix) + 1 :]) for path in paths}
-    return sorted((version for version in found if version is not None), reverse=True)
+def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
+    """All versions of a workflow: in this worktree, and those that any commit of any branch, local or remote, added."""
+    folder = f"{checkpoint.FOLDER}/{workflow}"
+    tracked = history.paths_ever(memory.repository, memory.tracked(folder), everywhere=True)
+    paths = (*snapshot.names(folder), *(path[len(memory.prefix) + 1 :] for path in tracked))
+    return {version for path in paths if (version := checkpoint.version_at(path))}
 
 
-def newer(memory: Memory, snapshot: Snapshot, than: Version) -> Version | None:
-    """The newest version of a workflow that makes `than` stale, wherever it is; None if none does."""
-    paths = snapshot.names(f"{checkpoint.FOLDER}/{than.workflow}")
-    here = [version for path in paths if (version := checkpoint.version_at(path))]
-    known = [*here, *everywhere(memory, than.workflow)]
+def newer(known: Iterable[Version], than: Version) -> Version | None:
+    """The newest of some versions of a workflow if it makes `than` stale."""
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
@@ -99,4 +98,6 @@ def _refuse_broken(snapshot: Snapshot, found: Found, reference: str) -> None:
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
         if not reference or (version and version.id.startswith(reference.strip().lower())):
-            raise MemctlError(f"{snapshot.prefix}/{fault}", "a checkpoint is never changed: bring it back with Git")
+            raise MemctlError(
+                f"{snapshot.prefix}/{fault}", "bring it back with Git, or delete it: a checkpoint is never changed"
+            )

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memctl.errors import USAGE
+from memctl.model.said import MOST_LINES
 from memctl.workflow.bootstrap import LIMIT
 from memctl.workflow.environment import MOST_DIRTY
 from tests.checkpoints import saved
@@ -158,7 +159,10 @@ def test_a_newer_checkpoint_counts_wherever_git_has_it(repo: Path, memctl: Memct
     newer = memctl(*SAVE, "--workflow", "main", "--done", "POST").id
     git(repo, "switch", "-q", "main")
     assert f"stale: {newer} is newer" in memctl("checkpoint", "resume", code=1).err
-    assert "which another branch or remote has" in memctl(*SAVE, "--doing", "Old", code=1).err
+    err = memctl(*SAVE, "--doing", "Old", code=1).err
+    assert "which another branch or remote has" in err
+    assert "git log --all -- .memory/checkpoints/main/w1-v2-" in err
+    assert memctl(*SAVE, "--base", "2", "--dry-run").out.startswith("would checkpoint main-w1-v3-")
     git(repo, "merge", "-q", "elsewhere")
     memctl("checkpoint", "resume")
     assert memctl(*SAVE).id.startswith("main-w1-v3-")
@@ -358,6 +362,14 @@ def test_checkpoints_are_read_back_at_a_revision(repo: Path, memctl: Memctl) -> 
     memctl(*SAVE, "--done", "POST")
     assert memctl("checkpoint", "show", "--at", "HEAD~1", "--json").data["checkpoint_id"] == first
     assert memctl("checkpoint", "list", "--at", "HEAD~1", "--json").data["total"] == 1
+
+
+def test_of_decisions_the_latest_are_kept(memctl: Memctl) -> None:
+    many = [word for number in range(MOST_LINES) for word in ("--decision", f"number {number}")]
+    memctl(*FIRST, *many)
+    memctl(*SAVE, "--decision", "one more")
+    decisions = shown(memctl)["decisions"]
+    assert (len(decisions), decisions[0], decisions[-1]) == (MOST_LINES, "number 1", "one more")
 
 
 def test_credentials_and_texts_too_long_are_refused(memctl: Memctl) -> None:

@@ -120,6 +120,8 @@ def deliver(
 
     `more` goes into the JSON.
     """
+    if pack.left_out and not pack.included():
+        output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
         _copy(pack.text)

@@ -14,7 +14,7 @@ from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.model.config import SearchWeights
 from memctl.model.snapshot import Snapshot
-from memctl.search import ranking
+from memctl.search import embeddings, ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Ranked
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
@@ -28,7 +28,7 @@ _INDENT = " " * 6
     "search",
     ("memctl search connection pool", "Records with these words, those with both first."),
     ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
-    ("memctl search auth* --since 30d --json", "Words that begin with auth, for a program."),
+    ("memctl search 'auth*' --since 30d --json", "Words that begin with auth, for a program."),
     ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
     ("memctl search --related src/auth.py", "The records that have to do with a file."),
 )
@@ -83,6 +83,8 @@ def _search(
         data = {"query": query, "instead": instead, "total": len(found), "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
+    if snapshot.config.semantic_model and not embeddings.is_installed():
+        output.note("semantic_model is set, but the extra `semantic` is not installed: searched by words alone")
     for word, others in instead.items():
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:

@@ -13,8 +13,9 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-# Anthropic's keys, which detect-secrets does not know.
+# Anthropic's and Google's keys, which detect-secrets does not know.
 _ANTHROPIC = re.compile(r"sk-ant-[A-Za-z0-9_-]{16,}")
+_GOOGLE = re.compile(r"\bAIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])")
 _DETECTORS = (
     "artifactory.ArtifactoryDetector",
     "aws.AWSKeyDetector",
@@ -46,7 +47,7 @@ _SHAPES = (
     r"|aws.{0,48}[\"'][0-9a-z/+]{40}|AccountKey=|://[^:/\s]+:[^/\s]+@|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27}"
     r"|gh[pousr]_\w{36}|gl[a-z]{2,6}-[\w-]{20}|GR1348941|eyJ[\w-]{2,}|[0-9a-z]{32}-us\d|_authToken|sk-[\w-]{20}"
     r"|PRIVATE KEY|PuTTY-User-Key|pypi-Ag|SG\.[\w-]{22}\.|xox[abposr]-|hooks\.slack\.com|api\.softlayer\.com|sq0csp-"
-    r"|[rs]k_live_|\d{8,10}:[\w-]{35}|(?:AC|SK)[a-z0-9]{32}"
+    r"|[rs]k_live_|AIza[\w-]{35}|\d{8,10}:[\w-]{35}|(?:AC|SK)[a-z0-9]{32}"
     r"|(?:key|pwd|pw|password|pass|token)[\"'\]]{0,2}[:=> ]{1,8}[\"']?[\w-]{24}"
 )
 
@@ -115,6 +116,8 @@ def _line_around(data: bytes, position: int) -> tuple[int, int]:
 def _kind_of(line: str) -> str:
     if _ANTHROPIC.search(line):
         return "Anthropic key"
+    if _GOOGLE.search(line):
+        return "Google API key"
     return next((str(d.secret_type) for d in _detectors() if any(True for _ in d.analyze_string(line))), "")
 
 

@@ -30,6 +30,9 @@ _DASHES = "\N{EN DASH}\N{EM DASH}-"
 _LABELLED = re.compile(rf"^{_MARKS}{_LABEL}({_ANY})\b", re.IGNORECASE | re.MULTILINE)
 _LEADING = re.compile(rf"^{_MARKS}({_ANY})[*_`]*[ \t]*(?:[.:!,;{_DASHES}]|$)", re.MULTILINE)
 _ANYWHERE = re.compile(rf"\b({_ANY})\b")
+_DENIED = re.compile(
+    r"\b(?:not|never|cannot|can'?t|don'?t|shouldn'?t|without|instead of|before we)\b[^.;:]*$", re.IGNORECASE
+)
 # A line that says the decision and nothing else, and how a text begins that says it first.
 _WHOLE_LINE = re.compile(rf"^{_MARKS}(?i:{_LABEL}(?:{_ANY})|(?-i:{_ANY}))[*_`\".!]*[ \t]*$")
 _BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_]*[ \t]+")
@@ -90,7 +93,9 @@ def find_decision(text: str) -> str:
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
         found: dict[str, int] = {
-            match[1].upper(): text.count("\n", 0, match.start(1)) + 1 for match in words.finditer(text)
+            name: text.count("\n", 0, match.start(1)) + 1
+            for match in words.finditer(text)
+            for name in _stated(text, match)
         }
         if len(found) > 1:
             places = ", ".join(f"{name} in line {line}" for name, line in found.items())
@@ -98,6 +103,15 @@ def find_decision(text: str) -> str:
         if found:
             return next(iter(found))
     return ""
+
+
+def _stated(text: str, match: re.Match[str]) -> list[str]:
+    """The decisions that a match states: none if it is denied or quoted, several if its line names others, too."""
+    start = text.rfind("\n", 0, match.start(1)) + 1
+    before, line = text[start : match.start(1)], text[start : (text + "\n").index("\n", match.end(1))]
+    if _DENIED.search(before) or before.count('"') % 2:
+        return []
+    return [name.upper() for name in dict.fromkeys(_ANYWHERE.findall(line))] or [match[1].upper()]
 
 
 def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:

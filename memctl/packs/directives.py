@@ -19,7 +19,7 @@ _TARGET = re.compile(r"§[1-4]\.(?:[./]*[\w*@+-])+|§4\b|\b(?:DEC|ISS|STA|LRN)-\
 _LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)
 _SUMMARIZE = re.compile(r"\bsummari[sz]e\b:?\s+[`'\"]?(§?[\w@+./-]*[\w+-])", re.IGNORECASE)
 _PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+)(?:\s+[-\u2013\u2014:]*\s*(.*))?$")
-_NEGATED = re.compile(r"\b(?:don'?t|do not|no need to|without|never)\b[^.!?]{0,24}$", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:don['\u2019]?t|do not|no need to|without|never)\b[^.!?]{0,24}$", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`])|\n{2,}|\n(?=[ \t]*(?:[-*+>]|\d+[.)]\s))")
 _MOST = 50  # requests in one reply; more is no plan but a dump
 

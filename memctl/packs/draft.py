@@ -101,11 +101,15 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """What is left out of one kind ("" for things without one): those that are listed, and how many more there are."""
+    """What is left out of one kind ("" for things without one): those that are listed, and how many more there are.
+
+    `are_records` says that they are records of several kinds.
+    """
 
     kind: str
     listed: tuple[Left, ...]
     more: int
+    are_records: bool = False
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
@@ -12,6 +13,8 @@ from memctl.model.kinds import KINDS
 from memctl.packs.draft import NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part
 from memctl.packs.formats import choice
 
+# Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 CountTokens = Callable[[str], int]
 
 _LIST_SHARE = 0.15  # of the budget goes to the list of what was left out at most, while there are items to pack
@@ -19,6 +22,7 @@ _NOTES_SHARE = 0.06  # of the budget may go to notes that can be spared, while i
 _LINE = 8  # tokens that a line of that list has at least
 _LISTED = 8  # of each kind of record: more make a block of over 200 tokens, which S1 would break up
 _LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack (S1, "Critical Information Placement")
+_NO_WEIGHT = 11  # more than any importance
 _LEAD = Part("critical", "Most important", ())
 
 
@@ -72,6 +76,14 @@ def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
     return text
 
 
+def harmless(text: str) -> str:
+    """A text without characters that steer a terminal, end lines in some readers or change the order of what is shown.
+
+    They are replaced, one for one.
+    """
+    return text if text.isascii() and text.isprintable() else _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 class _Frame(msgspec.Struct, frozen=True):
     """What stands around the items: less of it in smaller budgets."""
 
@@ -105,7 +117,7 @@ class _Filling:
         self._form = form
         self._budget = budget
         self._count = count
-        self._texts: Mapping[str, str] = {item.key: form.item(item) for item in draft.items()}
+        self._texts: Mapping[str, str] = {item.key: harmless(form.item(item)) for item in draft.items()}
         self._costs = {key: count(text) for key, text in self._texts.items()}
 
     def cost(self, frame: _Frame, kept: list[Item], listed: int = 0) -> int:
@@ -128,23 +140,28 @@ class _Filling:
         if kept:
             return kept
         # In a budget too small for the list's share, one item is worth more than any list.
-        return next(([item] for item in self.draft.items() if self.cost(frame, [item]) <= self._budget), [])
+        return next(([item] for _, item in self._in_turn() if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
-        """Whole items, turn by turn from every part, as long as they fit beside the frame and the list."""
+        """Whole items, as long as they fit beside the frame and the list."""
         room = self._budget - self.cost(frame, []) - self._share()
         rooms = {part.name: part.limit or self._budget for part in self.draft.parts}
         kept = []
-        for turn in zip_longest(*(part.items for part in self.draft.parts)):
-            for part, item in zip(self.draft.parts, turn, strict=True):
-                if item is None:
-                    continue
-                cost = self._costs[item.key]
-                if cost <= room and cost <= rooms[part.name]:
-                    room -= cost
-                    rooms[part.name] -= cost
-                    kept.append(item)
+        for part, item in self._in_turn():
+            cost = self._costs[item.key]
+            if cost <= room and cost <= rooms[part.name]:
+                room -= cost
+                rooms[part.name] -= cost
+                kept.append(item)
         return kept
+
+    def _in_turn(self) -> list[tuple[Part, Item]]:
+        """All items: the critical ones by weight, then turn by turn one from every part."""
+        parts = self.draft.parts
+        turns = zip_longest(*(part.items for part in parts))
+        found = [(part, item) for turn in turns for part, item in zip(parts, turn, strict=True) if item is not None]
+        least = self.draft.leading or _NO_WEIGHT
+        return sorted(found, key=lambda pair: -pair[1].weight if pair[1].weight >= least else 0)
 
     def _share(self) -> int:
         """What the list of what is left out may take: no more than it needs."""
@@ -187,7 +204,7 @@ class _Filling:
             draft=self.draft,
             sizes=self._sizes(kept),
         )
-        text = self._form.pack(contents)
+        text = harmless(self._form.pack(contents))
         return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
     def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...]]:
@@ -242,7 +259,7 @@ def _left(item: Item) -> Left:
 def _groups(left: list[Left], listed: list[Left]) -> list[Group]:
     """What is left out by kind, with what is listed of it; if nothing is, all of it in one group."""
     if not listed:
-        return [Group("", (), len(left))] if left else []
+        return [Group("", (), len(left), all(each.kind for each in left))] if left else []
     totals: dict[str, int] = {}
     for each in left:
         totals[each.kind] = totals.get(each.kind, 0) + 1

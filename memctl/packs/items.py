@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from memctl.hierarchy.navigate import Place
-from memctl.model import headings
+from memctl.model import credentials, headings
 from memctl.model.kinds import SEVERITIES
 from memctl.model.pages import Page
 from memctl.model.record import Record
@@ -56,9 +56,17 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
         facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
     if origin is not None:
         facts["commit"] = origin.commit or "none yet"
-    body = snapshot.body(record)
+    body = _screened(snapshot.body(record))
     weight = 10 if record.severity == SEVERITIES[0] else record.importance
     return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path, weight)
+
+
+def _screened(body: str) -> str:
+    """A record's body, or if it was written past memctl with a credential in it, only that."""
+    for line in credentials.suspicious_lines(body):
+        if kind := credentials.kind_of_secret(line):
+            return f"Left out: it looks like it contains a credential ({kind}). `memctl check` names the line.\n"
+    return body
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:

@@ -16,10 +16,17 @@ _PAUSE_HOURS = 4  # longer than this between two records, and a session has ende
 _NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
 
-def notes(snapshot: Snapshot, current: Sequence[Record], now: str, task: str = "") -> Iterator[Note]:
-    """The notes of S0's `project_summary` and `session_continuity`, and the task."""
-    if task:
+def notes(
+    snapshot: Snapshot, current: Sequence[Record], now: str, task: str = "", *, is_met: bool = True
+) -> Iterator[Note]:
+    """The notes of S0's `project_summary` and `session_continuity`, the task and whether it is met by anything."""
+    if task and is_met:
         yield Note("task", "Chosen for the task", one_line(task), essential=True)
+    elif task:
+        yield Note("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
+    if number := len({fault.path for fault in snapshot.faults}):
+        files = f"{number:,} file{'s' if number != 1 else ''} of the memory can't be read"
+        yield Note("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
         yield Note("summary", "", "\n".join(lines))
     yield Note("records", "", held(current))
@@ -59,9 +66,9 @@ def continuity(records: Sequence[Record], now: str) -> str:
     if last is None:
         return ""
     count = sessions([record.timestamp for record in records])
-    ago = gap(last.timestamp, now)
+    ago, agent = gap(last.timestamp, now), one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
     return (
-        f"Last recorded: {last.id} by {one_line(last.agent_id)}, {last.timestamp}{f' ({ago} ago)' if ago else ''}; "
+        f"Last recorded: {last.id} by {agent}, {last.timestamp}{f' ({ago} ago)' if ago else ''}; "
         f"{count:,} session{'s' if count != 1 else ''} so far."
     )
 

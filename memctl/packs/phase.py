@@ -64,6 +64,8 @@ def _decide(
     critical = [record.id for record in issues if severity_rank(record) == _CRITICAL]
     if critical:
         return STOP, f"critical and open: {', '.join(critical)}"
+    if snapshot.faults:
+        return CLARIFY, "files of the memory can't be read, see `memctl status`"
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
     proposed = [record.id for record in current if record.status == "proposed"]
     if blocked or proposed:

@@ -29,6 +29,7 @@ _WEIGHTY = 8  # importance from which on a decision is critical knowledge
 # S0, "User Message Context Loading Strategy".
 USER_BUDGET = 50_000
 THRESHOLD = 0.3
+_LONGEST = 4_000  # characters of a message that say what it is about
 _ANSWERS = ("resolved", "done")
 _HOW = (
     "More is loaded when asked for: answer with `load §3.1.2`, `load §4.path` or `load ID`, one or a few at a time. "
@@ -85,11 +86,12 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
     Records are scored as search does it; pages by the share of the query's words that they have.
     """
-    found = [r for r in relevance.records(snapshot, query, now) if _holds(r.record, now)]
+    about = query[:_LONGEST]
+    found = [r for r in relevance.records(snapshot, about, now) if _holds(r.record, now)]
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked])
     scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
-    for place in relevance.places(snapshot, query):
+    for place in relevance.places(snapshot, about):
         if place.score >= threshold:
             item = items.of_page(place.page, place.text.strip("\n"), place.marker)
             item = msgspec.structs.replace(item, id=place.marker, title=place.title)

@@ -8,11 +8,13 @@ budget is skipped and listed, where the seed stops at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from memctl.model import moments
+from memctl.model.kinds import SEVERITIES
+from memctl.model.markdown import one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview, relevance
@@ -24,6 +26,7 @@ LATEST_STATES = 1
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
+_BESIDES = 3  # critical issues that are named although they do not bear on a task
 _FOREVER = 10  # importance at which a decision competes at any age
 # From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
@@ -67,15 +70,20 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
             made, closing = _last_first(made)
         parts.append(Part(name, TITLES[name], tuple(made)))
     taken = {record.path for record in records}
+    is_met = bool({record.path for record in matching} & taken)
     rest = sorted((r for r in current if r.path not in taken), key=ORDERS["importance"][0], reverse=True)
     return Draft(
         project=snapshot.config.project,
         parts=tuple(parts),
-        opening=(NOTICED, *overview.notes(snapshot, everything, now, wanted.task)),
+        opening=(
+            NOTICED,
+            *overview.notes(snapshot, everything, now, wanted.task, is_met=is_met),
+            *_besides(rest, wanted),
+        ),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
-        counts_others=bool(wanted.task),
-        leading=WEIGHTY_FOR_TASK if wanted.task else CRITICAL,
+        counts_others=is_met,
+        leading=WEIGHTY_FOR_TASK if is_met else CRITICAL,
         made=now,
     )
 
@@ -90,8 +98,8 @@ def choose(
 ) -> dict[str, list[Record]]:
     """The records that the rules select, by part, most important first.
 
-    With a task only records that match it are taken, at any age, in the order of `matching`, and the latest state;
-    unless nothing matches.
+    With a task only records that match it are taken, at any age, in the order of `matching`, and if no state does the
+    latest one; unless nothing matches.
     """
     by_type = {name: [r for r in current if r.memory_type == name] for name in TITLES}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
@@ -104,9 +112,11 @@ def choose(
     found = {name: orders[name](records) for name, records in found.items()}
     if wanted.task:
         open_paths = {record.path for record in current}
-        known = [record for record in matching if record.path in open_paths and record.memory_type != "state"]
+        known = [record for record in matching if record.path in open_paths]
         if known:
-            found |= {name: [r for r in known if r.memory_type == name] for name in found if name != "state"}
+            latest = found["state"]
+            found = {name: [r for r in known if r.memory_type == name] for name in found}
+            found["state"] = found["state"] or latest
     limits = {"state": LATEST_STATES, "decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
     return {name: found[name][: limits[name]] for name in limits}
 
@@ -124,6 +134,15 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
         "issue": [r for r in by_type["issue"] if r.severity in ISSUE_SEVERITIES],
         "learning": [r for r in by_type["learning"] if r.timestamp >= of_late],
     }
+
+
+def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[Note]:
+    """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
+    critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
+    if critical:
+        said = "; ".join(f"{record.id} {one_line(record.title)}" for record in critical[:_BESIDES])
+        more = f"; and {len(critical) - _BESIDES:,} more" if len(critical) > _BESIDES else ""
+        yield Note("open_risks", "Open risks besides", said + more, essential=True)
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> Part:

@@ -22,6 +22,17 @@ _PACKAGE = re.compile(r"[A-Za-z_]\w*")
 _HINT = "name a folder of a static model (model2vec's form), or an installed package that has one, in config.yaml"
 
 
+def is_installed() -> bool:
+    """Whether what reads a model is there."""
+    from importlib.util import find_spec
+
+    return find_spec("model2vec") is not None
+
+
+class NotInstalled(MemctlError):
+    """A model is configured, and what reads it is not installed here."""
+
+
 class Model:
     """A model: vectors of length 1 for texts, and what tells its vectors from those of another."""
 
@@ -46,9 +57,9 @@ class Model:
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
     """How near the meaning of each record is to a query, from 0 (no nearer than most) to 1 (the nearest), by path."""
+    model = load(snapshot.config.semantic_model)
     import numpy
 
-    model = load(snapshot.config.semantic_model)
     paths, vectors = _stored(snapshot, model)
     if not paths:
         return {}
@@ -68,7 +79,7 @@ def load(name: str) -> Model:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
     except ImportError:
-        raise MemctlError(
+        raise NotInstalled(
             "semantic_model is set in config.yaml, but the extra `semantic` is not installed",
             "`pip install 'git-memctl[semantic]'`, or take the line out",
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import msgspec
 
@@ -66,7 +67,8 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, Similarity]:
     titles = {hit.path: hit.title / best_title for hit in hits}
     texts = {hit.path: hit.text / best_text for hit in hits}
     if snapshot.config.semantic_model and not _EXACT.search(query):
-        texts = _with_meaning(texts, embeddings.similarities(snapshot, query))
+        with suppress(embeddings.NotInstalled):  # settings are shared, and a colleague may do without the extra
+            texts = _with_meaning(texts, embeddings.similarities(snapshot, query))
     complete = {hit.path for hit in hits if hit.has_all}
     return {
         path: Similarity(titles.get(path, 0.0) * share**2, share**3)

@@ -20,6 +20,19 @@ _SECRET_NAMES = re.compile(
     re.IGNORECASE,
 )
 
+# A name that says secret, and the value it is given: in quotes, or to the end of the line as settings have it.
+_ASSIGNED = re.compile(
+    r"(?:passw(?:or)?d|passphrase|secret(?:[_-]?key)?|api[_-]?key|access[_-]?key|auth[_-]?token|\"auth\"|bearer)"
+    r"[\"'\]]{0,2}[ \t]{0,4}(?:[:=]{1,2}>?[ \t]{0,4}|[ \t])"
+    r"(?:(?P<q>[\"'])(?P<quoted>[^\"'\s]{8,200})(?P=q)|(?P<bare>[^\s\"'()\[\]{}<>$,;]{10,200})[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_REAL = re.compile(r"(?=.*\d)(?=.*[A-Za-z])(?!.*(?:\.\w+\(|::))")
+_PLACEHOLDER = re.compile(
+    r"\$|\{|<|\*{3}|\.{3}|x{4}|example|change|placeholder|dummy|your|test|sample|secret|password|redacted|localhost|_{3}",
+    re.IGNORECASE,
+)
+
 
 def refusal(path: str, content: bytes, text: str) -> str:
     """Why a file never enters, by its name, its bytes and the text that they are; "" if it may."""
@@ -53,7 +66,16 @@ def secret_in(text: str) -> str:
             return "too many lines with the shape of one"
         if kind := credentials.kind_of_secret(line):
             return kind
-    return ""
+    return "a value given to a password, key or token" if _assigns_secret(text) else ""
+
+
+def _assigns_secret(text: str) -> bool:
+    """Whether something called a password, a key or a token is given a value that looks like a real one."""
+    for match in _ASSIGNED.finditer(_short_lines(text)):
+        value = match["quoted"] or match["bare"] or ""
+        if _REAL.search(value) and not _PLACEHOLDER.search(value):
+            return True
+    return False
 
 
 def _short_lines(text: str) -> str:

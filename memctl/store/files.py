@@ -184,6 +184,8 @@ def replace(file: Path, text: str) -> None:
 def write_out(file: Path, text: str) -> None:
     """Write a file that the user named: atomically, or if it is a device or a pipe, into it."""
     target = Path(os.path.realpath(file))
+    if not target.parent.is_dir():
+        raise MemctlError(f"{file} can't be written: there is no folder {target.parent}")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(text.encode())

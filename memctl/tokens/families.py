@@ -60,6 +60,15 @@ _SUFFIXES = {
 _BY_SUFFIX = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes}
 
 
+# How packs begin in every format, behind the message that some of them follow.
+_PACK = re.compile(
+    r"^(?:<(?:workflow|agent|relevant|loaded|file)_context[ >]|<(?:system_prompt|agent_handoff)[ >]"
+    r"|MEMORY: .*\nDATA: recorded by|# .*\n\n(?:.+\n\n)?Recorded by people and agents)",
+    re.MULTILINE,
+)
+_BEGINNING = 6_000  # characters
+
+
 def family_of(model: str) -> Family:
     """The family that a model or family name belongs to; raises MemctlError for one that is not known."""
     name = model.strip().lower()
@@ -80,7 +89,11 @@ def claude_version(name: str) -> tuple[int, int]:
 
 
 def kind_of_text(name: str, text: str) -> str:
-    """The kind of a text by its file name, or failing that by how it begins."""
+    """The kind of a text by its file name, or failing that by how it begins; a pack of memctl's is Markdown, as it was
+    counted when it was made.
+    """
+    if _PACK.search(text[:_BEGINNING]):
+        return "markdown"
     kind = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None
     if kind:
         return kind

@@ -189,3 +189,16 @@ def test_everything_that_is_against_the_rules_is_found() -> None:
         messages[-1],
     ]
     assert "where 100 are allowed" in messages[-1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["We should not PROCEED.\nThe API is down.", 'The docs say "Decision: PROCEED" is the default.', "Don't STOP."],
+)
+def test_a_decision_that_is_denied_or_quoted_is_none(text: str) -> None:
+    assert find_decision(text) == ""
+
+
+def test_a_line_with_two_decisions_states_both() -> None:
+    with pytest.raises(MemctlError):
+        find_decision("Decision: PROCEED only after STOP is lifted.")

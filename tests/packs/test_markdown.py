@@ -165,7 +165,7 @@ def test_where_nothing_is_left_out_nothing_is_said_of_it() -> None:
 
 
 def test_records_that_are_not_listed_are_counted() -> None:
-    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3: `memctl list`\n")
+    assert packed({}, unlisted=3).endswith("## Left out\n\n- 3\n")
 
 
 def test_a_file_stands_in_a_fence_longer_than_any_in_it() -> None:

@@ -51,3 +51,36 @@ def test_a_file_full_of_what_looks_like_credentials_is_judged_in_bounded_time() 
 @pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])
 def test_binary_is_what_git_takes_for_it(content: bytes, is_binary: bool) -> None:
     assert refused.is_binary(content) == is_binary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'k = "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY"',
+        '{"auths": {"x": {"auth": "dXNlcjpwYXNzd29yZA=="}}}',
+        "spring.datasource.password=Tr0ub4dor3",
+        'password = "hunter2!Xy9#"',
+        'DATABASE_PASSWORD: "Zx9!kkQ2mmP"',
+        "Authorization: Bearer abcdef0123456789abcdef",
+        "SECRET_KEY=abc123def456ghi",
+    ],
+)
+def test_a_value_given_to_a_password_is_a_secret(text: str) -> None:
+    assert refused.in_text(f"a\n{text}\nb\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = get_password(request)",
+        'api_key: str = ""',
+        'secret = os.environ["SECRET"]',
+        "password: str | None = None",
+        "PASSWORD=${DB_PASSWORD}",
+        'password = "changeme-123"',
+        "The password is asked for. An api key 2 things need.",
+        'if password == "":',
+    ],
+)
+def test_code_that_handles_passwords_is_none(text: str) -> None:
+    assert not refused.in_text(text)

@@ -22,7 +22,8 @@ _SAID = {
 
 def item(item: Item) -> str:
     """One item: its title, a line of facts, its body."""
-    facts = [item.id, *(_SAID.get(name, f"{name} {{}}").format(one_line(value)) for name, value in item.facts)]
+    said = ((name, one_line(value).replace("|", "\N{BROKEN BAR}")) for name, value in item.facts)
+    facts = [one_line(item.id), *(_SAID.get(name, f"{name} {{}}").format(value) for name, value in said)]
     text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(facts)] if item.title else [f"### {' | '.join(facts)}"]
     return "\n\n".join([*blocks, text] if text else blocks)
@@ -60,5 +61,6 @@ def _left_out(group: Group) -> str:
     lines += [f"- {left.id} {left.said}" for left in group.listed]
     if group.more:
         more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
-        lines.append(f"- {more}: `memctl list{f' --type {group.kind}' if group.kind else ''}`")
+        hint = f" --type {group.kind}" if group.kind else ""
+        lines.append(f"- {more}: `memctl list{hint}`" if group.kind or group.are_records else f"- {more}")
     return "\n".join(lines)

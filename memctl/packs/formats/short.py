@@ -55,7 +55,7 @@ def facts(item: Item) -> str:
     """All facts of an item in a few words; a date without its time."""
     said = []
     for name, value in item.facts:
-        value = one_line(value)
+        value = one_line(value).replace("|", "\N{BROKEN BAR}")
         if name == "date":
             said.append(value[:10])
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
@@ -10,11 +9,9 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.kinds import KINDS
-from memctl.packs.draft import NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part
+from memctl.packs.draft import NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
 from memctl.packs.formats import choice
 
-# Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 CountTokens = Callable[[str], int]
 
 _LIST_SHARE = 0.15  # of the budget goes to the list of what was left out at most, while there are items to pack
@@ -74,14 +71,6 @@ def whole_lines(lines: Iterable[str], limit: int, count: CountTokens) -> str:
         if count(longer) <= limit:
             text = longer
     return text
-
-
-def harmless(text: str) -> str:
-    """A text without characters that steer a terminal, end lines in some readers or change the order of what is shown.
-
-    They are replaced, one for one.
-    """
-    return text if text.isascii() and text.isprintable() else _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 class _Frame(msgspec.Struct, frozen=True):

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from memctl.errors import MemctlError
 from memctl.model.config import Config
 from memctl.packs import items, rehydrate
-from memctl.packs.draft import NOTICED, Part
-from memctl.packs.filling import fill, harmless
+from memctl.packs.draft import NOTICED, Part, harmless
+from memctl.packs.filling import fill
 from memctl.packs.formats import choice, markdown
 from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family

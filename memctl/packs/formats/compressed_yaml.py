@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from memctl.model.markdown import one_line
-from memctl.packs.draft import Contents, Item, Note
+from memctl.packs.draft import Contents, Item, Note, harmless
 from memctl.packs.formats import short
 
 name = "yaml"
@@ -79,6 +79,7 @@ def _dumper() -> Any:
             return True
 
     def text(dumper: Any, value: str) -> Any:
+        value = harmless(value)  # or some of it would be escaped, which a reader undoes
         style = "|" if "\n" in value else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

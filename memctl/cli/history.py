@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
@@ -55,7 +56,7 @@ def log_command(
         output.json("log", {"commits": [_data(memory, commit) for commit in found]})
         return
     for commit in found:
-        _print(memory, commit)
+        _print(memory, commit, ids.id_in_path(path))
     if not found:
         output.note("there are no commits of that yet")
 
@@ -103,6 +104,7 @@ def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
         "actor": commit.trailers.actor or commit.author,
         "session": commit.trailers.session or None,
         "reason": commit.trailers.reason or None,
+        "deeds": [msgspec.structs.asdict(deed) for deed in commit.trailers.deeds],
         "paths": list(commit.paths),
     }
 
@@ -113,12 +115,15 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
     return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
 
 
-def _print(memory: Memory, commit: history.Commit) -> None:
+def _print(memory: Memory, commit: history.Commit, identifier: str | None) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{message.TYPE}: ")
     output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {output.plain(subject)}")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
+    for deed in commit.trailers.deeds:
+        if deed.id == identifier:
+            output.text(f"    {deed.action}: {output.plain(deed.reason)}")
     if commit.trailers.reason:
         output.text(f"    why: {output.plain(commit.trailers.reason)}")

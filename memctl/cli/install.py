@@ -9,9 +9,9 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
-from memctl.errors import OK, REFUSED
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal.repository import Repository, open_repository
-from memctl.lifecycle import install
+from memctl.lifecycle import install, schedule
 from memctl.lifecycle.install import Step
 
 
@@ -20,19 +20,35 @@ from memctl.lifecycle.install import Step
     ("memctl install git", "Check the memory at every commit, and merge records field by field."),
     ("memctl install git -n", "See what would be written."),
     ("memctl install git --uninstall", "Take it away again, and put back what was there."),
+    ("(crontab -l; memctl install cron) | crontab -", "Have `memctl maintain` done here every night."),
+    ("memctl install cron --for github", "Print a workflow that does it."),
 )
-@click.argument("what", type=click.Choice(["git"]))
+@click.argument("what", type=click.Choice(["git", "cron"]))
+@click.option(
+    "--for", "target", type=click.Choice(schedule.TARGETS), help="For cron: what to print a job for (default: crontab)."
+)
 @click.option("--uninstall", is_flag=True, help="Take away what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
 @click.pass_context
-def install_command(ctx: click.Context, /, what: str, uninstall: bool, dry_run: bool, as_json: bool) -> None:
+def install_command(
+    ctx: click.Context, /, what: str, target: str | None, uninstall: bool, dry_run: bool, as_json: bool
+) -> None:
     """Set up Git's hooks and merge drivers for this clone.
 
     The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
     before it; `post-merge` puts the rendered documents into the merge that Git has just made. Hooks that you have are
     kept and run first. Nothing leaves this clone.
+
+    `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
     """
+    if what == "cron":
+        if uninstall:
+            raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)
+        _print_schedule(ctx, target or "crontab", as_json)
+        return
+    if target:
+        raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
         install.carry_out(repository, steps)
@@ -43,6 +59,15 @@ def install_command(ctx: click.Context, /, what: str, uninstall: bool, dry_run: 
         for step in steps:
             _print(step, dry_run)
     ctx.exit(REFUSED if any(step.fault for step in steps) else OK)
+
+
+def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
+    memory = opening.memory(ctx)
+    text = schedule.text(memory, target, install.own_program(sys.argv[0], sys.executable))
+    if as_json:
+        output.json("install", {"what": "cron", "for": target, "text": text})
+    else:
+        output.text(output.plain(text), newline=False)
 
 
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Step]]:

@@ -69,6 +69,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "unarchive": ("change", "Bring archived records back."),
         "delete": ("change", "Delete records; Git keeps them."),
         "restore": ("change", "Bring back a deleted record, or an earlier version of one."),
+        "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
     "History": {
         "log": ("history", "Show who changed what, when and why."),

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.model.change import Change
+from memctl.model.change import Change, Deed
 
 TYPE = "docs(memory)"
 _WIDTH = 100
 _MAX_IDS = 200  # a trailer per record, but not ten thousand of them in one message
+_DEED = re.compile(r"([a-z]+) (\S+): (.*)")
 _TRAILER = re.compile(r"([A-Za-z0-9-]+)\s*:\s?(.*)")
 
 
@@ -28,6 +29,7 @@ class Trailers(msgspec.Struct, frozen=True):
     actor: str = ""
     session: str = ""
     reason: str = ""
+    deeds: tuple[Deed, ...] = ()
     decisions: tuple[str, ...] = ()  # what a commit of code says it follows from: `Decision: DEC-…`
 
 
@@ -42,6 +44,8 @@ def compose(changes: Sequence[Change]) -> str:
             trailers += [("Memctl-Id", identifier) for identifier in change.ids]
         else:
             trailers.append(("Memctl-Count", str(len(change.ids))))
+        # All of them, however many: the log of what happened to each record is nowhere else.
+        trailers += [("Memctl-Record", f"{deed.action} {deed.id}: {deed.reason}") for deed in change.deeds]
         trailers += [
             ("Memctl-Actor", change.actor),
             ("Memctl-Session", change.session),
@@ -65,12 +69,14 @@ def parse(message: str) -> Trailers:
             return Trailers()
         key = match[1].lower()
         found.setdefault(key, []).append(match[2].strip())
+    deeds = found.get("memctl-record", ())
     return Trailers(
         ops=tuple(found.get("memctl-op", ())),
         ids=tuple(found.get("memctl-id", ())),
         actor=", ".join(found.get("memctl-actor", ())),
         session=", ".join(found.get("memctl-session", ())),
         reason="; ".join(found.get("memctl-reason", ())),
+        deeds=tuple(Deed(*match.groups()) for text in deeds if (match := _DEED.fullmatch(text))),
         decisions=tuple(found.get("decision", ())),
     )
 

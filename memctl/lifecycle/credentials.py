@@ -31,6 +31,7 @@ def _added(change: Change) -> Iterator[tuple[str, str]]:
         ("session", change.session),
         ("actor", change.actor),
     )
+    yield from (("reason", deed.reason) for deed in change.deeds)
     for write in change.writes:
         old = set(write.old.split("\n")) if write.old else set()
         yield from ((field, line) for field, line in _lines(write.text) if line not in old)

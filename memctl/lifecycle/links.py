@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from memctl.errors import MemctlError
@@ -96,17 +97,19 @@ def linked_from(snapshot: Snapshot, record: Record) -> list[Record]:
 
 def without(snapshot: Snapshot, records: Sequence[Record], gone: Record) -> tuple[Write, ...]:
     """The records with every link to `gone` taken out."""
-    writes = []
-    for record in records:
-        values: dict[str, Any] = {
-            name: [identifier for identifier in getattr(record, name) if identifier != gone.id]
-            for name in OTHER_END
-            if gone.id in getattr(record, name)
-        }
-        if record.parent_memory_id == gone.memory_id:
-            values["parent_memory_id"] = None
-        writes.append(rewrite(snapshot, record, values))
-    return tuple(writes)
+    return tuple(rewrite(snapshot, record, unlinked(record, {gone.id}, {gone.memory_id})) for record in records)
+
+
+def unlinked(record: Record, gone: AbstractSet[str], memory_ids: AbstractSet[str]) -> dict[str, Any]:
+    """The link fields of a record without those records, by their ids and memory_ids; only what changes."""
+    values: dict[str, Any] = {}
+    for name in OTHER_END:
+        linked = getattr(record, name)
+        if linked and not gone.isdisjoint(linked):
+            values[name] = [identifier for identifier in linked if identifier not in gone]
+    if record.parent_memory_id in memory_ids:
+        values["parent_memory_id"] = None
+    return values
 
 
 def _end(record: Record, relation: str, other: Record, remove: bool) -> dict[str, Any]:

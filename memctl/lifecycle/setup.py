@@ -70,5 +70,6 @@ def _config_text(project: str) -> str:
         + "# semantic_model: a folder or an installed package with a static embedding model, for search\n"
         + "# agents: {codex: {role: You mend payment code., skills: [python, payments]}}, for prompts and handoffs\n"
         + "# scs_threshold: 2000\n"
+        + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help has all of it\n"
         + "# docs: false keeps the rendered documents out of Git\n"
     )

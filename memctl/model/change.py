@@ -24,10 +24,19 @@ class Delete(msgspec.Struct, frozen=True):
     old: str
 
 
+class Deed(msgspec.Struct, frozen=True):
+    """What a change of many records does to one of them, and why: a trailer of its own in the commit."""
+
+    action: str  # one word: `archive`, `delete`, …
+    id: str
+    reason: str
+
+
 class Change(msgspec.Struct, frozen=True):
     """Writes and deletions that belong in one commit, and what the commit says about them.
 
     `op` is the operation (`decide`, `edit`, …), `ids` the records it concerns, `title` the rest of the subject.
+    `deeds` say it of each record where they are many and have reasons of their own.
     """
 
     op: str
@@ -38,6 +47,7 @@ class Change(msgspec.Struct, frozen=True):
     actor: str = ""
     reason: str = ""
     session: str = ""
+    deeds: tuple[Deed, ...] = ()
 
     @property
     def is_empty(self) -> bool:

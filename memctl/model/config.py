@@ -12,6 +12,8 @@ from memctl.model.malformed import Malformed
 
 FORMAT = 1
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
+Days = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 
 
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +40,27 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     skills: list[str] = []
 
 
+class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When `memctl maintain` archives and deletes: importance of at most so much, more than so many days.
+
+    The values are those of S0, "Memory Lifecycle Management"; `keep_importance` is the weight from which S0, "Session
+    Summary Generation", preserves for ever, and can only be made stricter. Days count from a record's `timestamp`;
+    those of `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted.
+    """
+
+    keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
+    archive_decision_importance: Importance = 5
+    archive_decision_days: Days = 90
+    archive_issue_days: Days = 30
+    archive_learning_days: Days = 180
+    delete: bool = True
+    delete_decision_importance: Importance = 3
+    delete_decision_days: Days = 365
+    delete_issue_days: Days = 180
+    delete_state_days: Days = 90
+    delete_learning_days: Days = 365
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a memory; keys that this memctl does not know are left alone."""
 
@@ -48,6 +71,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     docs: bool = True  # whether the rendered documents are in Git and follow every change
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
+    lifecycle: Lifecycle = Lifecycle()
     semantic_model: str = ""  # the folder of a static embedding model, or an installed package that has one
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.

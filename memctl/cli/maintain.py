@@ -1,0 +1,88 @@
+"""`maintain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import command, how, writing
+from memctl.lifecycle import maintenance
+from memctl.lifecycle.maintenance import Maintained
+from memctl.lifecycle.retention import Spared
+from memctl.store.memory import Memory
+
+
+@command(
+    "maintain",
+    ("memctl maintain --dry-run", "See what is due, and write nothing."),
+    ("memctl maintain", "Archive and delete what is due, in one commit."),
+    ("memctl install cron", "Print a line that has it done every night."),
+)
+@writing
+@click.pass_context
+def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
+    """Archive and delete what has served its time, and fold access counts in: one commit.
+
+    \b
+    archived                                   deleted (`memctl restore ID` brings it back)
+    decision  superseded; or importance 5 and  importance 3 and less, archived for
+              less, older than 90 days         more than 365 days
+    issue     closed, older than 30 days       closed, archived for more than 180 days
+    state     superseded                       superseded, older than 90 days
+    learning  never retrieved, older than      never retrieved, older than 365 days
+              180 days
+    any       expired
+
+    Importance of 8 and more, open issues and the latest state are never touched. What an open record or a page
+    refers to is archived and not deleted, but for what the open record supersedes; other links to what is deleted are
+    taken out. Records with changes that are in no commit are left alone. An issue's age counts from when it was
+    recorded.
+
+    The numbers are settings, under `lifecycle` in config.yaml:
+
+    \b
+    lifecycle:
+      keep_importance: 8                # can only be made less
+      archive_decision_importance: 5
+      archive_decision_days: 90
+      archive_issue_days: 30
+      archive_learning_days: 180
+      delete: true                      # false: nothing is deleted
+      delete_decision_importance: 3
+      delete_decision_days: 365
+      delete_issue_days: 180
+      delete_state_days: 90
+      delete_learning_days: 365
+    """
+    memory = opening.memory(ctx)
+    done = maintenance.maintain(memory, how(flags))
+    if flags["as_json"]:
+        output.json("maintain", _data(memory, done, flags["dry_run"]))
+    else:
+        _print(done, flags["dry_run"])
+
+
+def _data(memory: Memory, done: Maintained, dry_run: bool) -> dict[str, Any]:
+    deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
+    data = report.change_data(memory, done.outcome, dry_run)
+    return {**data, "deeds": deeds, "kept": [_spared_data(one) for one in done.judgement.spared], "folded": done.folded}
+
+
+def _spared_data(spared: Spared) -> dict[str, str]:
+    verdict = spared.verdict
+    return {"id": verdict.record.id, "due": verdict.action, "reason": verdict.reason, "why": spared.why}
+
+
+def _print(done: Maintained, dry_run: bool) -> None:
+    change = done.outcome.change
+    would = "would " if dry_run else ""
+    for deed in change.deeds:
+        output.text(output.plain(f"{would}{deed.action} {deed.id}: {deed.reason}"))
+    for one in done.judgement.spared:
+        verdict = one.verdict
+        output.text(output.plain(f"no {verdict.action} of {verdict.record.id} ({verdict.reason}): {one.why}"))
+    # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
+    output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
+    report.pending(done.outcome)

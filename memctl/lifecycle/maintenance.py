@@ -1,0 +1,165 @@
+"""Maintenance: what is due is archived and deleted, and access counts are folded in, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import commits
+from memctl.lifecycle import commit, door, links, retention
+from memctl.lifecycle.commit import Outcome
+from memctl.lifecycle.door import How
+from memctl.lifecycle.edit import rewrite
+from memctl.lifecycle.retention import Judgement, Verdict
+from memctl.model.change import Change, Deed, Delete
+from memctl.model.record import Record, parse
+from memctl.model.snapshot import Snapshot
+from memctl.store import access, load
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
+
+Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
+_WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
+
+
+class Maintained(msgspec.Struct, frozen=True):
+    """What maintenance came to: the outcome of its change, the judgement that it carries out, and the number of
+    records whose access counts were folded in."""
+
+    outcome: Outcome
+    judgement: Judgement
+    folded: int
+
+
+class _Folding(msgspec.Struct, frozen=True):
+    """Counts on their way into front matter: by memory_id how many and the new total, and the values by path."""
+
+    counts: dict[str, tuple[int, int]] = {}
+    values: Values = {}
+
+    @property
+    def totals(self) -> dict[str, int]:
+        return {memory_id: total for memory_id, (_, total) in self.counts.items()}
+
+
+def maintain(memory: Memory, how: How) -> Maintained:
+    """Do what is due at `memory.now`, in one commit. Records with changes that are in no commit are left alone.
+
+    Raises MemctlError, having written nothing, while a commit can't be made: during a merge or rebase, in a hook.
+    """
+    judged, folding = Judgement(), _Folding()
+
+    def plan(_: Sequence) -> Change:
+        nonlocal judged, folding
+        if not how.dry_run:
+            _refuse_if_unsafe(memory)
+        snapshot = load.disk(memory)
+        untouchable = set(commit.uncommitted(memory, ignored=True))
+        judged = retention.judge(snapshot, memory.now, untouchable)
+        gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
+        folding = _fold(memory, snapshot, gone | untouchable, dry_run=how.dry_run)
+        return change(snapshot, judged, memory.now, folding.values)
+
+    outcome = door.carry_out(memory, plan, how)
+    if folding.counts and not how.dry_run:
+        access.finish_folding(memory.repository.shared, folding.totals)
+    return Maintained(outcome, judged, len(folding.counts))
+
+
+def change(snapshot: Snapshot, judged: Judgement, now: str, more: Mapping[str, Mapping[str, Any]]) -> Change:
+    """The Change that carries out a judgement; `more` is front matter that changes besides, by path.
+
+    Links to what is deleted are taken out of all other records.
+    """
+    values: Values = {path: dict(found) for path, found in more.items()}
+    gone = [verdict.record for verdict in judged.due if verdict.action == "delete"]
+    for verdict in judged.due:
+        if verdict.action != "delete":
+            values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
+    deeds = [_deed(verdict) for verdict in judged.due] + _unlink(snapshot, gone, values)
+    records = {record.path: record for record in snapshot.records if record.path in values}
+    return Change(
+        op="maintain",
+        title=_title(judged, len(more)),
+        ids=tuple(dict.fromkeys([*(deed.id for deed in deeds), *(record.id for record in records.values())])),
+        writes=tuple(rewrite(snapshot, record, values[path]) for path, record in records.items()),
+        deletes=tuple(Delete(record.path, snapshot.read(record.path)) for record in gone),
+        deeds=tuple(deeds),
+    )
+
+
+def _unlink(snapshot: Snapshot, gone: list[Record], values: Values) -> list[Deed]:
+    """Take the links to what is deleted out of the others."""
+    if not gone:
+        return []
+    paths = {record.path for record in gone}
+    names = {name for record in gone for name in (record.id, *record.aliases)}
+    memory_ids = {record.memory_id: record.id for record in gone}
+    deeds = []
+    for record in snapshot.records:
+        changed = {} if record.path in paths else links.unlinked(record, names, memory_ids.keys())
+        if changed:
+            values.setdefault(record.path, {}).update(changed)
+            linked = {name for field in changed if field != "parent_memory_id" for name in getattr(record, field)}
+            linked |= {memory_ids[record.parent_memory_id or ""]} if "parent_memory_id" in changed else set()
+            targets = sorted(linked & (names | set(memory_ids.values())))
+            deeds.append(Deed("unlink", record.id, f"{', '.join(targets)} deleted"))
+    return deeds
+
+
+def _fold(memory: Memory, snapshot: Snapshot, left: Collection[str], *, dry_run: bool) -> _Folding:
+    """The counts of this clone that go into front matter, noted as on their way; those in the paths `left` stay."""
+    shared = memory.repository.shared
+    by_memory_id = {record.memory_id: record for record in reversed(snapshot.records)}
+    if not dry_run:
+        _settle(memory, snapshot, by_memory_id)
+    folding = _Folding({}, {})
+    for memory_id, (count, last) in access.counts(shared).items():
+        record = by_memory_id.get(memory_id)
+        if record is None or record.path in left:
+            continue
+        stored = _stored(snapshot, record)
+        total = stored.access_count + count
+        folding.counts[memory_id] = (count, total)
+        latest = max(last, stored.last_accessed or "")
+        folding.values[record.path] = {"access_count": total, "last_accessed": latest}
+    if folding.counts and not dry_run and not access.start_folding(shared, folding.counts):
+        return _Folding()  # the counters can't be written now; they stay as they are
+    return folding
+
+
+def _settle(memory: Memory, snapshot: Snapshot, by_memory_id: Mapping[str, Record]) -> None:
+    """Bring a folding to its end that was interrupted, now that the door has finished its writes."""
+    begun = access.unfinished_folding(memory.repository.shared)
+    known = {name: total for name, total in begun.items() if name in by_memory_id}
+    written = {
+        name: total for name, total in known.items() if _stored(snapshot, by_memory_id[name]).access_count >= total
+    }
+    if begun:
+        access.finish_folding(memory.repository.shared, written, forget_rest=True)
+
+
+def _stored(snapshot: Snapshot, record: Record) -> Record:
+    """A record as its file has it, without the counts of this clone."""
+    return parse(snapshot.read(record.path), record.path)[0]
+
+
+def _refuse_if_unsafe(memory: Memory) -> None:
+    try:
+        commits.forbid_if_unsafe(memory.repository)
+    except commits.CommitPending as error:
+        raise MemctlError(f"{error.why}, and maintenance can wait", "run it again once that is over") from None
+
+
+def _deed(verdict: Verdict) -> Deed:
+    return Deed(verdict.action, verdict.record.id, verdict.reason)
+
+
+def _title(judged: Judgement, folded: int) -> str:
+    numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
+    words = [f"{number:,} {word}" for word, number in numbers.items() if number]
+    words += [f"{folded:,} access count{'' if folded == 1 else 's'} folded in"] if folded else []
+    return ", ".join(words)

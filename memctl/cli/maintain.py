@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
     "maintain",
     ("memctl maintain --dry-run", "See what is due, and write nothing."),
     ("memctl maintain", "Archive and delete what is due, in one commit."),
-    ("memctl install cron", "Print a line that has it done every night."),
+    ("memctl maintain --json --dry-run", "The same for a program, with what is kept and why."),
 )
 @writing
 @click.pass_context
@@ -38,7 +38,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     Importance of 8 and more, open issues and the latest state are never touched. What an open record or a page
     refers to is archived and not deleted, but for what the open record supersedes; other links to what is deleted are
     taken out. Records with changes that are in no commit are left alone. An issue's age counts from when it was
-    recorded.
+    recorded. What you bring back with `restore` goes again next time, unless you give it importance 8. `memctl install
+    cron` prints a line that has this done every night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 

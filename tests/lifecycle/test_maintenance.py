@@ -1,0 +1,287 @@
+"""`maintain`: what the tables say, once and not twice, in one commit, with counts that are neither lost nor doubled."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.journal import message
+from memctl.store import access
+from tests.conftest import NOW, Memctl, changed_in, commits, git, process
+from tests.lifecycle import aged
+
+# `MEMCTL_TEST_AGED=10000` for a memory of the size that somebody may have after years.
+COUNT = int(os.environ.get("MEMCTL_TEST_AGED", "700"))
+LONG_AGO = "2023-01-01T00:00:00Z"
+
+
+def write(repo: Path, found: list[aged.Values]) -> None:
+    aged.write(repo / ".memory", found)
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "records")
+
+
+def listed(memctl: Memctl) -> dict[str, dict[str, Any]]:
+    return {record["id"]: record for record in memctl("list", "--all", "--limit", "0", "--json").data["records"]}
+
+
+@pytest.fixture
+def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
+    """Run memctl as it was run long ago."""
+
+    def run(*args: str, at: str = LONG_AGO, **more: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_NOW", at)
+            return memctl(*args, **more)
+
+    return run
+
+
+def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(repo: Path, memctl: Memctl) -> None:
+    found = aged.records(COUNT)
+    write(repo, found)
+    wanted, before = aged.expected(found), listed(memctl)
+    texts = {values["id"]: (repo / ".memory" / aged.path_of(values)).read_text() for values in found}
+    planned = memctl("maintain", "--dry-run", "--json").data
+    assert listed(memctl) == before
+    done = memctl("maintain", "--json").data
+
+    assert commits(repo) == int(git(repo, "rev-list", "--count", "HEAD~1")) + 1
+    assert git(repo, "status", "--porcelain") == ""
+    assert (planned["deeds"], planned["kept"], planned["folded"]) == (done["deeds"], done["kept"], done["folded"])
+    after = listed(memctl)
+    became = {
+        name: "deleted"
+        if name not in after
+        else "archived"
+        if after[name]["is_archived"] and not record["is_archived"]
+        else "kept"
+        for name, record in before.items()
+    }
+    assert became == wanted
+    assert set(wanted.values()) == {"deleted", "archived", "kept"}
+    unlinked = {deed["id"] for deed in done["deeds"] if deed["action"] == "unlink"}
+    for values in found:
+        if wanted[values["id"]] == "kept" and values["id"] not in unlinked:
+            assert (repo / ".memory" / aged.path_of(values)).read_text() == texts[values["id"]]
+    trailers = message.parse(git(repo, "log", "-1", "--format=%B")).deeds
+    assert {(deed.action, deed.id) for deed in trailers} == {(d["action"], d["id"]) for d in done["deeds"]}
+    assert {deed.id for deed in trailers if deed.action == "archive"} == {
+        n for n, w in wanted.items() if w == "archived"
+    }
+    assert {deed.id for deed in trailers if deed.action == "delete"} == {n for n, w in wanted.items() if w == "deleted"}
+    links = {finding["code"] for finding in memctl("check", "--json", code=None).data["findings"]}
+    assert not links & {"MEM106", "MEM107", "MEM207"}
+
+    count = commits(repo)
+    assert memctl("maintain").out.endswith("nothing to change\n")
+    assert commits(repo) == count
+    assert memctl("maintain", "--json").data["kept"] == done["kept"]
+    for name in [name for name, what in wanted.items() if what == "deleted"][:3]:
+        memctl("restore", name)
+        assert name in listed(memctl)
+
+
+def test_what_is_never_touched_stays_whatever_the_tables_say(memctl: Memctl, old: Memctl) -> None:
+    weighty = old("decide", "Weighty", "-i", "8", "--expires", "2024-01-01").id
+    waiting = old("issue", "Still there", "--expires", "2024-01-01", "--severity", "low").id
+    state = old("state", "Now", "--expires", "2024-01-01").id
+    done = memctl("maintain", "--json").data
+    assert done["deeds"] == []
+    assert {one["id"]: one["why"] for one in done["kept"]} == {
+        weighty: "it has importance 8",
+        waiting: "it is an open issue",
+        state: "it is the latest state",
+    }
+
+
+def test_the_numbers_are_settings(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    learning = old("learn", "Unread").id
+    config = repo / ".memory" / "config.yaml"
+    text = config.read_text()
+    config.write_text(text + "lifecycle: {archive_learning_days: 100000, delete: false}\n")
+    assert memctl("maintain", "--json").data["deeds"] == []
+    config.write_text(text + "lifecycle: {delete: false}\n")
+    assert memctl("maintain", "-n", "--json").data["deeds"][0]["action"] == "archive"
+    config.write_text(text + "lifecycle:\n  delete_learning_days: 30\n")
+    assert memctl("maintain", "-n", "--json").data["deeds"][0]["action"] == "delete"
+    config.write_text(text + "lifecycle: {keep_importance: 9}\n")
+    assert "lifecycle.keep_importance" in memctl("maintain", code=1).err
+    config.write_text(text + "lifecycle: {keep_importance: 5}\n")
+    assert memctl("maintain", "--json").data["kept"][0] | {"reason": ""} == {
+        "id": learning,
+        "due": "delete",
+        "reason": "",
+        "why": "it has importance 5",
+    }
+
+
+def test_what_an_open_record_or_a_page_refers_to_is_archived_and_not_deleted(
+    repo: Path, memctl: Memctl, old: Memctl
+) -> None:
+    linked, told, paged, free = (old("learn", title).id for title in ("Linked", "Told", "Paged", "Free"))
+    issue = memctl("issue", "Open", "--relates-to", linked, "--description", f"As {told} says").id
+    memctl("section", "add", "Payment", "--overview", f"See {paged}.")
+    done = memctl("maintain", "--json").data
+    assert {one["id"]: one["why"] for one in done["kept"]} == {
+        linked: f"{issue} refers to it",
+        told: f"{issue} refers to it",
+        paged: "§2.1 refers to it",
+    }
+    after = listed(memctl)
+    assert free not in after
+    assert all(after[name]["is_archived"] for name in (linked, told, paged))
+    assert memctl("maintain").out.endswith("nothing to change\n")
+    memctl("resolve", issue)
+    memctl("edit", issue, "--set", "description=As nobody says")
+    memctl("maintain")
+    assert linked not in listed(memctl)
+    assert listed(memctl)[issue]["relates_to"] == []
+
+
+def test_a_superseded_state_goes_with_the_link_of_the_latest(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    first = old("state", "First").id
+    second = old("state", "Second", "--supersedes", first, at="2023-02-01T00:00:00Z").id
+    memctl("maintain", "--reason", "too many")
+    assert list(listed(memctl)) == [second]
+    assert listed(memctl)[second]["supersedes"] == []
+    assert memctl("log", first, "--json").data["commits"][0]["reason"] == "too many"
+    assert "    delete: superseded, 1,038 days old" in memctl("log", first).out
+    assert f"    unlink: {first} deleted" in memctl("log", second).out
+
+
+def test_a_record_archived_by_hand_is_dated_and_deleted_only_after_that(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = aged.records(1)[0] | {"memory_type": "issue", "id": "ISS-2023-01-01-001", "status": "resolved"}
+    values |= {"timestamp": LONG_AGO, "importance": 5, "is_archived": True, "archived_at": None, "expires_at": None}
+    write(repo, [values])
+    memctl("maintain")
+    assert listed(memctl)[values["id"]]["archived_at"] == NOW
+    assert memctl("maintain").out == "nothing to change\n"
+    monkeypatch.setenv("MEMCTL_NOW", "2026-05-04T14:32:00Z")  # 181 days later
+    memctl("maintain")
+    assert listed(memctl) == {}
+
+
+def test_changes_that_are_in_no_commit_are_left_alone(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    one, other = old("learn", "One"), old("learn", "Other")
+    file = repo / one.out.split()[1]
+    file.write_text(file.read_text() + "\nHalf a thou")
+    done = memctl("maintain", "--json").data
+    assert [(deed["action"], deed["id"]) for deed in done["deeds"]] == [("delete", other.id)]
+    assert [spared["why"] for spared in done["kept"]] == ["it has changes that are in no commit"]
+    assert file.read_text().endswith("Half a thou")
+    assert changed_in(repo) == [other.out.split()[1]]
+
+
+def test_no_commit_leaves_it_to_commit_and_a_second_run_to_nothing(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    made = old("learn", "Unread", "-i", "4").id
+    before = commits(repo)
+    assert "no commit was asked for" in memctl("maintain", "--no-commit").err
+    assert memctl("maintain", "--no-commit").out.endswith("nothing to change\n")
+    assert commits(repo) == before
+    memctl("commit")
+    assert f"Memctl-Record: delete {made}" in git(repo, "log", "-1", "--format=%B")
+
+
+@pytest.mark.parametrize("marker", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "rebase-merge"])
+def test_nothing_is_done_during_a_merge_or_rebase(repo: Path, memctl: Memctl, old: Memctl, marker: str) -> None:
+    made = old("learn", "Unread")
+    memctl("show", old("learn", "Read").id)
+    (repo / ".git" / marker).mkdir() if "rebase" in marker else (repo / ".git" / marker).touch()
+    assert "maintenance can wait" in memctl("maintain", code=1).err
+    assert (repo / made.out.split()[1]).exists()
+    assert access.counts(repo / ".git" / "memctl")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_access_counts_move_into_the_records(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    made = old("learn", "Read")
+    for _ in range(3):
+        memctl("show", made.id)
+    assert memctl("maintain", "-n", "--json").data["folded"] == 1
+    assert access.counts(repo / ".git" / "memctl")
+    memctl("maintain")
+    text = (repo / made.out.split()[1]).read_text()
+    assert "access_count: 3\n" in text
+    assert f"last_accessed: {NOW}\n" in text
+    assert "is_archived: false" in text
+    assert access.counts(repo / ".git" / "memctl") == {}
+    memctl("show", made.id)
+    assert listed(memctl)[made.id]["access_count"] == 4
+    memctl("maintain")
+    assert "access_count: 4\n" in (repo / made.out.split()[1]).read_text()
+
+
+def test_what_is_counted_while_counts_are_folded_is_kept(tmp_path: Path) -> None:
+    access.count(tmp_path, ["a", "b", "b"], NOW)
+    assert access.start_folding(tmp_path, {"a": (1, 11), "b": (2, 2)})
+    access.count(tmp_path, ["a", "c"], NOW)
+    access.finish_folding(tmp_path, {"a": 11, "b": 2})
+    access.finish_folding(tmp_path, {"a": 11, "b": 2})
+    assert access.counts(tmp_path) == {"a": (1, NOW), "c": (1, NOW)}
+
+
+def test_a_folding_that_wrote_nothing_is_forgotten(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Read")
+    memctl("show", made.id)
+    shared = repo / ".git" / "memctl"
+    (memory_id,) = access.counts(shared)
+    access.start_folding(shared, {memory_id: (1, 1)})
+    memctl("maintain")
+    assert "access_count: 1\n" in (repo / made.out.split()[1]).read_text()
+    assert access.unfinished_folding(shared) == access.counts(shared) == {}
+
+
+def test_readers_that_count_meanwhile_lose_nothing(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Read")
+    readers = [process(repo, "show", made.id, stdout=subprocess.DEVNULL) for _ in range(6)]
+    memctl("maintain")
+    assert [reader.wait() for reader in readers] == [0] * 6
+    assert listed(memctl)[made.id]["access_count"] == 6
+    memctl("maintain")
+    assert "access_count: 6\n" in (repo / made.out.split()[1]).read_text()
+
+
+def test_killed_at_any_step_the_next_run_does_the_rest(repo: Path, memctl: Memctl, old: Memctl, tmp_path: Path) -> None:
+    gone, archived = old("learn", "Unread").id, old("learn", "Stale", at="2025-03-01T00:00:00Z").id
+    read = old("learn", "Read").id
+    memctl("show", read)
+    memctl("show", read)
+    victim, step, code = tmp_path / "victim", 0, -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        step += 1
+        shutil.rmtree(victim, ignore_errors=True)
+        shutil.copytree(repo, victim, symlinks=True)
+        command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(victim), "maintain"]
+        code = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True).returncode
+        (victim / ".git" / "index.lock").unlink(missing_ok=True)
+        memctl("maintain", where=victim)
+        memctl("commit", where=victim)
+        records = {r["id"]: r for r in memctl("list", "--all", "--json", where=victim).data["records"]}
+        assert set(records) == {archived, read}
+        assert records[archived]["is_archived"]
+        assert records[read]["access_count"] == 2
+        assert access.counts(victim / ".git" / "memctl") == {}
+        assert git(victim, "status", "--porcelain") == ""
+        memctl("restore", gone, where=victim)
+    assert code == 0
+    assert step > 10
+
+
+def test_two_runs_at_once_are_one(repo: Path, memctl: Memctl, old: Memctl) -> None:
+    for number in range(5):
+        old("learn", f"Unread {number}")
+    before = commits(repo)
+    runs = [process(repo, "maintain") for _ in range(3)]
+    assert [run.wait() for run in runs] == [0] * 3
+    assert commits(repo) == before + 1
+    assert listed(memctl) == {}

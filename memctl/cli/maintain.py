@@ -81,9 +81,12 @@ def _print(done: Maintained, dry_run: bool) -> None:
     would = "would " if dry_run else ""
     for deed in change.deeds:
         output.text(output.plain(f"{would}{deed.action} {deed.id}: {deed.reason}"))
-    for one in done.judgement.spared:
+    spared = done.judgement.spared
+    for one in spared if dry_run else ():
         verdict = one.verdict
-        output.text(output.plain(f"no {verdict.action} of {verdict.record.id} ({verdict.reason}): {one.why}"))
+        output.text(output.plain(f"would not {verdict.action} {verdict.record.id} ({verdict.reason}): {one.why}"))
     # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
+    if spared and not dry_run:
+        output.text(f"{len(spared):,} due and kept; `memctl maintain --dry-run` says why")
     report.pending(done.outcome)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.journal import commits
@@ -19,6 +20,7 @@ from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import access, load
 from memctl.store.memory import Memory
+from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
@@ -66,6 +68,8 @@ def maintain(memory: Memory, how: How) -> Maintained:
     outcome = door.carry_out(memory, plan, how)
     if folding.counts and not how.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
+    if outcome.change.is_empty and any(entry.stage == PENDING for entry in commit.waiting(memory)):
+        outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
     return Maintained(outcome, judged, len(folding.counts))
 
 

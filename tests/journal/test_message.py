@@ -6,7 +6,7 @@ from typing import Any
 
 from memctl.journal import message
 from memctl.journal.message import Trailers
-from memctl.model.change import Change
+from memctl.model.change import Change, Deed
 
 ID = "DEC-2025-11-04-001"
 
@@ -100,3 +100,19 @@ def test_only_the_last_paragraph_counts() -> None:
 
 def test_a_line_of_blanks_parts_paragraphs_too() -> None:
     assert message.parse("x\n\nbody\n \nMemctl-Op: edit\n").ops == ("edit",)
+
+
+def test_what_is_done_to_each_record_has_a_trailer_however_many_there_are() -> None:
+    many = tuple(
+        Deed("archive", f"ISS-2025-11-04-{number:03d}", "resolved, " + "long " * 30 + "ago") for number in range(201)
+    )
+    text = message.compose([Change(op="maintain", title="201 archived", ids=tuple(d.id for d in many), deeds=many)])
+    assert message.parse(text).deeds == many
+    assert message.parse(text + "Memctl-Record: nonsense\n").deeds == many
+
+
+def test_a_reason_can_t_pose_as_another_deed() -> None:
+    text = message.compose(
+        [Change(op="maintain", title="x", deeds=(Deed("delete", ID, "a\nMemctl-Record: delete X: y"),))]
+    )
+    assert message.parse(text).deeds == (Deed("delete", ID, "a Memctl-Record: delete X: y"),)

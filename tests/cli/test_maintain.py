@@ -1,0 +1,89 @@
+"""`maintain` and `install cron` as somebody types them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from memctl.lifecycle import schedule
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl, commits, git
+
+LONG_AGO = "2024-12-01T00:00:00Z"
+
+
+@pytest.fixture
+def due(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A learning that nobody has retrieved for 338 days."""
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMCTL_NOW", LONG_AGO)
+        return memctl("learn", "Nobody reads this").id
+
+
+def test_a_run_says_what_it_did_and_why(repo: Path, memctl: Memctl, due: str) -> None:
+    expected = f"archive {due}: never retrieved, 338 days old\nmaintain 1 archived\n"
+    assert memctl("maintain", "-n").out == "".join(f"would {line}\n" for line in expected.splitlines())
+    assert memctl("maintain", "--reason", "as agreed").out == expected
+    assert git(repo, "log", "-1", "--format=%B").strip() == (
+        "docs(memory): maintain 1 archived\n"
+        "\n"
+        "Memctl-Op: maintain\n"
+        f"Memctl-Id: {due}\n"
+        f"Memctl-Record: archive {due}: never retrieved, 338 days old\n"
+        "Memctl-Actor: claude\n"
+        "Memctl-Reason: as agreed"
+    )
+    assert memctl("maintain").out == "nothing to change\n"
+
+
+def test_what_is_due_and_kept_is_told(memctl: Memctl, due: str) -> None:
+    memctl("edit", due, "--set", "importance=9")
+    assert memctl("maintain").out == "nothing to change\n1 due and kept; `memctl maintain --dry-run` says why\n"
+    why = f"would not archive {due} (never retrieved, 338 days old): it has importance 9\n"
+    assert memctl("maintain", "--dry-run").out == why + "nothing to change\n"
+
+
+def test_an_earlier_change_without_a_commit_is_told(repo: Path, memctl: Memctl) -> None:
+    (repo / ".git" / "MERGE_HEAD").touch()
+    memctl("learn", "Waits")
+    (repo / ".git" / "MERGE_HEAD").unlink()
+    assert "commit pending: an earlier change is in no commit" in memctl("maintain").err
+
+
+def test_install_cron_prints_a_line_that_cron_can_run(repo: Path, memctl: Memctl, due: str) -> None:
+    odd = repo.parent / "it's 100% $HOME"
+    repo.rename(odd)
+    line = memctl("install", "cron", where=odd).out
+    minute, hour, *days = line.split(" ", 5)[:5]
+    assert 0 <= int(minute) < 60
+    assert (hour, days) == ("3", ["*", "*", "*"])
+    command = line.split(" ", 5)[5]
+    assert "%" not in command.replace("\\%", "")
+    before = commits(odd)
+    run = subprocess.run(["sh", "-c", command.replace("\\%", "%")], cwd="/", env=dict(os.environ), capture_output=True)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+    assert commits(odd) == before + 1
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_install_cron_prints_a_job_for_ci(repo: Path, memctl: Memctl, service: str) -> None:
+    text = memctl("install", "cron", "--for", service).out
+    assert yaml.safe_load(text)
+    assert "memctl -C . maintain" in text
+    assert memctl("install", "cron", "--for", service, "--json").data == {"what": "cron", "for": service, "text": text}
+
+
+def test_a_folder_that_would_break_the_line_is_refused(repo: Path, memctl: Memctl) -> None:
+    odd = repo.parent / "two\nlines"
+    repo.rename(odd)
+    assert "would break the line" in memctl("install", "cron", where=odd, code=1).err
+
+
+def test_options_that_do_not_belong_are_refused(repo: Path, memctl: Memctl) -> None:
+    assert "crontab" in memctl("install", "cron", "--uninstall", code=2).err
+    assert "install cron" in memctl("install", "git", "--for", "github", code=2).err
+    assert schedule.text(open_memory(repo, os.environ), "crontab", "").split(" ", 6)[5] == "memctl"

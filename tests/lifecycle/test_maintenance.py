@@ -182,6 +182,27 @@ def test_changes_that_are_in_no_commit_are_left_alone(repo: Path, memctl: Memctl
     assert changed_in(repo) == [other.out.split()[1]]
 
 
+def test_a_record_that_is_being_edited_holds_what_it_refers_to_and_keeps_its_count(
+    repo: Path, memctl: Memctl, old: Memctl
+) -> None:
+    old("state", "Now")
+    linked = old("learn", "Linked").id
+    holder = old("issue", "Closed", "--relates-to", linked, "--status", "resolved", at="2025-11-01")
+    memctl("archive", holder.id)
+    memctl("show", holder.id)
+    file = repo / holder.out.split()[1]
+    text = file.read_text()
+    file.write_text(text + "\nHalf a thou")
+    done = memctl("maintain", "--json").data
+    assert [(one["id"], one["why"]) for one in done["kept"]] == [(linked, f"{holder.id} refers to it")]
+    assert file.read_text() == text + "\nHalf a thou"
+    assert len(access.counts(repo / ".git" / "memctl")) == 1
+    file.write_text(text)
+    memctl("maintain")
+    assert linked not in listed(memctl)
+    assert listed(memctl)[holder.id]["relates_to"] == []
+
+
 def test_no_commit_leaves_it_to_commit_and_a_second_run_to_nothing(repo: Path, memctl: Memctl, old: Memctl) -> None:
     made = old("learn", "Unread", "-i", "4").id
     before = commits(repo)
@@ -239,6 +260,22 @@ def test_a_folding_that_wrote_nothing_is_forgotten(repo: Path, memctl: Memctl) -
     memctl("maintain")
     assert "access_count: 1\n" in (repo / made.out.split()[1]).read_text()
     assert access.unfinished_folding(shared) == access.counts(shared) == {}
+
+
+def test_a_folding_that_was_written_and_not_finished_counts_nothing_twice(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Read")
+    memctl("show", made.id)
+    memctl("show", made.id)
+    shared = repo / ".git" / "memctl"
+    (memory_id,) = access.counts(shared)
+    access.start_folding(shared, {memory_id: (2, 2)})
+    file = repo / made.out.split()[1]
+    file.write_text(file.read_text().replace("access_count: 0", "access_count: 2"))
+    git(repo, "commit", "-qam", "what the killed run would have committed")
+    memctl("show", made.id)
+    memctl("maintain")
+    assert "access_count: 3\n" in file.read_text()
+    assert listed(memctl)[made.id]["access_count"] == 3
 
 
 def test_readers_that_count_meanwhile_lose_nothing(repo: Path, memctl: Memctl) -> None:

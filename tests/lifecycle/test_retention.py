@@ -1,0 +1,112 @@
+"""The tables of S0 ("Memory Lifecycle Management"), row by row and a second to each side of every edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.lifecycle import retention
+from memctl.model import moments
+from memctl.model.config import Lifecycle
+from memctl.model.kinds import KINDS
+from memctl.model.record import Record, build
+from tests.conftest import NOW
+from tests.generated import values_of
+
+SECOND = 1 / 86_400
+RULES = Lifecycle()
+
+
+def made(kind: str, age: float, archived: float | None = None, **changes: Any) -> Record:
+    """A record so many days old, and archived so many days ago."""
+    values: dict[str, Any] = {"importance": 7, "timestamp": moments.days_before(NOW, age), "access_count": 0}
+    if archived is not None:
+        values |= {"is_archived": True, "archived_at": moments.days_before(NOW, archived)}
+    return build(values_of(KINDS[kind], 1, values | changes), "")
+
+
+def due(record: Record, rules: Lifecycle = RULES) -> str:
+    verdict = retention.due(record, rules, NOW)
+    return verdict.action if verdict else ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "days", "changes", "action", "otherwise"),
+    [
+        ("decision", 90, {"importance": 5}, "archive", ""),
+        ("issue", 30, {"status": "resolved"}, "archive", ""),
+        ("issue", 30, {"status": "wontfix"}, "archive", ""),
+        ("learning", 180, {}, "archive", ""),
+        ("learning", 365, {}, "delete", "archive"),
+        ("state", 90, {"status": "superseded"}, "delete", "archive"),
+    ],
+)
+def test_what_goes_by_age_goes_after_the_days_of_the_table(
+    kind: str, days: int, changes: dict[str, Any], action: str, otherwise: str
+) -> None:
+    assert due(made(kind, days + SECOND, **changes)) == action
+    assert due(made(kind, days, **changes)) == otherwise
+    assert due(made(kind, days - SECOND, **changes)) == otherwise
+    assert due(made(kind, days + SECOND, archived=0, **changes)) == (action if action == "delete" else "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "days", "changes"),
+    [
+        ("decision", 365, {"importance": 3}),
+        ("issue", 180, {"status": "resolved"}),
+        ("issue", 180, {"status": "wontfix"}),
+    ],
+)
+def test_what_goes_after_it_was_archived_goes_after_the_days_of_the_table(
+    kind: str, days: int, changes: dict[str, Any]
+) -> None:
+    assert due(made(kind, 1000, days + SECOND, **changes)) == "delete"
+    assert due(made(kind, 1000, days, **changes)) == ""
+    assert due(made(kind, 1000, **changes)) == "archive"
+    assert due(made(kind, 1000, days + SECOND, **changes), Lifecycle(delete=False)) == ""
+    assert due(made(kind, 1000, 0, **{**changes, "archived_at": None})) == "date"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        made("decision", 1000, importance=6),
+        made("decision", 1000, 900, importance=4),
+        made("decision", 1000, 900, importance=4, archived_at=None),
+        made("issue", 1000),
+        made("issue", 1000, status="in-progress"),
+        made("issue", 1000, 900),
+        made("state", 1000),
+        made("state", 1000, status="done"),
+        made("learning", 1000, access_count=1),
+        made("learning", 1000, 900, access_count=1),
+        made("learning", 1000, access_count=1, status="superseded"),
+    ],
+)
+def test_what_stands_in_no_row_stays(record: Record) -> None:
+    assert due(record) == ""
+
+
+@pytest.mark.parametrize("kind", ["decision", "state"])
+def test_what_is_superseded_is_archived_at_once(kind: str) -> None:
+    verdict = retention.due(made(kind, 0, status="superseded", superseded_by=[made(kind, 0).id]), RULES, NOW)
+    assert verdict is not None
+    assert (verdict.action, verdict.reason) == ("archive", f"superseded by {made(kind, 0).id}")
+
+
+def test_what_expires_is_archived_that_moment() -> None:
+    assert due(made("decision", 1, expires_at=NOW)) == "archive"
+    assert due(made("decision", 1, expires_at=moments.days_before(NOW, -SECOND))) == ""
+    assert due(made("decision", 1, archived=0, expires_at=NOW)) == ""
+
+
+def test_the_latest_state_is_the_latest_and_the_latest_that_is_open() -> None:
+    def state(number: int, **changes: Any) -> Record:
+        return build(values_of(KINDS["state"], number, changes), f"states/2025-11/STA-2025-11-04-{number:03d}-x.md")
+
+    early, late = "2025-11-04T01:00:00Z", "2025-11-04T02:00:00Z"
+    states = [state(3, timestamp=early), state(2, timestamp=late, status="done"), state(1, timestamp=early)]
+    assert retention.latest_states(states) == {states[0].path, states[1].path}
+    assert retention.latest_states([]) == set()

@@ -26,6 +26,7 @@ FLOORS = {
     "packs": 8,
     "exchange": 8,
     "workflow": 8,
+    "sessions": 8,
     "cli": 9,
     "__main__": 10,
 }

@@ -24,6 +24,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "issue": ("create", "Record an issue: a bug, a blocker, an open question."),
         "state": ("create", "Record the state of a task and what comes next."),
         "learn": ("create", "Record something learned."),
+        "session": ("session", "Sum up sessions of work: decisions, files, errors, and where they stopped."),
     },
     "Describe": {
         "project": ("pages", "Say what the project is for and where it stands: level 1."),

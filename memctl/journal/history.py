@@ -197,3 +197,11 @@ def last_known(repository: Repository, path: str, revision: str) -> LastKnown | 
             made = commit.decode().strip()
             return LastKnown(f"{made}^", before, made) if status == "D" else LastKnown(made, after, "")
     return None
+
+
+def commit_before(repository: Repository, moment: str) -> str:
+    """The last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
+    if not repository.has_head():
+        return ""
+    args = ["rev-list", "-1", f"--before=@{moments.to_epoch(moment)} +0000", "HEAD"]
+    return git.read(args, repository.top).decode().strip()

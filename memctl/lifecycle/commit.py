@@ -19,7 +19,7 @@ from memctl.model.record import parse
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
-from memctl.store.place import CONFIG
+from memctl.store.place import CONFIG, SESSIONS
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -222,7 +222,7 @@ def commit_paths(
 
 def is_ours(path: str, code: str) -> bool:
     """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
-    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
+    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith(("templates/", f"{SESSIONS}/"))
     return code != "??" or known or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
 
 

@@ -31,6 +31,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
+SESSIONS = f"{place.SESSIONS}/"
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
@@ -215,6 +216,8 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
     for change in changes:
         texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
         for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
+            if path.startswith(SESSIONS):
+                continue  # no document shows them
             if not files.is_record_path(path, BY_FOLDER):
                 return None
             try:

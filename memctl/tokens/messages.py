@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from memctl.tokens import blocks
+from memctl.tokens.blocks import Block
 from memctl.tokens.families import kind_of_text
 
 # Measured against 450 request-to-request figures of Claude models: what a tool call costs beside its text.
@@ -14,7 +16,6 @@ PER_TOOL_CALL = 75
 # A request of one message has 7 tokens beside its text, with o200k models (3 for the answer to come, 4 a message) and
 # with Claude's (7, or 6 from 4.8 on). That each further message adds 4 is OpenAI's rule; for Claude it is taken over.
 PER_REQUEST, PER_MESSAGE = 3, 4
-_TEXTS = ("text", "input_text", "output_text")
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -76,42 +77,21 @@ class Reader:
 
     def read_message(self, number: int, message: dict[str, Any]) -> None:
         """A message of either interface, or an item of OpenAI's responses."""
-        if "role" not in message:
-            self._read_block(number, "assistant", message)
-            return
-        role = str(message["role"])
-        what = "tool result" if role == "tool" else "text"
-        self.read(number, role, message.get("content") or "", what)
-        for call in message.get("tool_calls") or ():
-            self._call(number, call.get("function") if isinstance(call, dict) else None)
+        self._take(number, blocks.of_message(message))
 
-    def read(self, number: int, role: str, content: Any, what: str = "text") -> None:
+    def read(self, number: int, role: str, content: Any) -> None:
         """A content: a text, or a list of blocks."""
-        if isinstance(content, str):
-            self.add(number, role, what, _kind(content, what), content)
-        for block in content if isinstance(content, list) else ():
-            self._read_block(number, role, block, what)
+        self._take(number, blocks.of_content(role, content))
 
-    def _read_block(self, number: int, role: str, block: Any, what: str = "text") -> None:
-        name = block.get("type") if isinstance(block, dict) else None
-        if name in _TEXTS:
-            self.read(number, role, str(block.get("text") or ""), what)
-        elif name in ("tool_use", "function_call"):
-            self._call(number, block)
-        elif name == "tool_result":
-            self.read(number, role, block.get("content"), "tool result")
-        elif name == "function_call_output":
-            self.read(number, "tool", block.get("output"), "tool result")
-        else:
-            name = name if isinstance(name, str) else "unknown content"
-            self.uncounted[name] = self.uncounted.get(name, 0) + 1
-
-    def _call(self, number: int, call: Any) -> None:
-        self.tool_calls += 1
-        given = call if isinstance(call, dict) else {}
-        arguments = given.get("input", given.get("arguments", ""))
-        text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-        self.add(number, "assistant", "tool call", "json", f"{given.get('name', '')} {text}".strip())
+    def _take(self, number: int, found: Iterable[Block]) -> None:
+        for block in found:
+            if block.what == blocks.OTHER:
+                self.uncounted[block.name] = self.uncounted.get(block.name, 0) + 1
+            elif block.what == blocks.CALL:
+                self.tool_calls += 1
+                self.add(number, block.role, block.what, "json", f"{block.name} {block.text}".strip())
+            else:
+                self.add(number, block.role, block.what, _kind(block.text, block.what), block.text)
 
 
 def _kind(text: str, what: str) -> str:

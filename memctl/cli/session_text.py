@@ -1,0 +1,99 @@
+"""How `session` shows summaries and proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.cli import output, report
+from memctl.errors import USAGE, MemctlError
+from memctl.lifecycle.commit import Outcome
+from memctl.sessions import labels
+from memctl.sessions import writing as session_writing
+from memctl.sessions.merging import MOST_TOKENS
+from memctl.sessions.page import path_of
+from memctl.sessions.proposals import Proposal
+from memctl.sessions.summary import Summary
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
+from memctl.store.memory import Memory
+
+
+def review(proposed: Sequence[Proposal], *, as_json: bool) -> None:
+    """Print the proposed records with the numbers that --accept takes."""
+    if as_json:
+        data = [{"number": n, **msgspec.structs.asdict(one)} for n, one in enumerate(proposed, start=1)]
+        output.json("proposals", data)
+        return
+    for number, one in enumerate(proposed, start=1):
+        sure = "" if one.explicit else "  (as said, without a label)"
+        output.text(output.plain(f"{number:>3}  {one.kind:<8}  {one.title}{sure}"))
+        for name, value in one.content.items():
+            text = value if isinstance(value, str) else "; ".join(value)
+            if " ".join(text.split()) != one.title and name != "context":
+                output.text(output.plain(f"       {name}: {' '.join(text.split())}"))
+    if not proposed:
+        output.note("no records are proposed")
+
+
+def chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
+    """The proposals that --accept names; raises MemctlError for a number that there is not."""
+    if accept == "all":
+        return list(proposed)
+    numbers = [word.strip() for word in accept.split(",") if word.strip()]
+    for number in numbers:
+        if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
+            hint = f"there are 1 to {len(proposed)}" if proposed else "none are proposed"
+            raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
+    return [proposed[int(number) - 1] for number in dict.fromkeys(numbers)]
+
+
+def summarized(memory: Memory, result: Outcome, summary: Summary, left: int, flags: dict[str, Any]) -> None:
+    """Report what was written, or with --dry-run would be."""
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        output.json("session", {**data, "summary": summary_data(summary)})
+        return
+    lines = [f"{summary.id} {memory.tracked(path_of(summary.id))}", *result.change.ids]
+    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
+    output.note(_told(summary))
+    if (tokens := session_writing.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
+        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no path is left out")
+    if left:
+        output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
+
+
+def _told(summary: Summary) -> str:
+    changed = summary.trail.having(CREATED, MODIFIED, DELETED)
+    open_errors = [one for one in summary.failures if not one.resolved]
+    figures = summary.metrics
+    words = [
+        f"{len(changed):,} files changed",
+        f"{len(summary.trail.having(READ)):,} read",
+        f"{len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,} outside of the repository",
+        f"{len(summary.having(labels.DECISION)):,} decisions",
+        f"{len(summary.failures):,} errors ({len(open_errors):,} open)",
+    ]
+    broken = f"; {figures.broken_lines:,} lines can't be read" if figures.broken_lines else ""
+    return ", ".join(words) + broken
+
+
+def summary_data(summary: Summary) -> dict[str, Any]:
+    """A summary for JSON, without what looks like a credential."""
+    data = msgspec.to_builtins(summary)
+    data.pop("succeeded")
+    data["next_steps"], data["completion"] = summary.next_steps, summary.completion
+    return _blanked(data)  # type: ignore[no-any-return]
+
+
+def _blanked(value: Any) -> Any:
+    from memctl.sessions.blanking import blanked
+
+    if isinstance(value, str):
+        return blanked(value)
+    if isinstance(value, (list, tuple)):
+        return [_blanked(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _blanked(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,156 @@
+"""Which files a tool call touches, by the tools of common agents: their names, and what they call their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memctl.sessions import patches, shell_files
+from memctl.sessions.events import Event
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+
+# Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
+_ACTIONS = {
+    **dict.fromkeys(("write", "writefile", "writetofile", "savefile", "puttextfile"), WRITTEN),
+    **dict.fromkeys(("createfile", "newfile"), CREATED),
+    **dict.fromkeys(
+        (
+            "edit",
+            "multiedit",
+            "notebookedit",
+            "editfile",
+            "replace",
+            "searchreplace",
+            "strreplace",
+            "replaceinfile",
+            "insertedit",
+            "editnotebook",
+            "applydiff",
+        ),
+        MODIFIED,
+    ),
+    **dict.fromkeys(("delete", "deletefile", "removefile"), DELETED),
+    **dict.fromkeys(
+        (
+            "read",
+            "readfile",
+            "readtextfile",
+            "readmediafile",
+            "view",
+            "viewfile",
+            "viewimage",
+            "openfile",
+            "notebookread",
+            "readmanyfiles",
+            "readmultiplefiles",
+            "cat",
+        ),
+        READ,
+    ),
+}
+_SHELLS = (
+    "bash",
+    "shell",
+    "execcommand",
+    "runshellcommand",
+    "runterminalcmd",
+    "runcommand",
+    "runinterminal",
+    "localshell",
+    "terminal",
+    "executecommand",
+)
+_PATHS = (
+    "file_path",
+    "notebook_path",
+    "path",
+    "filePath",
+    "absolute_path",
+    "target_file",
+    "filename",
+    "file",
+    "paths",
+    "files",
+)
+_EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": MODIFIED, "undo_edit": MODIFIED}
+_WHAT = 120  # characters of what changed
+
+
+def touched(event: Event) -> Iterator[Touch]:
+    """What a CALL does to files, with paths as they were given."""
+    name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
+    given = event.arguments
+    if name in _SHELLS:
+        folder = given.get("workdir") or given.get("cwd") or given.get("directory")
+        yield from shell_files.touched(command_of(given), folder if isinstance(folder, str) else event.cwd)
+    elif name in ("applypatch", "patch"):
+        text = next((v for v in given.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
+        yield from (Touch(path, action, event.cwd, what) for action, path, what in patches.files(text))
+    elif name in ("movefile", "renamefile"):
+        source, target = given.get("source"), given.get("destination")
+        if isinstance(source, str) and isinstance(target, str):
+            yield Touch(source, DELETED, event.cwd, f"moved to {target}")
+            yield Touch(target, WRITTEN, event.cwd, f"moved from {source}")
+    else:
+        command = given.get("command")
+        is_editor = name.startswith("strreplace") and isinstance(command, str)
+        action = _EDITOR.get(str(command)) if is_editor else _ACTIONS.get(name)
+        if action is not None:
+            yield from (Touch(path, action, event.cwd, _what(given)) for path in _paths(given))
+
+
+def command_of(arguments: Mapping[str, Any]) -> str:
+    """The shell command that a call runs, "" if it runs none."""
+    given = arguments.get("command", arguments.get("cmd", arguments.get("script", "")))
+    if isinstance(given, list):
+        words = [word for word in given if isinstance(word, str)]
+        if len(words) > 2 and words[1] in ("-c", "-lc"):
+            return words[2]
+        return " ".join(_quoted(word) for word in words)
+    return given if isinstance(given, str) else ""
+
+
+def _quoted(word: str) -> str:
+    from shlex import quote
+
+    return quote(word)
+
+
+def _paths(given: Mapping[str, Any]) -> Iterator[str]:
+    for key in _PATHS:
+        value = given.get(key)
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, dict):
+                path = path.get("path")
+            if isinstance(path, str) and path.strip():
+                yield path
+        if value:
+            return
+
+
+def _what(given: Mapping[str, Any]) -> str:
+    """A word on what a call changed: what it says itself, or the line that it put in."""
+    for key in ("description", "instructions", "explanation"):
+        if isinstance(given.get(key), str):
+            return str(given[key])[:_WHAT]
+    edits = given.get("edits")
+    first = edits[0] if isinstance(edits, list) and edits and isinstance(edits[0], dict) else given
+    for key in ("new_string", "new_str", "new_source"):
+        if isinstance(text := first.get(key), str):
+            return _told_line(text, str(first.get("old_string", first.get("old_str", ""))))
+    return ""
+
+
+def _told_line(new: str, old: str) -> str:
+    """The first line of a text that the old one did not have, with how many there are."""
+    before = {line.strip() for line in old.split("\n")}
+    added = [line.strip() for line in new.split("\n") if line.strip() and line.strip() not in before]
+    if not added:
+        return "lines taken out" if old else ""
+    telling = next(
+        (line for line in added if re.match(r"(?:async )?(?:def|class|function|func|fn|export|const)\b", line)),
+        added[0],
+    )
+    more = f" (+{len(added) - 1} lines)" if len(added) > 1 else ""
+    return f"{telling[:_WHAT]}{more}"

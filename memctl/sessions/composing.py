@@ -1,0 +1,146 @@
+"""A summary as a page: every text on one line, without credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memctl.model.markdown import code, inline, one_line
+from memctl.sessions import labels, page, tasks
+from memctl.sessions.blanking import blanked
+from memctl.sessions.events import DIGEST, PROMPT
+from memctl.sessions.extraction import Found
+from memctl.sessions.failures import Failure
+from memctl.sessions.page import Page, Row
+from memctl.sessions.summary import Summary, latest_changes
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
+from memctl.sessions.trail import Entry
+
+_LONGEST = 600  # characters of an entry
+OPEN, RESOLVED = "open", "resolved"
+IMPLIED = "(as said)"  # behind what has no label
+
+
+def compose(summary: Summary, project: str, now: str) -> Page:
+    """The page that a summary makes."""
+    trail = summary.trail
+    changed = (CREATED, MODIFIED, DELETED)
+    everything = trail.having(*changed, READ, inside=False)
+    return Page(
+        values=_values(summary, project, now),
+        files={
+            page.CHANGED: tuple(map(_row, trail.having(*changed))),
+            page.READ: tuple(map(_row, trail.having(READ))),
+            page.OUTSIDE: tuple(map(_row, everything)),
+        },
+        lines={
+            page.INTENT: tuple(_intent(summary)),
+            page.DECISIONS: tuple(map(_decision, summary.having(labels.DECISION))),
+            page.STATE: tuple(_state(summary)),
+            page.NEXT: tuple(map(text, summary.next_steps)),
+            page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
+            page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
+            page.ERRORS: tuple(map(_failure, summary.failures)),
+        },
+    )
+
+
+def text(given: str, longest: int = _LONGEST) -> str:
+    """Text out of a transcript as a line of Markdown."""
+    line = blanked(one_line(given))
+    return inline(line if len(line) <= longest else line[: longest - 1].rpartition(" ")[0] + " …")
+
+
+def step_of(step: str) -> str:
+    """The step of a failure, as its line begins."""
+    return code(blanked(one_line(step)))
+
+
+def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
+    figures = summary.metrics
+    return {
+        "session_id": summary.id,
+        "project_id": project,
+        "agent_id": summary.agent,
+        "started": summary.started or None,
+        "ended": summary.ended or None,
+        "summarized": now,
+        "model": blanked(one_line(summary.model)) or None,
+        "branch": blanked(one_line(summary.branch)) or None,
+        "transcript": summary.form,
+        "duration_minutes": figures.duration_minutes,
+        "turns": figures.turns,
+        "answers": figures.answers,
+        "tool_calls": figures.tool_calls,
+        "sub_agents": figures.sub_agents,
+        "compactions": figures.compactions,
+        "tokens_read": figures.tokens.read,
+        "tokens_written": figures.tokens.written,
+        "files_accessed": figures.files,
+        "broken_lines": figures.broken_lines,
+    }
+
+
+def _row(entry: Entry) -> Row:
+    words = "; ".join(blanked(one_line(word)) for word in entry.what)
+    by = ", ".join(blanked(name) for name in entry.by)
+    what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
+    return Row(blanked(entry.path), entry.action, what)
+
+
+def _intent(summary: Summary) -> Iterable[str]:
+    if summary.intent:
+        yield text(summary.intent, 900)
+    for scope in summary.scope:
+        yield f"Scope changed: {text(scope)}"
+
+
+def _decision(found: Found) -> str:
+    parts = [text(found.text)]
+    if found.reason:
+        parts.append(f"Because: {text(found.reason)}")
+    if found.alternatives:
+        parts.append(f"Instead of: {'; '.join(map(text, found.alternatives))}")
+    return " — ".join(parts) + _mark(found)
+
+
+def _said(found: Found) -> str:
+    kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
+    where = f" ({code(blanked(found.path))})" if found.path else ""
+    return f"{kind}{text(found.text)}{where}{_mark(found)}"
+
+
+def _mark(found: Found) -> str:
+    who = (
+        " (by the user)"
+        if found.source == PROMPT
+        else " (from a compaction's summary)"
+        if found.source == DIGEST
+        else ""
+    )
+    return who + ("" if found.explicit else f" {IMPLIED}")
+
+
+def _state(summary: Summary) -> Iterable[str]:
+    if summary.completion is not None:
+        yield f"{summary.completion} % complete"
+    for task in summary.tasks:
+        yield f"{'[x]' if task.status == tasks.DONE else '[ ]'} {text(task.text)} ({task.status})"
+    for found in summary.having(labels.STATE)[-3:]:
+        if not found.text.endswith("% complete"):
+            yield text(found.text)
+    for found in summary.having(labels.BLOCKER)[-3:]:
+        yield f"Blocker: {text(found.text)}"
+    if latest := latest_changes(summary):
+        yield f"Last changed: {', '.join(code(blanked(path)) for path in latest)}"
+    if summary.last_word:
+        yield f"Last said: {text(summary.last_word)}"
+    if summary.root:
+        yield f"Worked in {code(blanked(summary.root))}, not in this worktree: paths are as seen from there"
+    if summary.trail.unknown:
+        yield f"{summary.trail.unknown} words of shell commands can't be told; Git may know what they touched"
+
+
+def _failure(failure: Failure) -> str:
+    times = f" ({failure.times} times)" if failure.times > 1 else ""
+    how = f" — {failure.resolved}" if failure.resolved else ""
+    return f"{RESOLVED if failure.resolved else OPEN}: {step_of(failure.step)}: {text(failure.message)}{times}{how}"

@@ -1,0 +1,189 @@
+"""What was said in a session that is worth keeping: decisions, issues, learnings, and where the work stands.
+
+The criteria are those of S0, "Extraction Criteria". What has a label was meant to be found: it is `explicit`. The rest
+is known by how people put such things, and may be wrong; nothing becomes a record before somebody says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from memctl.model import headings
+from memctl.model.markdown import one_line
+from memctl.sessions import labels
+from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.sessions.labels import Labelled
+
+_PHRASES = {
+    labels.DECISION: re.compile(
+        r"\b(?:we|i)(?:'ve| have)? (?:decided|chose|opted|agreed|settled)\b|\bdecided (?:to|on|against|not)\b"
+        r"|\bwe(?: will|'ll) (?!now|then|first|see|check|look|run|start|continue|proceed|need|be able|know|also see)\w+"
+        r"|^(?:chose|opted|going with|settled on|selected|switched (?:from|to)|let's (?:go with|use|adopt))\b",
+        re.IGNORECASE,
+    ),
+    labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
+    labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
+    labels.LEARNING: re.compile(
+        r"\b(?:turn(?:s|ed) out|root cause (?:is|was)|(?:did not|didn't|does not|doesn't) work because|failed because"
+        r"|(?:the )?(?:trick|key) (?:is|was) to|unexpectedly)\b"
+        r"|\bfrom [\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[KMG]i?B)? to [\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[KMG]i?B)\b",
+        re.IGNORECASE,
+    ),
+}  # fmt: skip
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`*(])")
+_BECAUSE = re.compile(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
+_TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
+_PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+_SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
+
+    `source` is the kind of the event; what stands in code has its `path`.
+    """
+
+    label: str
+    text: str
+    explicit: bool
+    reason: str = ""
+    alternatives: tuple[str, ...] = ()
+    source: str = ANSWER
+    moment: str = ""
+    path: str = ""
+
+
+def of_events(events: Iterable[Event]) -> list[Found]:
+    """All that was found, in its order, each thing once."""
+    found: dict[tuple[str, str], Found] = {}
+    for event in events:
+        for one in _of_event(event):
+            key = (one.label, _key(one.text))
+            old = found.get(key)
+            if old is None or (one.explicit and not old.explicit) or (one.reason and not old.reason):
+                found[key] = one
+            elif one.label in (labels.NEXT, labels.STATE, labels.BLOCKER):
+                del found[key]  # said again: it counts from here
+                found[key] = one
+    return [one for one in found.values() if not _is_part(one, found.values())]
+
+
+def _of_event(event: Event) -> Iterator[Found]:
+    if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
+        made = list(_labelled(event.text))
+        yield from (msgspec.structs.replace(one, source=event.kind, moment=event.moment) for one in made)
+        if event.kind != DIGEST:
+            for one in _said(event.text):
+                yield msgspec.structs.replace(one, source=event.kind, moment=event.moment)
+    elif event.kind == CALL:
+        yield from _todos(event)
+    elif event.kind == RESULT:
+        yield from _answered(event)
+
+
+def _labelled(text: str) -> Iterator[Found]:
+    """What has a label; reasons and alternatives belong to the decision before them."""
+    waiting: Found | None = None
+    has_text = False
+    for one in labels.read(text):
+        if waiting is not None and (joined := _joined(waiting, one, has_text)) is not None:
+            waiting, has_text = joined, True
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting, has_text = None, one.is_below
+        if one.label == labels.DECISION:
+            waiting = _decision(one.text, explicit=True)
+        elif one.label not in (labels.REASON, labels.ALTERNATIVE, labels.RESOLVED):
+            yield Found(one.label, one.text, True)
+    if waiting is not None:
+        yield waiting
+
+
+def _joined(decision: Found, one: Labelled, has_text: bool) -> Found | None:
+    """A decision with what follows it, None if that is none of its."""
+    if decision.label != labels.DECISION:
+        return None
+    if one.label == labels.REASON:
+        return msgspec.structs.replace(decision, reason=f"{decision.reason} {one.text}".strip())
+    if one.label == labels.ALTERNATIVE:
+        return msgspec.structs.replace(decision, alternatives=(*decision.alternatives, one.text))
+    if one.label == labels.DECISION and one.is_below and not one.is_item and not has_text:
+        return msgspec.structs.replace(decision, reason=f"{one.text} {decision.reason}".strip())
+    return None
+
+
+def _decision(text: str, *, explicit: bool) -> Found:
+    what, *why = _BECAUSE.split(text, maxsplit=1)
+    return Found(labels.DECISION, what.rstrip(" ."), explicit, why[0].rstrip() if why else "")
+
+
+def _said(text: str) -> Iterator[Found]:
+    """What is put the way people put decisions, issues and learnings."""
+    for line, outside in headings.outside_fences(text):
+        if not outside or len(line) > 20 * _LONG or labels.is_labelled(line):
+            continue
+        for sentence in _SENTENCE.split(re.sub(r"^\s*(?:[-*+>]|\d+[.)])\s+", "", line)):
+            sentence = one_line(sentence.replace("**", ""))
+            if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
+                continue
+            for label, phrase in _PHRASES.items():
+                if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
+                    yield (
+                        _decision(sentence, explicit=False)
+                        if label == labels.DECISION
+                        else Found(label, sentence, False)
+                    )
+                    break
+            if match := _PERCENT.search(sentence):
+                yield Found(labels.STATE, f"{match[1]} % complete", False)
+
+
+def _todos(event: Event) -> Iterator[Found]:
+    """TODO comments in code that was written, with the file they are in."""
+    path = next(
+        (event.arguments[k] for k in ("file_path", "path", "notebook_path") if isinstance(event.arguments.get(k), str)),
+        "",
+    )
+    edits = event.arguments.get("edits")
+    parts = [event.arguments, *(edits if isinstance(edits, list) else [])]
+    for part in parts:
+        for key in ("content", "new_string", "new_str", "file_text", "new_source"):
+            text = part.get(key) if isinstance(part, dict) else None
+            for match in _TODO.finditer(text) if isinstance(text, str) else ():
+                yield Found(
+                    labels.TODO,
+                    one_line(match[1].rstrip("*/->) "))[:_LONG],
+                    True,
+                    source=CALL,
+                    moment=event.moment,
+                    path=path,
+                )
+
+
+def _answered(event: Event) -> Iterator[Found]:
+    """What the user chose when the agent asked (AskUserQuestion)."""
+    answers = event.details.get("answers")
+    for question, answer in answers.items() if isinstance(answers, dict) else ():
+        if isinstance(answer, str) and answer.strip():
+            text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
+            yield Found(labels.DECISION, text, True, "The user chose it.", source=PROMPT, moment=event.moment)
+
+
+def _key(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _is_part(one: Found, all_found: Iterable[Found]) -> bool:
+    """Whether something that was only put so is said by something with a label, too."""
+    if one.explicit:
+        return False
+    key = _key(one.text)
+    return not key or any(
+        other.explicit and other.label == one.label and (key in _key(other.text) or _key(other.text) in key)
+        for other in all_found
+    )

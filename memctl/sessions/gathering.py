@@ -1,0 +1,72 @@
+"""Bringing together what is known of a session: its transcript, and what Git saw between its start and end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from memctl.journal import differences, history, trees
+from memctl.journal.differences import FileChange
+from memctl.sessions import trail
+from memctl.sessions.events import Session
+from memctl.sessions.paths import Places
+from memctl.sessions.running import Running
+from memctl.sessions.summary import Summary, summarize
+from memctl.store.memory import Memory
+
+
+def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> Summary:
+    """The summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree in."""
+    if running is not None:
+        session = msgspec.structs.replace(
+            session,
+            started=min(filter(None, (session.started, running.started))),
+            ended=max(session.ended, memory.now),
+            branch=session.branch or running.branch,
+        )
+    places = Places(memory.repository.top, session.cwd)
+    base: frozenset[str] = frozenset()
+    changes: list[FileChange] = []
+    if not places.is_elsewhere:
+        before = running.commit if running else _commit_before(memory, session.started)
+        base = _files_at(memory, before if session.started else "HEAD")
+        changes = list(_outside_memory(memory, _changes(memory, session, before, running)))
+    made = trail.of_session(session, places, base, changes)
+    agent = running.agent if running else memory.actor
+    summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
+    if running is not None and running.intent:
+        summary = msgspec.structs.replace(summary, intent=running.intent)
+    return summary
+
+
+def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:
+    repository = memory.repository
+    after = repository.branch()[1] if running is not None else _commit_before(memory, session.ended)
+    if after and after != before:
+        yield from differences.changed_between(repository, before or _empty_tree(memory), after)
+    if running is not None:
+        yield from differences.changed_in_worktree(repository)
+
+
+def _commit_before(memory: Memory, moment: str) -> str:
+    return history.commit_before(memory.repository, moment) if moment else ""
+
+
+def _empty_tree(memory: Memory) -> str:
+    from memctl.journal import git
+
+    return git.read(["hash-object", "-t", "tree", "--stdin"], memory.repository.top, b"").decode().strip()
+
+
+def _files_at(memory: Memory, revision: str) -> frozenset[str]:
+    if not revision or not memory.repository.has_head():
+        return frozenset()
+    return frozenset(entry.path for entry in trees.entries(memory.repository, revision))
+
+
+def _outside_memory(memory: Memory, changes: Iterable[FileChange]) -> Iterator[FileChange]:
+    """The changes of the project's own files: what became of the memory, its log tells."""
+    for change in changes:
+        if not change.path.startswith(memory.prefix + "/"):
+            yield change

@@ -1,0 +1,112 @@
+"""Labelled lines: `DECISION: …`, `**Next steps:**` with a list below, `### Rationale` with text below.
+
+The labels are those of S0, "Extraction Criteria", and those that people and models write for the same things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from memctl.model import headings
+
+DECISION, ISSUE, BLOCKER, TODO, LEARNING, NEXT, STATE, SCOPE = (
+    "decision", "issue", "blocker", "todo", "learning", "next", "state", "scope",
+)  # fmt: skip
+REASON, ALTERNATIVE, RESOLVED = "reason", "alternative", "resolved"
+_WORDS = {
+    DECISION: r"(?:final |design |key |architect\w+ )?decisions?(?: made| taken)?|decided|we decided",
+    ISSUE: r"(?:open |known |remaining |unresolved )?(?:bugs?|issues?|problems?)|open questions?|(?:BUG|ISSUE)-[\w-]+",
+    BLOCKER: r"blockers?|blocked(?: by| on)?|dependenc(?:y|ies)",
+    TODO: r"todos?|fixme",
+    LEARNING: r"lessons?(?: learned| learnt)?|learnings?|learned|learnt|notes?|gotchas?|insights?|takeaways?|til"
+    r"|findings?",
+    NEXT: r"next (?:actions?|steps?)|up next|remaining(?: work| steps| tasks)?|what(?:'s| is) next",
+    STATE: r"(?:current )?(?:state|status)|progress|where (?:we|things) (?:are|stand)",
+    SCOPE: r"scope change|new scope|new goal|changed goal",
+    REASON: r"rationale|reasons?|reasoning|why|because",
+    ALTERNATIVE: r"alternatives?(?: considered)?|rejected|options? considered|instead of",
+    RESOLVED: r"(?:root cause|resolution|resolved|fixed|fix)",
+}
+_LABEL = "|".join(f"(?P<{name}>{words})" for name, words in _WORDS.items())
+_LEAD = r"^[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:#{1,6}[ \t]+)?[*_`]{0,3}(?:[^\w\s#*`_]{1,3}[ \t]*)?"
+_TAIL = r"(?:[ \t]*\(?#?\d{1,3}\)?)?(?:[*_`]{0,3}[ \t]*:[*_`]{0,3}[ \t]*|[*_`]{1,3}[ \t]*$)(?P<rest>.*)$"
+_LINE = re.compile(f"{_LEAD}(?:{_LABEL}){_TAIL}", re.IGNORECASE)
+_HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+[*_]{{0,2}}(?:{_LABEL})[*_]{{0,2}}[ \t]*#*[ \t]*$", re.IGNORECASE)
+_ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX~-]\][ \t]+)?(.*)$")
+_FIELD = re.compile(r"^[ \t]*(?:\*\*|__)[^*_]{1,40}(?:\*\*|__)[ \t]*:|^[ \t]*\*\*[^*]{1,40}:\*\*")
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """What stands behind a label, or `is_below` it; of a list there, an item."""
+
+    label: str
+    text: str
+    is_below: bool = False
+    is_item: bool = False
+
+
+def read(text: str) -> Iterator[Labelled]:
+    """Everything with a label in a text, in its order; code is no prose, and is passed over."""
+    reader = _Reader()
+    for line, outside in headings.outside_fences(text):
+        yield from reader.take(line if outside else "#")
+    yield from reader.take("#")
+
+
+class _Reader:
+    """Takes line after line; what stands behind a label ends with an empty line, a list or a heading."""
+
+    def __init__(self) -> None:
+        self._label = ""
+        self._lines: list[str] = []
+        self._is_below = self._is_item = False
+
+    def take(self, line: str) -> Iterator[Labelled]:
+        found = _label(line)
+        item = _ITEM.match(line) if found is None else None
+        if found is not None:
+            yield from self._finished()
+            self._label, rest = found
+            self._lines, self._is_below, self._is_item = [rest] if rest else [], not rest, False
+        elif item is not None:
+            yield from self._finished()
+            if self._is_below:
+                self._lines, self._is_item = [item[1]], True
+            else:
+                self._label = ""
+        elif not line.strip():
+            was_text = bool(self._lines) and not self._is_item
+            yield from self._finished()
+            self._label = "" if was_text else self._label
+        elif line.lstrip().startswith("#") or _FIELD.match(line) or (self._is_item and not self._lines):
+            yield from self._finished()
+            self._label = ""
+        elif self._label:
+            self._lines.append(line)
+
+    def _finished(self) -> Iterator[Labelled]:
+        text = " ".join(" ".join(self._lines).split())
+        self._lines = []
+        if self._label and text:
+            yield Labelled(self._label, text, self._is_below, self._is_item)
+
+
+def _label(line: str) -> tuple[str, str] | None:
+    """The label that a line begins with, and the rest of it."""
+    match = _HEADING.match(line) or _LINE.match(line)
+    if match is None:
+        return None
+    groups = match.groupdict()
+    name = next(name for name in _WORDS if groups[name])
+    rest = re.sub(r"^[*_]{2}[ \t]*", "", (groups.get("rest") or "").strip())
+    if re.match(r"(?:BUG|ISSUE)-", groups[name], re.IGNORECASE):
+        rest = f"{groups[name]}: {rest}"
+    return name, rest
+
+
+def is_labelled(line: str) -> bool:
+    """Whether a line begins with a label."""
+    return _label(line) is not None

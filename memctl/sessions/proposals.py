@@ -1,0 +1,116 @@
+"""Records that a session proposes: they are shown, and made only when somebody accepts them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.lifecycle.create import Draft
+from memctl.model.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
+from memctl.model.markdown import one_line
+from memctl.model.record import Record
+from memctl.sessions import labels, tasks
+from memctl.sessions.blanking import blanked
+from memctl.sessions.extraction import Found
+from memctl.sessions.failures import Failure
+from memctl.sessions.summary import Summary
+
+_TITLE = 100  # characters, the longest that a record takes
+_TAG = "session"
+# S0, "Extraction Criteria": 8-10 stay for ever, 5-7 for 30 days, 1-4 for 7. What has no label may be wrong: 4.
+_IMPORTANCE = {True: 7, False: 4}
+_SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A record that might be made: its type, title, front matter values, content, and whether it was labelled."""
+
+    kind: str
+    title: str
+    values: dict[str, Any]
+    content: dict[str, str | list[str]]
+    explicit: bool
+
+    def draft(self, kinds: dict[str, Kind]) -> Draft:
+        values = {"title": self.title, "tags": [_TAG], **self.values}
+        return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
+
+
+def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
+    """What a summary proposes, without records that there are already by their titles; what has a label comes first."""
+    titles = {(record.memory_type, _key(record.title)) for record in known}
+    where = f"Session {summary.id}"
+    found = [_decision(one, where) for one in summary.having(labels.DECISION)]
+    found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
+    found += [_unresolved(one, where) for one in summary.failures if not one.resolved]
+    found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
+    found += _state(summary)
+    new = {(one.kind, _key(one.title)): one for one in reversed(found)}
+    fresh = [one for key, one in new.items() if key not in titles][::-1]
+    return sorted(fresh, key=lambda one: not one.explicit)
+
+
+def _decision(found: Found, where: str) -> Proposal:
+    values = {"importance": _IMPORTANCE[found.explicit], "status": "accepted" if found.explicit else "proposed"}
+    content: dict[str, str | list[str]] = {"decision": _text(found.text), "context": where}
+    if found.reason:
+        content["rationale"] = _text(found.reason)
+    if found.alternatives:
+        content["alternatives_considered"] = [_text(one) for one in found.alternatives]
+    return Proposal(DECISION.name, _title(found.text), values, content, found.explicit)
+
+
+def _issue(found: Found, where: str) -> Proposal:
+    severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
+    content: dict[str, str | list[str]] = {"description": f"{_text(found.text)}\n\n{where}."}
+    values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
+    return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit)
+
+
+def _unresolved(failure: Failure, where: str) -> Proposal:
+    text = f"`{_text(failure.step)}` failed: {_text(failure.message)}"
+    content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
+    return Proposal(
+        ISSUE.name, _title(f"{failure.step} failed: {failure.message}"), {"severity": "medium"}, content, False
+    )
+
+
+def _learning(found: Found, where: str) -> Proposal:
+    content: dict[str, str | list[str]] = {"lesson": _text(found.text), "context": where}
+    return Proposal(
+        LEARNING.name, _title(found.text), {"importance": 5 if found.explicit else 4}, content, found.explicit
+    )
+
+
+def _state(summary: Summary) -> list[Proposal]:
+    """Where the work stands: one record, if the session said anything of it."""
+    steps = summary.next_steps
+    if not steps and not summary.tasks and summary.completion is None:
+        return []
+    content: dict[str, str | list[str]] = {
+        "task_description": _text(summary.intent),
+        "substeps_completed": [_text(task.text) for task in summary.tasks if task.status == tasks.DONE],
+        "substeps_remaining": [_text(task.text) for task in summary.tasks if task.status != tasks.DONE],
+        "blockers": [_text(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
+        "next_actions": [_text(step) for step in steps],
+    }
+    given = {name: value for name, value in content.items() if value}
+    values = {"completion_percentage": summary.completion or 0}
+    return [Proposal(STATE.name, _title(summary.intent or f"Session {summary.id}"), values, given, bool(steps))]
+
+
+def _title(text: str) -> str:
+    line = _text(text).replace("`", "").rstrip(" .")
+    line = "".join(c for c in line if c.isprintable())
+    return line if len(line) <= _TITLE else line[: _TITLE - 1].rpartition(" ")[0] + "…"
+
+
+def _text(text: str) -> str:
+    return blanked(one_line("".join(c if c.isprintable() or c in "\n\t" else " " for c in text)))
+
+
+def _key(title: str) -> str:
+    return " ".join(re.findall(r"\w+", title.lower()))

@@ -1,0 +1,87 @@
+"""Reading transcripts: which form one has, and the events in it. They are untrusted: what is odd is passed over."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from memctl.model.frontmatter import clean_newlines
+from memctl.sessions.claude_code import ClaudeCode
+from memctl.sessions.events import ANSWER, PROMPT, Event, Session, decoded, event_of
+from memctl.tokens import blocks
+from memctl.tokens.messages import lines
+
+_LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:#{1,4} |\*\*|> ?)?(user|human|you|assistant|ai|claude|agent)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",
+    re.I | re.M,
+)
+_ASKING = ("user", "human", "you")
+
+
+def read(data: bytes) -> Session:
+    """The session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text."""
+    text = clean_newlines(data.decode(errors="replace"))
+    start = text.lstrip()[:1]
+    if start not in ("{", "["):
+        return _plain(text)
+    whole = decoded(text)
+    if isinstance(whole, dict) and not {"messages", "input"} & set(whole):
+        whole = None  # JSON Lines of one line
+    if whole is not None:
+        return messages(whole if isinstance(whole, list) else whole.get("messages", whole.get("input")), whole)
+    return _lines(text)
+
+
+def _lines(text: str) -> Session:
+    found: list[Any] = []
+    broken = 0
+    for number, line in lines("\n".join(line if len(line) <= _LONGEST else "?" for line in text.split("\n"))):
+        if isinstance(line, dict):
+            found.append(line)
+        else:
+            broken += 1
+            if number == 1 and not text.lstrip().startswith("{"):
+                return _plain(text)
+    if found and all("role" in line or "call_id" in line for line in found):
+        return msgspec.structs.replace(messages(found, {}), broken=broken)
+    if not any(isinstance(line.get("type"), str) or "message" in line for line in found):
+        return _plain(text)
+    reader = ClaudeCode()
+    for line in found:
+        reader.read(line)
+    return reader.session(broken)
+
+
+def messages(given: Any, body: Any) -> Session:
+    """The session of a list of messages, in either interface's shape."""
+    events: list[Event] = []
+    answers = broken = 0
+    for message in given if isinstance(given, list) else [{"role": "user", "content": given}]:
+        if not isinstance(message, dict):
+            broken += 1
+            continue
+        answers += message.get("role") == "assistant"
+        for block in blocks.of_message(message):
+            if block.role not in ("system", "developer") and (event := event_of(block)) is not None:
+                events.append(event)
+    model = body.get("model") if isinstance(body, dict) else ""
+    return Session(
+        "messages", tuple(events), model=model if isinstance(model, str) else "", answers=answers, broken=broken
+    )
+
+
+def _plain(text: str) -> Session:
+    """A text in which speakers are named at the beginnings of lines, or of which nothing is known but what it says."""
+    events: list[Event] = []
+    marks = list(_SPEAKER.finditer(text))
+    if not marks:
+        return Session("text", (Event(ANSWER, text),) if text.strip() else ())
+    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=True):
+        said = text[mark.end() : end].strip("\n")
+        if said.strip():
+            events.append(Event(PROMPT if mark[1].lower() in _ASKING else ANSWER, said))
+    answers = sum(event.kind == ANSWER for event in events)
+    return Session("text", tuple(events), answers=answers)

@@ -1,0 +1,163 @@
+"""Shell commands as agents write them: cut into simple commands, with their words, redirections and here-documents.
+
+Nothing is run, and nothing on the disk is looked at. What only the shell could know (a variable from elsewhere, the
+output of a command) stays unknown: a word with such a part is left out, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+import msgspec
+
+_MOST = 256 * 1024  # characters of a command that are looked at
+_MOST_WORDS = 200  # that one word with variables may stand for
+_TOKEN = re.compile(
+    r"""(?P<space>(?:[ \t]|\\\n)+)
+    |(?P<comment>\#[^\n]*)
+    |(?P<redirect>\d*(?:<<<|<<-?|<>|<&|>>|>\||>&|[<>])|&>>|&>)
+    |(?P<operator>\n|;;|&&|\|\||\|&|[;&|()])
+    |(?P<word>(?:\$?'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|`[^`]*`
+        |\\.|[^\s;&|()<>'"\\`])+)
+    |(?P<odd>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_PIECE = re.compile(
+    r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^'"\\]+)|(?P<odd>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\$`])')
+# How agents give a message to a command; quotes in it are text, which no pattern for words can know.
+_MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n.*?\n[ \t]*\1\n[ \t]*\)\"""", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_BRACES = re.compile(r"\{([^{}$]*,[^{}$]*)\}")
+_LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
+_RESTORED = {ord(mark): sign for sign, mark in _LITERAL.items()}
+_KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time")
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A simple command: its words, its redirections as pairs of operator and target, and what it is given to read.
+
+    `unknown` counts the words that only the shell could have told.
+    """
+
+    words: tuple[str, ...]
+    redirects: tuple[tuple[str, str], ...] = ()
+    document: str = ""
+    unknown: int = 0
+
+
+def commands(text: str) -> Iterator[Command]:
+    """The simple commands of a text, in the order in which they stand there."""
+    reader = _Reader(text[:_MOST])
+    yield from reader.commands()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = _MESSAGE.sub('"$(cat)"', text)
+        self._variables: dict[str, list[str]] = {}
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
+        self._words: list[str] = []
+        self._redirects: list[tuple[str, str]] = []
+        self._operator = ""
+        self._document = ""
+        self._unknown = 0
+
+    def commands(self) -> Iterator[Command]:
+        place = 0
+        while (match := _TOKEN.match(self._text, place)) is not None:
+            place = match.end()
+            kind, token = str(match.lastgroup), match[0]
+            if kind == "word":
+                self._take(token, place)
+            elif kind == "redirect":
+                self._operator = token.lstrip("0123456789")
+            elif kind == "operator":
+                yield from self._command()
+        yield from self._command()
+
+    def _take(self, token: str, place: int) -> None:
+        operator, self._operator = self._operator, ""
+        if operator.startswith("<<") and operator != "<<<":
+            self._cut_document(_unquoted(token).translate(_RESTORED), place)
+            return
+        if not operator and not self._words and (match := _ASSIGNMENT.fullmatch(token)):
+            self._variables[match[1]] = list(self._expanded(match[2]))
+            return
+        words = list(self._expanded(token))
+        if operator:
+            self._redirects += [(operator, word) for word in words]
+        else:
+            self._words += words
+
+    def _cut_document(self, end: str, place: int) -> None:
+        """Take the here-document out of the text that follows the line which `place` is on; it ends with a line."""
+        start = self._text.find("\n", place) + 1 or len(self._text)
+        match = re.compile(rf"^[ \t]*{re.escape(end)}[ \t]*$", re.M).search(self._text, start)
+        stop = match.start() if match else len(self._text)
+        self._document += self._text[start:stop]
+        self._text = self._text[:start] + self._text[match.end() + 1 if match else stop :]
+
+    def _command(self) -> Iterator[Command]:
+        words = self._words
+        while words and words[0] in _KEYWORDS:
+            words = words[1:]
+        if words[:1] == ["for"] and words[2:3] == ["in"]:
+            self._variables[words[1]] = words[3:]
+            words = []
+        if words or self._redirects:
+            yield Command(tuple(words), tuple(self._redirects), self._document, self._unknown)
+        self._start_afresh()
+
+    def _expanded(self, token: str) -> Iterator[str]:
+        """The words that a token stands for: with variables that were set before, and braces."""
+        text = _unquoted(token)
+        names = list(dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(text)))
+        known = [self._variables.get(name, []) for name in names]
+        for count, values in enumerate(product(*known)):
+            if count >= _MOST_WORDS:
+                return
+            by_name = dict(zip(names, values, strict=True))
+            filled = _VARIABLE.sub(lambda match, by_name=by_name: by_name[match[1] or match[2]], text)  # type: ignore[misc]
+            for word in _braces(filled):
+                if "$" in word or "`" in word:
+                    self._unknown += 1
+                else:
+                    yield word.translate(_RESTORED)
+        if not all(known):
+            self._unknown += 1
+
+
+def _unquoted(token: str) -> str:
+    """A token without its quotes; signs that the quotes made plain text are marked as such."""
+    parts: list[str] = []
+    for match in _PIECE.finditer(token):
+        if match.lastgroup == "single":
+            parts.append(_plain(match["single"], "".join(_LITERAL)))
+        elif match.lastgroup == "double":
+            parts.append(_plain(_ESCAPED.sub(lambda m: _LITERAL.get(m[1], m[1]), match["double"]), "{*?~"))
+        elif match.lastgroup == "escaped":
+            parts.append(_plain(match["escaped"], "".join(_LITERAL)) if match["escaped"] != "\n" else "")
+        else:
+            parts.append(match[0])
+    return "".join(parts)
+
+
+def _plain(text: str, signs: str) -> str:
+    return "".join(_LITERAL[character] if character in signs else character for character in text)
+
+
+def _braces(text: str) -> Iterator[str]:
+    match = _BRACES.search(text)
+    if match is None:
+        yield text
+        return
+    for choice in match[1].split(",")[:_MOST_WORDS]:
+        yield from _braces(text[: match.start()] + choice + text[match.end() :])

@@ -1,0 +1,264 @@
+"""Which files shell commands touch, as far as the commands say it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from memctl.sessions import patches, shell
+from memctl.sessions.shell import Command
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+
+_PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_SHELLS = ("bash", "sh", "zsh", "dash")
+# Options whose value is the next word, so that it is not taken for a file.
+_VALUED = {
+    "head": "-n -c",
+    "tail": "-n -c",
+    "sort": "-k -t -o -S",
+    "cut": "-d -f -c -b",
+    "wc": "",
+    "nl": "-b -w -s",
+    "jq": "--arg --argjson --indent",
+    "grep": "-A -B -C -m -e -f --include --exclude --exclude-dir",
+    "rg": "-A -B -C -m -e -g -t -T --glob --type",
+    "sed": "-e -f",
+    "awk": "-F -v -f",
+    "bat": "-r -l --line-range --language",
+    "xxd": "-l -s -c",
+    "od": "-N -j -t -A",
+    "touch": "-d -r -t",
+    "tee": "--output-error",
+    "diff": "-U",
+    "truncate": "-s --size",
+    "curl": "-o -O -H -d -X -u --output --data --header --request",
+    "wget": "-O -P",
+    "chmod": "",
+    "less": "-p",
+}
+_READERS = (
+    "cat",
+    "head",
+    "tail",
+    "less",
+    "more",
+    "nl",
+    "tac",
+    "bat",
+    "xxd",
+    "od",
+    "wc",
+    "sort",
+    "diff",
+    "cmp",
+    "file",
+    "md5sum",
+    "sha256sum",
+    "stat",
+    "strings",
+    "source",
+    ".",
+    "cut",
+    "uniq",
+    "column",
+)
+_WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first word is none of the files
+_NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
+
+
+def touched(text: str, cwd: str) -> Iterator[Touch]:
+    """What the commands of a text do to files; `cd` among them moves the folder for those that follow."""
+    for command in shell.commands(text):
+        words = _bare(command.words)
+        yield from _redirected(command, cwd)
+        if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
+            cwd = posixpath.normpath(posixpath.join(cwd, words[1])) if words[1] != "-" else cwd
+        elif words:
+            name = words[0].rpartition("/")[2]
+            yield from _of_command(name, words[1:], command.document, cwd)
+
+
+def unknown(text: str) -> int:
+    """How many words of some commands only the shell could have told."""
+    return sum(command.unknown for command in shell.commands(text))
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """A command without what only says how it is to be run."""
+    left = list(words)
+    while left and (left[0] in _PREFIXES or left[0] == "timeout" or _ASSIGNED.match(left[0])):
+        first = left.pop(0)
+        while left and left[0].startswith("-") and first in _PREFIXES:
+            left.pop(0)
+        if first == "timeout" and len(left) > 1:
+            left.pop(0)
+    return left
+
+
+def _redirected(command: Command, cwd: str) -> Iterator[Touch]:
+    for operator, target in command.redirects:
+        if _NEVER.fullmatch(target) or operator in ("<&", "<<<"):
+            continue
+        if operator in ("<", "<>"):
+            yield Touch(target, READ, cwd)
+        else:
+            yield Touch(target, WRITTEN, cwd, "appended to" if operator in (">>", "&>>") else "")
+
+
+def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[Touch]:
+    if name == "git" and args:
+        yield from _git(args, document, cwd)
+    elif name in _SHELLS:
+        script = args[args.index("-c") + 1] if "-c" in args[:-1] else document
+        yield from touched(script, cwd)
+    elif name in ("apply_patch", "applypatch", "patch"):
+        text = document or "\n".join(args)
+        yield from (Touch(path, action, cwd, what) for action, path, what in patches.files(text))
+    elif name in _READERS:
+        yield from _each(_files(name, args), READ, cwd)
+    elif name in _WITH_PATTERN:
+        has_pattern = any(arg in ("-e", "-f") for arg in args)
+        yield from _each([f for f in _files(name, args)[0 if has_pattern else 1 :] if _names_a_file(f)], READ, cwd)
+    elif (special := _COMMANDS.get(name)) is not None:
+        yield from special(args, cwd)
+
+
+def _names_a_file(word: str) -> bool:
+    """Whether a word is a file rather than the folder to search in."""
+    return not word.endswith(("/", ".")) and "." in word.rpartition("/")[2]
+
+
+def _files(name: str, args: Sequence[str]) -> list[str]:
+    """The arguments of a command that are no options and no values of options."""
+    valued = _VALUED.get(name, "").split()
+    found: list[str] = []
+    skip = is_rest = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg == "--" and not is_rest:
+            is_rest = True
+        elif arg.startswith("-") and arg != "-" and not is_rest:
+            skip = arg in valued
+        elif not _NEVER.fullmatch(arg) or is_rest:
+            found.append(arg)
+    return found
+
+
+def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[Touch]:
+    yield from (Touch(path, action, cwd, what) for path in paths if not _NEVER.fullmatch(path))
+
+
+def _git(args: list[str], document: str, cwd: str) -> Iterator[Touch]:
+    while args[:1] == ["-C"] or args[:1] == ["-c"]:
+        cwd = posixpath.join(cwd, args[1]) if args[0] == "-C" and len(args) > 1 else cwd
+        args = args[2:]
+    verb, rest = (args[0], args[1:]) if args else ("", [])
+    if verb == "rm" and "--cached" not in rest:
+        yield from _each(_files("git", rest), DELETED, cwd)
+    elif verb == "mv":
+        yield from _move(rest, cwd)
+    elif verb == "apply":
+        yield from (Touch(path, action, cwd, what) for action, path, what in patches.files(document))
+    elif verb == "restore" and not {"--staged", "-S"} & set(rest):
+        yield from _each(_files("git", rest), MODIFIED, cwd, "restored from Git")
+    elif verb == "checkout" and "--" in rest:
+        yield from _each(rest[rest.index("--") + 1 :], MODIFIED, cwd, "restored from Git")
+
+
+def _remove(args: list[str], cwd: str) -> Iterator[Touch]:
+    yield from _each(_files("rm", args), DELETED, cwd)
+
+
+def _targets(args: list[str]) -> tuple[list[str], str, bool]:
+    """The sources of a move or copy, where it goes, and whether that is plainly a folder."""
+    for option in ("-t", "--target-directory"):
+        if option in args[:-1]:
+            place = args.index(option)
+            return _files("", args[:place] + args[place + 2 :]), args[place + 1], True
+    *sources, target = _files("", args) or [""]
+    return sources, target, len(sources) > 1 or target.endswith(("/", "/.", "..")) or target == "."
+
+
+def _move(args: list[str], cwd: str) -> Iterator[Touch]:
+    sources, target, is_folder = _targets(args)
+    for source in sources:
+        name = posixpath.basename(source.rstrip("/"))
+        new = posixpath.join(target, name) if is_folder else target
+        yield Touch(source, DELETED, cwd, f"moved to {new}")
+        yield Touch(new, WRITTEN, cwd, f"moved from {source}", target="" if is_folder else name)
+
+
+def _copy(args: list[str], cwd: str) -> Iterator[Touch]:
+    sources, target, is_folder = _targets(args)
+    for source in sources:
+        name = posixpath.basename(source.rstrip("/"))
+        yield Touch(source, READ, cwd)
+        yield Touch(
+            posixpath.join(target, name) if is_folder else target,
+            WRITTEN,
+            cwd,
+            f"copied from {source}",
+            target="" if is_folder else name,
+        )
+
+
+def _link(args: list[str], cwd: str) -> Iterator[Touch]:
+    sources, target, is_folder = _targets(args)
+    yield from _each(
+        [target] if sources and not is_folder else [], CREATED, cwd, f"a link to {sources[0]}" if sources else ""
+    )
+
+
+def _stream_edit(args: list[str], cwd: str) -> Iterator[Touch]:
+    in_place = any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", arg) for arg in args)
+    if in_place and "-i" in args[:-1] and args[args.index("-i") + 1] == "":  # as on BSD
+        args = [arg for arg in args if arg]
+    files = _files("sed", args)
+    has_script = any(arg in ("-e", "-f") or arg.startswith(("-e", "--expression", "--file")) for arg in args)
+    yield from _each(files[0 if has_script else 1 :], MODIFIED if in_place else READ, cwd)
+
+
+def _perl(args: list[str], cwd: str) -> Iterator[Touch]:
+    script = next((place for place, arg in enumerate(args) if re.fullmatch(r"-[a-zA-Z0-9]*e", arg)), -1)
+    if script >= 0:
+        in_place = any(re.match(r"-[a-zA-Z0-9]*i", arg) for arg in args[: script + 1])
+        yield from _each(_files("perl", args[script + 2 :]), MODIFIED if in_place else READ, cwd)
+
+
+def _write(args: list[str], cwd: str) -> Iterator[Touch]:
+    yield from _each(_files("touch", args), WRITTEN, cwd)
+
+
+def _change_mode(args: list[str], cwd: str) -> Iterator[Touch]:
+    yield from _each(_files("chmod", args)[1:], MODIFIED, cwd, "its mode")
+
+
+def _download(args: list[str], cwd: str) -> Iterator[Touch]:
+    named = [
+        args[n + 1]
+        for n, arg in enumerate(args[:-1])
+        if arg in ("-o", "--output", "-O") and not args[n + 1].startswith("-")
+    ]
+    yield from _each([name for name in named if "://" not in name], WRITTEN, cwd, "downloaded")
+
+
+_COMMANDS: dict[str, Callable[[list[str], str], Iterator[Touch]]] = {
+    "rm": _remove,
+    "unlink": _remove,
+    "mv": _move,
+    "cp": _copy,
+    "install": _copy,
+    "ln": _link,
+    "sed": _stream_edit,
+    "gsed": _stream_edit,
+    "perl": _perl,
+    "tee": _write,
+    "touch": _write,
+    "truncate": _write,
+    "chmod": _change_mode,
+    "curl": _download,
+    "wget": _download,
+}

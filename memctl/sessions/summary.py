@@ -1,0 +1,140 @@
+"""What a session came to: its intent, files, decisions, state, errors and figures, as data (S0, "Session Summary")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.model import moments
+from memctl.model.markdown import one_line
+from memctl.sessions import extraction, failures, labels, tasks
+from memctl.sessions.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
+from memctl.sessions.extraction import Found
+from memctl.sessions.failures import Failure
+from memctl.sessions.tasks import Task
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED
+from memctl.sessions.trail import Trail
+
+_INTENT = 800  # characters of the prompt that a session began with
+_LAST_WORD = 600  # characters of what the agent said last
+
+
+class Metrics(msgspec.Struct, frozen=True):
+    """Figures of a session: S0's `metrics`, and what tells how far the transcript can be trusted.
+
+    `turns` are prompts of the user, `answers` requests to the model; tokens are as the model reported them, summed
+    over the requests; `duration_minutes` is from the first line with a time to the last one.
+    """
+
+    turns: int = 0
+    answers: int = 0
+    tool_calls: int = 0
+    sub_agents: int = 0
+    compactions: int = 0
+    tokens: Usage = Usage()
+    duration_minutes: int = 0
+    files: int = 0
+    broken_lines: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A session, summed up. `started` and `ended` are canonical times, "" if nobody knows them."""
+
+    id: str
+    agent: str
+    form: str
+    intent: str
+    trail: Trail
+    started: str = ""
+    ended: str = ""
+    model: str = ""
+    branch: str = ""
+    root: str = ""
+    scope: tuple[str, ...] = ()
+    found: tuple[Found, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    succeeded: frozenset[str] = frozenset()
+    tasks: tuple[Task, ...] = ()
+    last_word: str = ""
+    metrics: Metrics = Metrics()
+
+    def having(self, *kinds: str) -> list[Found]:
+        return [one for one in self.found if one.label in kinds]
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What comes next: the tasks that are not done, or what was last said to come next."""
+        said = [one.text for one in _last_said(self.having(labels.NEXT))]
+        open_tasks = [task.text for task in self.tasks if task.status != tasks.DONE]
+        return list(dict.fromkeys([*open_tasks, *said]))
+
+    @property
+    def completion(self) -> int | None:
+        """How far the work is, in percent: as last said, or the share of tasks that are done; None if unknown."""
+        said = [one.text for one in self.having(labels.STATE) if one.text.endswith("% complete")]
+        if said:
+            return min(int(said[-1].split()[0]), 100)
+        if self.tasks:
+            return round(100 * sum(task.status == tasks.DONE for task in self.tasks) / len(self.tasks))
+        return None
+
+
+def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> Summary:
+    """The summary of a session, with the files that are known to be touched."""
+    found = extraction.of_events(session.events)
+    prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
+    said = [event for event in session.events if event.kind == ANSWER and not event.agent]
+    return Summary(
+        id=identifier,
+        agent=agent,
+        form=session.form,
+        intent=_begun(prompts[0].text, _INTENT) if prompts else "",
+        trail=trail,
+        started=session.started,
+        ended=session.ended,
+        model=session.model,
+        branch=session.branch,
+        root=root,
+        scope=tuple(one.text for one in found if one.label == labels.SCOPE),
+        found=tuple(one for one in found if one.label != labels.SCOPE),
+        failures=tuple(failures.of_events(session.events)),
+        succeeded=failures.succeeded(session.events),
+        tasks=tuple(tasks.of_events(session.events)),
+        last_word=_begun(said[-1].text, _LAST_WORD) if said else "",
+        metrics=_metrics(session, prompts, trail),
+    )
+
+
+def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Metrics:
+    minutes = 0.0
+    if session.started and session.ended:
+        minutes = moments.days_between(session.started, session.ended) * 24 * 60
+    return Metrics(
+        turns=len(prompts),
+        answers=session.answers,
+        tool_calls=session.count(CALL),
+        sub_agents=len({event.agent for event in session.events if event.agent}),
+        compactions=session.count(COMPACTION),
+        tokens=session.usage,
+        duration_minutes=round(minutes),
+        files=len(trail.entries),
+        broken_lines=session.broken,
+    )
+
+
+def latest_changes(summary: Summary, limit: int = 5) -> list[str]:
+    """The paths of the files that were changed last (S0 lists five)."""
+    return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
+
+
+def _last_said(steps: Sequence[Found]) -> list[Found]:
+    """The next steps that were named together last."""
+    if not steps or not steps[-1].moment:
+        return list(steps[-10:])
+    return [step for step in steps if step.moment == steps[-1].moment]
+
+
+def _begun(text: str, length: int) -> str:
+    text = one_line(text)
+    return text if len(text) <= length else text[: length - 1].rpartition(" ")[0] + " …"

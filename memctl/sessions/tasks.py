@@ -1,0 +1,52 @@
+"""The list of tasks that an agent keeps of its own work, as its last word on each says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.model.markdown import one_line
+from memctl.sessions.events import CALL, Event
+
+DONE, UNDER_WAY, PENDING = "done", "in progress", "pending"
+_STATUSES = {"completed": DONE, "done": DONE, "in_progress": UNDER_WAY, "in-progress": UNDER_WAY}
+_DROPPED = ("deleted", "cancelled", "canceled")
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task and how far it is: done, in progress or pending."""
+
+    text: str
+    status: str
+
+
+def of_events(events: Iterable[Event]) -> list[Task]:
+    """The tasks of the main agent: of TodoWrite and `update_plan`, which bring the whole list, or of TaskCreate."""
+    whole: list[Task] = []
+    numbered: dict[str, Task] = {}
+    for event in events:
+        if event.kind != CALL or event.agent:
+            continue
+        given = event.arguments
+        for key in ("todos", "plan"):
+            if event.tool.lower().replace("_", "") in ("todowrite", "updateplan", "writetodos") and key in given:
+                whole = _listed(given[key])
+        if event.tool == "TaskCreate" and isinstance(given.get("subject"), str):
+            numbered[str(len(numbered) + 1)] = Task(one_line(given["subject"]), PENDING)
+        elif event.tool == "TaskUpdate" and (task := numbered.get(str(given.get("taskId")))) is not None:
+            status = str(given.get("status") or "")
+            told = _DROPPED[0] if status in _DROPPED else _STATUSES.get(status, task.status)
+            numbered[str(given["taskId"])] = msgspec.structs.replace(task, status=told)
+    return whole or [task for task in numbered.values() if task.status != _DROPPED[0]]
+
+
+def _listed(given: Any) -> list[Task]:
+    found = []
+    for item in given if isinstance(given, list) else ():
+        if isinstance(item, dict):
+            text = next((item[k] for k in ("content", "step", "description") if isinstance(item.get(k), str)), "")
+            if text.strip() and item.get("status") not in _DROPPED:
+                found.append(Task(one_line(text), _STATUSES.get(str(item.get("status")), PENDING)))
+    return found

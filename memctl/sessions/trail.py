@@ -1,0 +1,146 @@
+"""The artifact trail: every file that a session touched, with its exact path and what became of it.
+
+S3, "Artifact Trail": paths are never compressed, and each has a verb and a word on what changed. It is made from the
+tool calls, and from Git between the session's start and end.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from memctl.journal import differences
+from memctl.journal.differences import FileChange
+from memctl.sessions import calls, shell_files
+from memctl.sessions.events import CALL, RESULT, Event, Session
+from memctl.sessions.paths import Places
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+
+_REFUSED = (
+    "the user doesn't want to proceed",
+    "the user doesn't want to take this action",
+    "permission to use",
+    "request interrupted by user",
+    "user rejected",
+    "<tool_use_error>",
+)
+_VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
+_MOST_WORDS = 4  # different words on one file
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One file: its path, its action (created, modified, deleted or read), and what changed, in words.
+
+    `is_inside` says whether it lies in the repository; `by` where it is known from.
+    """
+
+    path: str
+    action: str
+    what: tuple[str, ...] = ()
+    is_inside: bool = True
+    by: tuple[str, ...] = ()
+
+
+class Trail(msgspec.Struct, frozen=True):
+    """All files in the order of their last change; `unknown` words of shell commands may have been further ones."""
+
+    entries: tuple[Entry, ...]
+    unknown: int = 0
+
+    def having(self, *actions: str, inside: bool = True) -> list[Entry]:
+        return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
+
+
+def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
+    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them."""
+    results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
+    fold = _Fold(places, base)
+    unknown = 0
+    for event in session.events:
+        if event.kind == CALL:
+            result = results.get(event.call)
+            if not is_without_effect(event, result):
+                fold.take(event, result)
+                unknown += shell_files.unknown(calls.command_of(event.arguments))
+    fold.take_git(changes)
+    return Trail(tuple(fold.entries.values()), unknown)
+
+
+def is_without_effect(call: Event, result: Event | None) -> bool:
+    """Whether a call did nothing: it was refused, or failed in a tool that does all or nothing."""
+    if result is None or not result.is_error:
+        return False
+    refused = any(words in result.text[:400].lower() for words in _REFUSED)
+    return refused or not calls.command_of(call.arguments)
+
+
+class _Fold:
+    """Gathers touches into one entry a file."""
+
+    def __init__(self, places: Places, base: Collection[str]) -> None:
+        self._places = places
+        self._base = base
+        self._folders = {folder for path in base for folder in _above(path)}
+        self.entries: dict[str, Entry] = {}
+
+    def take(self, event: Event, result: Event | None) -> None:
+        told = result.details.get("type") if result else None  # Claude Code says whether a file was there
+        for touch in calls.touched(event):
+            action = touch.action
+            if action == WRITTEN and told in ("create", "update"):
+                action = CREATED if told == "create" else MODIFIED
+            self._touch(touch, action, event.agent)
+
+    def _touch(self, touch: Touch, action: str, agent: str) -> None:
+        path, is_inside = self._places.locate(touch.path, touch.cwd)
+        if touch.target and path in self._folders:
+            path = posixpath.join(path, touch.target)
+        is_folder = path in self._folders or path in (".", self._places.root) or touch.path.endswith("/")
+        if is_folder and action != DELETED:
+            return
+        self._folders.update(_above(path))
+        old = self.entries.get(path)
+        if action == WRITTEN:
+            is_there = (old.action != DELETED) if old else path in self._base
+            action = MODIFIED if is_there else CREATED
+        self._put(path, is_inside, action, touch.what, f"agent {agent}" if agent else "")
+
+    def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
+        old = self.entries.get(path, Entry(path, READ, is_inside=is_inside))
+        words = (*old.what, what) if what and what not in old.what else old.what
+        makers = (*old.by, by) if by and by not in old.by else old.by
+        if action != READ:
+            self.entries.pop(path, None)  # what was changed last stands last
+        self.entries[path] = Entry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
+
+    def take_git(self, changes: Iterable[FileChange]) -> None:
+        """What Git knows is right: a file that it had before was not created, one that is gone was deleted."""
+        for change in changes:
+            if change.status == differences.RENAMED:
+                self._settle(change.before, DELETED, f"moved to {change.path}")
+                self._settle(change.path, CREATED, f"moved from {change.before}")
+            else:
+                self._settle(change.path, _VERBS[change.status], "")
+
+    def _settle(self, path: str, action: str, what: str) -> None:
+        is_new = path not in self.entries
+        self._put(path, True, action, "" if not is_new and self.entries[path].what else what, "Git" if is_new else "")
+        self.entries[path] = msgspec.structs.replace(self.entries[path], action=action)
+
+
+def after(before: str, action: str) -> str:
+    """What became of a file that two touches, one after the other, were made of."""
+    if action == READ:
+        return before
+    if before == CREATED and action == MODIFIED:
+        return CREATED
+    if action == CREATED and before in (DELETED, MODIFIED):
+        return MODIFIED  # it was there before the session
+    return action
+
+
+def _above(path: str) -> Sequence[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]

@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
-from memctl.cli import opening, session_text
-from memctl.cli.command import Command, Group, how, writing
-from memctl.errors import USAGE, MemctlError
+from memctl.cli import opening, output, session_text
+from memctl.cli.command import Command, Group, how, json_option, writing
+from memctl.cli.command import reading as reading_options
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
-from memctl.sessions import gathering, proposals, reading, running
+from memctl.sessions import gathering, listing, proposals, reading, running
 from memctl.sessions import writing as session_writing
 from memctl.sessions.events import Session, joined
 from memctl.sessions.running import Running
+from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
 
 
@@ -56,6 +59,15 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
 _transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
 )
+_accepting = click.option(
+    "--accept",
+    is_flag=False,
+    flag_value="all",
+    default="",
+    metavar="[N,…]",
+    help="Make the proposed records too: these by their numbers in --review, or all.",
+)
+_NOTHING = Session("Git", ())  # a session of which only Git knows
 
 
 @session_command.command(
@@ -70,14 +82,7 @@ _transcripts = click.option(
 @_transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
-@click.option(
-    "--accept",
-    is_flag=False,
-    flag_value="all",
-    default="",
-    metavar="[N,…]",
-    help="Make the proposed records too: these by their numbers in --review, or all.",
-)
+@_accepting
 @writing
 @click.pass_context
 def summarize_command(
@@ -94,12 +99,125 @@ def summarize_command(
     session = read_transcripts(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = gathering.gather(memory, session, identifier, known)
-    proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     if review:
+        proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         session_text.review(proposed, as_json=flags["as_json"])
-        return
+    else:
+        _write(memory, summary, accept, flags)
+
+
+def _write(memory: Memory, summary: Summary, accept: str, flags: dict[str, Any]) -> None:
+    """Write a summary down, with the proposed records that are accepted, and report it."""
+    proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = session_text.chosen(proposed, accept)
     result = door.carry_out(
         memory, lambda sequence: session_writing.plan(memory, sequence, summary, accepted), how(flags)
     )
     session_text.summarized(memory, result, summary, len(proposed) - len(accepted), flags)
+
+
+@session_command.command(
+    "list",
+    cls=Command,
+    examples=(
+        ("memctl session list", "All sessions that were summed up, the latest first."),
+        ("memctl session list --json", "For a program."),
+    ),
+)
+@reading_options
+@click.pass_context
+def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
+    """List the sessions that were summed up, the latest first."""
+    memory = opening.memory(ctx)
+    pages, faults = listing.pages(opening.snapshot(memory, at))
+    session_text.listed(memory, pages, faults, as_json=as_json)
+    ctx.exit(REFUSED if faults else OK)
+
+
+@session_command.command(
+    "show",
+    cls=Command,
+    examples=(
+        ("memctl session show 5f6c", "The page of a session, by what its name begins with."),
+        ("memctl session show 5f6c --at HEAD~3", "As it was."),
+    ),
+)
+@click.argument("given", metavar="NAME")
+@reading_options
+@click.pass_context
+def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | None) -> None:
+    """Show what a session came to."""
+    memory = opening.memory(ctx)
+    path, text = listing.find(opening.snapshot(memory, at), given)
+    session_text.shown(memory, path, text, as_json=as_json)
+
+
+@session_command.command(
+    "start",
+    cls=Command,
+    examples=(
+        ('memctl session start refunds --intent "Refunds by card"', "From here on, files are those of this session."),
+        ("MEMCTL_SESSION=refunds memctl session start", "Named by the environment."),
+    ),
+)
+@click.argument("given", metavar="[NAME]", required=False, default="")
+@click.option("--intent", default="", metavar="TEXT", help="What the session is to accomplish.")
+@json_option
+@click.pass_context
+def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:
+    """Note that a session begins: who, when, and where Git stands.
+
+    It is kept in the Git directory until `session end`, which sums up what Git saw meanwhile.
+    """
+    memory = opening.memory(ctx)
+    begun = running.start(memory, _named(memory, given), intent)
+    if as_json:
+        output.json("session", msgspec.to_builtins(begun))
+    else:
+        output.text(output.plain(f"{begun.id} began {begun.started} at {begun.commit[:10] or 'no commit'}"))
+        if memory.session != begun.id:
+            output.note(f"hint: `export MEMCTL_SESSION={begun.id}` names it in every commit of memctl")
+
+
+@session_command.command(
+    "status", cls=Command, examples=(("memctl session status", "The sessions that are under way in this worktree."),)
+)
+@json_option
+@click.pass_context
+def status_command(ctx: click.Context, /, as_json: bool) -> None:
+    """Say which sessions are under way, and what Git saw of them."""
+    memory = opening.memory(ctx)
+    summaries = [gathering.gather(memory, _NOTHING, one.id, one) for one in running.all_running(memory)]
+    session_text.under_way(memory, summaries, as_json=as_json)
+
+
+@session_command.command(
+    "end",
+    cls=Command,
+    examples=(
+        ("memctl session end refunds", "Sum up what Git saw of it, in one commit."),
+        ("memctl session end --transcript session.jsonl --accept", "With its transcript, and the records it proposes."),
+    ),
+)
+@click.argument("given", metavar="[NAME]", required=False, default="")
+@_transcripts
+@_accepting
+@writing
+@click.pass_context
+def end_command(ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, **flags: Any) -> None:
+    """Sum up a session that was started, and forget that it is under way."""
+    memory = opening.memory(ctx)
+    name = _named(memory, given)
+    known = running.find(memory, name)
+    if known is None:
+        raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
+    session = read_transcripts(sources) if sources else _NOTHING
+    _write(memory, gathering.gather(memory, session, name, known), accept, flags)
+    if not flags["dry_run"]:
+        running.forget(memory, name)
+
+
+def _named(memory: Memory, given: str) -> str:
+    if not given and not memory.session:
+        raise MemctlError("which session?", "give a name, or set MEMCTL_SESSION", USAGE)
+    return running.name(given or memory.session)

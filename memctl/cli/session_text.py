@@ -10,14 +10,18 @@ import msgspec
 from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.commit import Outcome
-from memctl.sessions import labels
+from memctl.model.faults import Fault, InvalidRecord
+from memctl.sessions import labels, listing, page
 from memctl.sessions import writing as session_writing
 from memctl.sessions.merging import MOST_TOKENS
-from memctl.sessions.page import path_of
+from memctl.sessions.page import Page, path_of
 from memctl.sessions.proposals import Proposal
 from memctl.sessions.summary import Summary
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.store.memory import Memory
+
+_SHOWN = 60  # characters of an intent in a list
+_LATEST = 5  # files
 
 
 def review(proposed: Sequence[Proposal], *, as_json: bool) -> None:
@@ -77,6 +81,53 @@ def _told(summary: Summary) -> str:
     ]
     broken = f"; {figures.broken_lines:,} lines can't be read" if figures.broken_lines else ""
     return ", ".join(words) + broken
+
+
+def listed(memory: Memory, pages: Sequence[Page], faults: Sequence[Fault], *, as_json: bool) -> None:
+    """Print a line for each session."""
+    if as_json:
+        data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
+        output.json("sessions", data, faults, memory)
+    else:
+        output.columns([_line(made) for made in pages], ({"fg": "yellow"}, {}, {}, {}))
+        if not pages:
+            output.note("no session was summed up yet")
+    for fault in faults:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+
+
+def _line(made: Page) -> tuple[str, ...]:
+    changed, decided = len(made.files.get(page.CHANGED, ())), len(made.lines.get(page.DECISIONS, ()))
+    counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
+    intent = (made.lines.get(page.INTENT) or ("",))[0]
+    return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
+
+
+def shown(memory: Memory, path: str, text: str, *, as_json: bool) -> None:
+    """Print the page of a session."""
+    if not as_json:
+        output.text(output.plain(text), newline=False)
+        return
+    try:
+        made = page.parse(text, path)
+    except InvalidRecord as error:
+        raise MemctlError(f"{memory.prefix}/{error}") from None
+    output.json("session", {**msgspec.to_builtins(made), "path": memory.tracked(path)})
+
+
+def under_way(memory: Memory, summaries: Sequence[Summary], *, as_json: bool) -> None:
+    """Print what is known of sessions that are under way."""
+    if as_json:
+        output.json("sessions", [summary_data(summary) for summary in summaries])
+        return
+    for one in summaries:
+        changed = one.trail.having(CREATED, MODIFIED, DELETED)
+        told = f"{one.id}  {one.agent}, since {one.started}, {one.metrics.duration_minutes:,} minutes"
+        output.text(output.plain(f"{told}, {len(changed):,} files changed{f': {one.intent}' if one.intent else ''}"))
+        for entry in changed[-_LATEST:]:
+            output.text(output.plain(f"  {entry.action:<8}  {output.name(entry.path)}"))
+    if not summaries:
+        output.note("no session is under way in this worktree")
 
 
 def summary_data(summary: Summary) -> dict[str, Any]:

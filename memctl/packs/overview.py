@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memctl.model import headings, moments
+from memctl.model import frontmatter, headings, moments
+from memctl.model.faults import InvalidRecord
+from memctl.model.malformed import Malformed
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Note
+from memctl.store.place import SESSIONS
 
 _PRIORITIES = 3  # S0, "Level 1": the top 3
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended: S0 calls one of 4 hours long
@@ -30,7 +33,7 @@ def notes(
     if lines := list(project(snapshot)):
         yield Note("summary", "", "\n".join(lines))
     yield Note("records", "", held(current))
-    if line := continuity(snapshot.records, now):
+    if line := continuity(snapshot.records, now, ends_of_sessions(snapshot)):
         yield Note("continuity", "", line)
 
 
@@ -60,17 +63,37 @@ def held(current: Sequence[Record]) -> str:
     return f"It holds {', '.join(said)}." if said else "It holds no open records."
 
 
-def continuity(records: Sequence[Record], now: str) -> str:
-    """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never."""
+def continuity(records: Sequence[Record], now: str, ends: Sequence[str] = ()) -> str:
+    """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
+
+    `ends` are when sessions that were summed up ended; without them, sessions are told by the pauses between records.
+    """
     last = max(records, key=lambda record: (record.timestamp, record.id), default=None)
     if last is None:
         return ""
-    count = sessions([record.timestamp for record in records])
-    ago, agent = gap(last.timestamp, now), one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
-    return (
-        f"Last recorded: {last.id} by {agent}, {last.timestamp}{f' ({ago} ago)' if ago else ''}; "
-        f"{count:,} session{'s' if count != 1 else ''} so far."
-    )
+    count = len(ends) or sessions([record.timestamp for record in records])
+    told = f"{count:,} session{'s' if count != 1 else ''} "
+    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far"
+    agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
+    return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}; {told}."
+
+
+def _told(moment: str, now: str) -> str:
+    ago = gap(moment, now)
+    return f"{moment}{f' ({ago} ago)' if ago else ''}"
+
+
+def ends_of_sessions(snapshot: Snapshot) -> list[str]:
+    """When the sessions that have a page in the memory ended (canonical UTC); a page without it is passed over."""
+    ends = []
+    for path in snapshot.names(SESSIONS):
+        try:
+            values, _ = frontmatter.read(snapshot.read(path))
+            end = values.get("ended") or values.get("summarized")
+            ends += [moments.parse(end)] if isinstance(end, str) else []
+        except (InvalidRecord, Malformed, OSError, ValueError):
+            continue
+    return ends
 
 
 def sessions(timestamps: Sequence[str]) -> int:

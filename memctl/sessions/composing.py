@@ -132,6 +132,8 @@ def _state(summary: Summary) -> Iterable[str]:
         yield f"Blocker: {text(found.text)}"
     if latest := latest_changes(summary):
         yield f"Last changed: {', '.join(code(blanked(path)) for path in latest)}"
+    if summary.records:
+        yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:
         yield f"Last said: {text(summary.last_word)}"
     if summary.root:

@@ -35,9 +35,20 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     made = trail.of_session(session, places, base, changes)
     agent = running.agent if running else memory.actor
     summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
-    if running is not None and running.intent:
-        summary = msgspec.structs.replace(summary, intent=running.intent)
-    return summary
+    if running is None:
+        return summary
+    return msgspec.structs.replace(
+        summary, intent=running.intent or summary.intent, records=tuple(_recorded(memory, running))
+    )
+
+
+def _recorded(memory: Memory, running: Running) -> Iterable[str]:
+    """The records that commits of the session concern, the first one first."""
+    if not memory.repository.has_head():
+        return ()
+    revisions = f"{running.commit}..HEAD" if running.commit else "HEAD"
+    made = history.commits(memory.repository, [memory.prefix], revisions)
+    return dict.fromkeys(one for c in reversed(made) if c.trailers.session == running.id for one in c.trailers.ids)
 
 
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:
@@ -46,7 +57,8 @@ def _changes(memory: Memory, session: Session, before: str, running: Running | N
     if after and after != before:
         yield from differences.changed_between(repository, before or _empty_tree(memory), after)
     if running is not None:
-        yield from differences.changed_in_worktree(repository)
+        dirty = set(running.dirty)
+        yield from (change for change in differences.changed_in_worktree(repository) if change.path not in dirty)
 
 
 def _commit_before(memory: Memory, moment: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.journal import differences
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -16,7 +17,10 @@ _ALLOWED = "letters, digits, dots, dashes and underscores, at most 100, beginnin
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A session that began and has not ended: its name, whose it is, when, where Git stood ("" before any commit)."""
+    """A session that began and has not ended: its name, whose it is, when, where Git stood ("" before any commit).
+
+    `dirty` files differed from HEAD already: what is uncommitted of them is not the session's, as far as Git knows.
+    """
 
     id: str
     agent: str
@@ -24,6 +28,7 @@ class Running(msgspec.Struct, frozen=True):
     commit: str = ""
     branch: str = ""
     intent: str = ""
+    dirty: tuple[str, ...] = ()
 
 
 def name(given: str) -> str:
@@ -44,7 +49,8 @@ def start(memory: Memory, given: str, intent: str) -> Running:
     if known is not None:
         raise MemctlError(f"the session {given} is under way since {known.started}", f"`memctl session end {given}`")
     branch, commit = memory.repository.branch()
-    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), intent)
+    dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
+    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), intent, dirty)
     file = _folder(memory) / f"{given}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     files.replace(file, msgspec.json.encode(begun).decode())

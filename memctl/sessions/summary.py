@@ -56,6 +56,7 @@ class Summary(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Task, ...] = ()
+    records: tuple[str, ...] = ()  # ids of those that the session made or changed
     last_word: str = ""
     metrics: Metrics = Metrics()
 

@@ -166,3 +166,151 @@ def test_git_adds_what_no_tool_call_shows(repo: Path, memctl: Memctl, monkeypatc
     made.says("Done.")
     entries = written(memctl, repo, made, "--json", "--dry-run").data["summary"]["trail"]["entries"]
     assert {(entry["path"], entry["action"]) for entry in entries} == {("made.py", "created"), ("app.py", "deleted")}
+
+
+def test_a_later_summary_is_merged_by_the_anchored_rules(repo: Path, memctl: Memctl) -> None:
+    first = Transcript(repo)
+    first.prompt("Build the cart.")
+    first.call("Write", file_path=f"{repo}/cart.py", content="x", details={"type": "create"})
+    first.call("Read", file_path=f"{repo}/app.py")
+    first.call("Bash", "Exit code 1\nAssertionError: empty", error=True, command="pytest tests/cart")
+    first.says("DECISION: Keep carts in Redis\n\nNext steps:\n1. Empty carts")
+    written(memctl, repo, first)
+    page = repo / f".memory/sessions/{first.session}.md"
+    page.write_text(page.read_text() + "\n### By hand\n\nKept.\n")
+    memctl("commit")
+    second = Transcript(repo, first.session)
+    second._seconds += 3600
+    second._number = 500
+    second.prompt("Go on.")
+    second.call("Edit", file_path=f"{repo}/cart.py", old_string="a", new_string="b")
+    second.call("Edit", file_path=f"{repo}/app.py", old_string="a", new_string="b")
+    second.call("Bash", "5 passed", command="pytest tests/cart")
+    second.says("DECISION: Carts expire\n\nNext steps:\n1. Ship it")
+    written(memctl, repo, second, name="second.jsonl")
+    text = page.read_text()
+    assert "### Session Intent\n\nBuild the cart.\n" in text
+    assert "| `cart.py` | created | b |" in text
+    assert "| `app.py` | modified | b |" in text
+    assert "### Files Read" not in text
+    assert "1. Keep carts in Redis\n2. Carts expire\n" in text
+    assert "### Next Steps\n\n1. Ship it\n" in text
+    assert "resolved: `pytest tests/cart`: AssertionError: empty" in text
+    assert "### By hand\n\nKept.\n" in text
+    assert "turns: 2\n" in text
+
+
+def test_a_started_session_is_summed_up_from_git_when_it_ends(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "before.txt").write_text("dirty already\n")
+    assert "refunds began" in memctl("session", "start", "refunds", "--intent", "Refunds by card").out
+    monkeypatch.setenv("MEMCTL_SESSION", "refunds")
+    memctl("decide", "Refund in full")
+    (repo / "refund.py").write_text("x\n")
+    git(repo, "add", "refund.py")
+    git(repo, "commit", "-qm", "feat: refunds")
+    (repo / "app.py").write_text("changed\n")
+    status = memctl("session", "status").out
+    assert "refunds  claude, since 2025-11-04T14:32:00Z" in status
+    assert memctl("session", "status", "--json").data[0]["id"] == "refunds"
+    assert "is under way since" in memctl("session", "start", code=1).err
+    memctl("session", "end")
+    page = memctl("session", "show", "ref").out
+    assert "Refunds by card" in page
+    assert "| `refund.py` | created | by Git |" in page
+    assert "| `app.py` | modified | by Git |" in page
+    assert "before.txt" not in page
+    assert "Recorded: DEC-2025-11-04-001" in page
+    assert "no session is under way" in memctl("session", "status").err
+    assert "no session 'refunds' is under way" in memctl("session", "end", code=1).err
+    assert memctl("session", "list").out.split()[0] == "refunds"
+    assert memctl("session", "list", "--json").data[0]["path"] == ".memory/sessions/refunds.md"
+    assert memctl("session", "show", "refunds", "--json").data["files"]["Files Modified"][0]["action"] == "created"
+    assert "1 session summed up, the last ended 2025-11-04T14:32:00Z" in memctl("rehydrate").out
+
+
+def test_a_session_that_nobody_knows_is_refused_with_what_to_do(repo: Path, memctl: Memctl) -> None:
+    assert "session list" in memctl("session", "show", "nothing", code=1).err
+    assert "set MEMCTL_SESSION" in memctl("session", "start", code=2).err
+    assert "no name for a session" in memctl("session", "start", "../../x", code=2).err
+    assert "transcript is missing" in memctl("session", "summarize", code=2).err
+    assert memctl("session", "list").err == "no session was summed up yet\n"
+    (repo.parent / "empty.jsonl").write_text("\n")
+    assert "no transcript" in memctl("session", "summarize", "-t", str(repo.parent / "empty.jsonl"), code=1).err
+
+
+def test_a_broken_page_is_told_and_hides_no_other(repo: Path, memctl: Memctl) -> None:
+    folder = repo / ".memory/sessions"
+    folder.mkdir()
+    (folder / "odd.md").write_text("no front matter")
+    memctl("session", "start", "fine")
+    memctl("session", "end", "fine")
+    result = memctl("session", "list", code=1)
+    assert result.out.startswith("fine ")
+    assert "odd.md" in result.err
+
+
+def test_a_transcript_can_name_itself_no_path(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo, "../../../etc/passwd")
+    made.prompt("Hello.")
+    assert written(memctl, repo, made).out.startswith("etc-passwd .memory/sessions/etc-passwd.md")
+
+
+def test_messages_of_both_interfaces_and_plain_text_are_read(repo: Path, memctl: Memctl) -> None:
+    openai = [
+        {"role": "system", "content": "DECISION: not this"},
+        {"role": "user", "content": "Rename the module."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "shell", "arguments": '{"command": ["git", "mv", "a.py", "b.py"]}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"output": "", "metadata": {"exit_code": 0}}'},
+        {"role": "assistant", "content": "Decision: call it b"},
+    ]
+    anthropic = {
+        "model": "claude-sonnet-4-5",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Patch it."}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "**Decision**: patch"},
+                    {"type": "tool_use", "id": "t1", "name": "apply_patch", "input": {"input": _PATCH}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Done!"}]},
+        ],
+    }
+    plain = "User: Which database?\nAssistant: Chose SQLite because it is there.\nNext steps:\n- Try it\n"
+    expected: tuple[tuple[str, set[tuple[str, str]], str], ...] = (
+        (json.dumps(openai), {("a.py", "deleted"), ("b.py", "created")}, "call it b"),
+        ("\n".join(map(json.dumps, openai)), {("a.py", "deleted"), ("b.py", "created")}, "call it b"),
+        (json.dumps(anthropic), {("n.py", "created"), ("o.py", "modified"), ("p.py", "deleted")}, "patch"),
+        (plain, set(), "Chose SQLite"),
+    )
+    for text, files, decision in expected:
+        file = repo.parent / "given"
+        file.write_text(text)
+        summary = memctl("session", "summarize", "-t", str(file), "--json", "-n").data["summary"]
+        assert {(entry["path"], entry["action"]) for entry in summary["trail"]["entries"]} == files
+        assert [one["text"] for one in summary["found"] if one["label"] == "decision"] == [decision]
+        assert summary["metrics"]["turns"] == 1
+
+
+_PATCH = """*** Begin Patch
+*** Add File: n.py
++x
+*** Update File: o.py
+@@
+-a
++b
+*** Delete File: p.py
+*** End Patch"""

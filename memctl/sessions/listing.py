@@ -1,0 +1,47 @@
+"""The pages of sessions that a memory has: all of them, or the one that somebody names."""
+
+from __future__ import annotations
+
+from memctl.errors import MemctlError
+from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.snapshot import Snapshot
+from memctl.sessions import page
+from memctl.sessions.page import Page
+from memctl.store.place import SESSIONS
+
+
+def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
+    """All pages that can be read, the session that ended last first, and the faults of the others."""
+    found: list[Page] = []
+    faults: list[Fault] = []
+    for path in names(snapshot):
+        try:
+            found.append(page.parse(snapshot.read(path), path))
+        except InvalidRecord as error:
+            faults += error.faults
+    return sorted(found, key=ended, reverse=True), faults
+
+
+def ended(made: Page) -> tuple[str, str]:
+    """When a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
+    return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    """The paths of all pages of sessions."""
+    return [path for path in snapshot.names(SESSIONS) if path.endswith(".md") and path.count("/") == 1]
+
+
+def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
+    """The path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
+    known = {path[len(SESSIONS) + 1 : -len(".md")]: path for path in names(snapshot)}
+    fitting = [given] if given in known else [name for name in known if name.startswith(given)]
+    if len(fitting) == 1:
+        path = known[fitting[0]]
+        try:
+            return path, snapshot.read(path)
+        except InvalidRecord as error:
+            raise MemctlError(f"{snapshot.prefix}/{error}") from None
+    if fitting:
+        raise MemctlError(f"{given!r} may be any of {', '.join(sorted(fitting)[:5])}", "give more of the name")
+    raise MemctlError(f"there is no summary of a session {given!r}", "`memctl session list` lists them")

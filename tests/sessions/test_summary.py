@@ -1,0 +1,87 @@
+"""What a session came to: errors, tasks, decisions, in the words of its transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memctl.sessions import reading, trail
+from memctl.sessions.paths import Places
+from memctl.sessions.summary import Summary, summarize
+from tests.sessions.claude import Transcript
+
+
+def summed_up(made: Transcript) -> Summary:
+    session = reading.read(made.text.encode())
+    found = trail.of_session(session, Places(Path(made.cwd), session.cwd), frozenset(), [])
+    return summarize(session, found, "s", "claude")
+
+
+def test_an_error_is_resolved_by_a_later_success_of_the_same_step() -> None:
+    made = Transcript()
+    made.prompt("Mend the tests.")
+    made.call(
+        "Bash", "Exit code 1\nE   ValueError: empty cart", error=True, command="cd /work/shop && pytest tests/cart"
+    )
+    made.call("Bash", "Exit code 127\nbash: line 1: nope: command not found", error=True, command="nope --now")
+    made.call("Edit", "<tool_use_error>String to replace not found</tool_use_error>", error=True, file_path="a.py")
+    made.call("Bash", "3 passed", command="pytest tests/cart -q")
+    found = {one.step: (one.message, bool(one.resolved)) for one in summed_up(made).failures}
+    assert found == {
+        "pytest tests/cart": ("E   ValueError: empty cart", True),
+        "nope": ("bash: line 1: nope: command not found", False),
+        "Edit a.py": ("String to replace not found", False),
+    }
+
+
+def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
+    made = Transcript()
+    made.prompt("Try.")
+    made.call("Edit", "String to replace not found", error=True, file_path="/work/shop/a.py")
+    refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    made.call("Bash", refused, error=True, command="rm b.py")
+    made.call("Bash", "Exit code 1\nrm: cannot remove 'd.py'", error=True, command="rm c.py d.py")
+    assert [entry.path for entry in summed_up(made).trail.entries] == ["c.py", "d.py"]
+
+
+def test_tasks_are_as_their_last_word_says() -> None:
+    made = Transcript()
+    made.prompt("Work.")
+    made.call(
+        "TodoWrite", todos=[{"content": "Write", "status": "in_progress"}, {"content": "Test", "status": "pending"}]
+    )
+    made.call(
+        "TodoWrite", todos=[{"content": "Write", "status": "completed"}, {"content": "Test", "status": "pending"}]
+    )
+    made.says("Blocked by: the test server\n\nWe are 60 % complete.")
+    summary = summed_up(made)
+    assert [(task.text, task.status) for task in summary.tasks] == [("Write", "done"), ("Test", "pending")]
+    assert (summary.next_steps, summary.completion) == (["Test"], 60)
+
+
+def test_what_is_only_put_like_a_decision_is_found_but_not_explicit() -> None:
+    made = Transcript()
+    made.prompt("We decided to drop Python 3.9.")
+    made.says("We will use Redis because carts expire. We will now run the tests. Should we use Kafka?")
+    made.says("```\nDECISION: in code\n```\nLatency went from 300 ms to 40 ms.")
+    found = [(one.label, one.text, one.explicit, one.reason) for one in summed_up(made).found]
+    assert found == [
+        ("decision", "We decided to drop Python 3.9", False, ""),
+        ("decision", "We will use Redis", False, "carts expire."),
+        ("learning", "Latency went from 300 ms to 40 ms.", False, ""),
+    ]
+
+
+def test_what_the_user_chose_when_asked_is_a_decision() -> None:
+    made = Transcript()
+    made.prompt("Ask me.")
+    made.call("AskUserQuestion", questions=[], details={"answers": {"Which database?": "SQLite"}})
+    assert [one.text for one in summed_up(made).found] == ["Which database? SQLite"]
+
+
+def test_lines_that_stand_there_twice_count_once() -> None:
+    made = Transcript()
+    made.prompt("Once.")
+    made.call("Read", file_path="a.py")
+    made.lines *= 2
+    summary = summed_up(made)
+    assert (summary.metrics.turns, summary.metrics.tool_calls, summary.metrics.tokens.written) == (1, 1, 50)

@@ -73,13 +73,13 @@ def _told(summary: Summary) -> str:
     open_errors = [one for one in summary.failures if not one.resolved]
     figures = summary.metrics
     words = [
-        f"{len(changed):,} files changed",
-        f"{len(summary.trail.having(READ)):,} read",
-        f"{len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,} outside of the repository",
-        f"{len(summary.having(labels.DECISION)):,} decisions",
-        f"{len(summary.failures):,} errors ({len(open_errors):,} open)",
+        f"files changed: {len(changed):,}",
+        f"read: {len(summary.trail.having(READ)):,}",
+        f"outside of the repository: {len(summary.trail.having(CREATED, MODIFIED, DELETED, READ, inside=False)):,}",
+        f"decisions: {len(summary.having(labels.DECISION)):,}",
+        f"errors: {len(summary.failures):,} ({len(open_errors):,} open)",
     ]
-    broken = f"; {figures.broken_lines:,} lines can't be read" if figures.broken_lines else ""
+    broken = f"; lines that can't be read: {figures.broken_lines:,}" if figures.broken_lines else ""
     return ", ".join(words) + broken
 
 

@@ -35,10 +35,26 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     made = trail.of_session(session, places, base, changes)
     agent = running.agent if running else memory.actor
     summary = summarize(session, made, identifier, agent, places.root if places.is_elsewhere else "")
+    summary = _below_root(summary, places)
     if running is None:
         return summary
     return msgspec.structs.replace(
         summary, intent=running.intent or summary.intent, records=tuple(_recorded(memory, running))
+    )
+
+
+def _below_root(summary: Summary, places: Places) -> Summary:
+    """A summary in which the paths in errors and of comments in code are as seen from the root, too."""
+    root = places.root.rstrip("/") + "/"
+    replace = msgspec.structs.replace
+    return replace(
+        summary,
+        found=tuple(replace(one, path=one.path.removeprefix(root)) for one in summary.found),
+        failures=tuple(
+            replace(one, step=one.step.replace(root, ""), message=one.message.replace(root, ""))
+            for one in summary.failures
+        ),
+        succeeded=frozenset(step.replace(root, "") for step in summary.succeeded),
     )
 
 

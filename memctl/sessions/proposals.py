@@ -65,7 +65,8 @@ def _decision(found: Found, where: str) -> Proposal:
 
 def _issue(found: Found, where: str) -> Proposal:
     severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
-    content: dict[str, str | list[str]] = {"description": f"{_text(found.text)}\n\n{where}."}
+    place = f" (`{_text(found.path)}`)" if found.path else ""
+    content: dict[str, str | list[str]] = {"description": f"{_text(found.text)}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
     return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit)
 

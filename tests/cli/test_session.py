@@ -314,3 +314,13 @@ _PATCH = """*** Begin Patch
 +b
 *** Delete File: p.py
 *** End Patch"""
+
+
+def test_paths_in_errors_and_comments_are_below_the_repository(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo)
+    made.prompt("Write.")
+    made.call("Write", file_path=f"{repo}/a.py", content="# TODO: round\n")
+    made.call("Edit", f"{repo}/b.py not found", error=True, file_path=f"{repo}/b.py")
+    written(memctl, repo, made, "--accept")
+    assert str(repo) not in git(repo, "log", "-p", "-1")
+    assert "TODO: round (`a.py`)" in memctl("session", "show", made.session).out

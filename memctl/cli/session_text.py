@@ -122,8 +122,8 @@ def under_way(memory: Memory, summaries: Sequence[Summary], *, as_json: bool) ->
         return
     for one in summaries:
         changed = one.trail.having(CREATED, MODIFIED, DELETED)
-        told = f"{one.id}  {one.agent}, since {one.started}, {one.metrics.duration_minutes:,} minutes"
-        output.text(output.plain(f"{told}, {len(changed):,} files changed{f': {one.intent}' if one.intent else ''}"))
+        told = f"{one.id}  {one.agent}, since {one.started}, minutes: {one.metrics.duration_minutes:,}"
+        output.text(output.plain(f"{told}, files changed: {len(changed):,}{f': {one.intent}' if one.intent else ''}"))
         for entry in changed[-_LATEST:]:
             output.text(output.plain(f"  {entry.action:<8}  {output.name(entry.path)}"))
     if not summaries:

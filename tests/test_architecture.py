@@ -18,6 +18,7 @@ FLOORS = {
     "store": 3,
     "search": 4,
     "tokens": 4,
+    "coordination": 4,
     "hierarchy": 5,
     "check": 6,
     "sources": 6,

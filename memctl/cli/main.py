@@ -72,6 +72,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("change", "Bring back a deleted record, or an earlier version of one."),
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
+    "Work together": {
+        "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
+    },
     "History": {
         "log": ("history", "Show who changed what, when and why."),
         "diff": ("history", "Show how the memory, or one record, differs from a revision."),

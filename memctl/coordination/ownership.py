@@ -1,0 +1,150 @@
+"""Taking, giving back and handing on sections: from one state to the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.coordination.shared import Plan, Step
+from memctl.coordination.state import SHARED_WRITE, Ownership, State
+from memctl.errors import USAGE, MemctlError
+
+SECTION = re.compile(r"§[23]\.[1-9][0-9]{0,5}")
+_NAME = 100  # characters
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others."""
+
+    sections: tuple[str, ...]
+    agent: str
+    now: str
+    ownership_type: str = "exclusive"
+    expires_at: str | None = None
+    reason: str = ""
+    readers: tuple[str, ...] | None = None
+    force: bool = False
+
+
+def acquire(claim: Claim) -> Plan:
+    """All sections of a claim, or none: each that is free, expired or already the agent's own.
+
+    A section that is owned as shared-write may be written by all, so asking for that is granted and changes nothing.
+    """
+    name = agent_name(claim.agent)
+    if claim.expires_at is not None and claim.expires_at <= claim.now:
+        raise MemctlError(f"{claim.expires_at} is not ahead", "give a time to come, or a span such as 4h", USAGE)
+    refuse_no_reason(claim.force, claim.reason)
+
+    def plan(state: State) -> Step:
+        owned = dict(state.section_ownership_map)
+        taken: list[str] = []
+        for section in map(section_id, claim.sections):
+            held = state.live(section, claim.now)
+            foreign = held if held and held.owner_agent_id != name else None
+            if foreign and not claim.force:
+                if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:
+                    continue
+                raise refusal(foreign)
+            taken += [foreign.owner_agent_id] if foreign else []
+            owned[section] = _owned(claim, section, name, owned.get(section), held)
+        title = f"{', '.join(claim.sections)} {claim.ownership_type}"
+        title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
+        return Step(state.with_(section_ownership_map=owned), "force" if taken else "acquire", title)
+
+    return plan
+
+
+def release(sections: Sequence[str], agent: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
+    """Give sections back; those of others only by `force`, with a reason."""
+    refuse_no_reason(force, reason)
+
+    def plan(state: State) -> Step:
+        owned = dict(state.section_ownership_map)
+        for section in map(section_id, sections):
+            _own(state, section, agent, now, force)
+            owned.pop(section)
+        return Step(state.with_(section_ownership_map=owned), "release", ", ".join(sections))
+
+    return plan
+
+
+def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
+    """Hand sections to another agent, all or none; the way of owning, its end and its readers stay as they are."""
+    name = agent_name(to)
+    refuse_no_reason(force, reason)
+
+    def plan(state: State) -> Step:
+        owned = dict(state.section_ownership_map)
+        for section in map(section_id, sections):
+            held = _own(state, section, agent, now, force)
+            if held.owner_agent_id != name:
+                owned[section] = msgspec.structs.replace(
+                    held,
+                    owner_agent_id=name,
+                    acquired_at=now,
+                    previous_owner=held.owner_agent_id,
+                    lock_reason=reason or held.lock_reason,
+                )
+        return Step(state.with_(section_ownership_map=owned), "transfer", f"{', '.join(sections)} to {name}")
+
+    return plan
+
+
+def refusal(held: Ownership) -> MemctlError:
+    """What to say to somebody who wants a section that another has."""
+    return MemctlError(
+        held.told,
+        f"ask {held.owner_agent_id} to release it, or take it with `--force --reason WHY`, which is recorded",
+    )
+
+
+def section_id(text: str) -> str:
+    """The marker of a section that can be owned; raises MemctlError for anything else."""
+    marker = "§" + text.strip().removeprefix("§")
+    if SECTION.fullmatch(marker) is None:
+        raise MemctlError(f"{text!r} is no section", "give a marker such as §2.1 or §3.2", USAGE)
+    return marker
+
+
+def agent_name(text: str) -> str:
+    """The name of an agent: one line of at most 100 printable characters; raises MemctlError."""
+    name = " ".join(text.split())
+    if not name or len(name) > _NAME or not name.isprintable():
+        raise MemctlError(f"{text!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
+    return name
+
+
+def refuse_no_reason(force: bool, reason: str) -> None:
+    """Going over what is another's is recorded with its reason, so there must be one."""
+    if force and not reason.strip():
+        raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+
+
+def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
+    """The new ownership; one that the agent has already keeps when it began and who was before."""
+    own = held if held and held.owner_agent_id == name else None
+    former = own.previous_owner if own else last.owner_agent_id if last else None
+    readers = claim.readers if claim.readers is not None or own is None else own.agents_with_read_access
+    values = {
+        "section_id": section,
+        "owner_agent_id": name,
+        "ownership_type": claim.ownership_type,
+        "acquired_at": own.acquired_at if own else claim.now,
+        "expires_at": claim.expires_at,
+        "previous_owner": former,
+        "lock_reason": claim.reason or (own.lock_reason if own else ""),
+        "agents_with_read_access": readers,
+    }
+    return msgspec.convert(values, Ownership)
+
+
+def _own(state: State, section: str, agent: str, now: str, force: bool) -> Ownership:
+    held = state.section_ownership_map.get(section)
+    if held is None:
+        raise MemctlError(f"nobody owns {section}", "`memctl own list` shows what is owned")
+    if held.owner_agent_id != agent and not force:
+        raise refusal(held) if held.is_live(now) else MemctlError(f"{section} is no longer owned: {held.told}")
+    return held

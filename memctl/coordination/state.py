@@ -1,0 +1,169 @@
+"""The state that agents share, as values, and the files it is kept in.
+
+The names are those of S0, "Multi-Agent Context Coordination" (`CoordinationState`, `ContextOwnership`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model import moments
+
+FORMAT = 1
+EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"
+OwnershipType = Literal["exclusive", "shared-write", "read-only"]
+TYPES: tuple[str, ...] = get_args(OwnershipType)
+
+
+class Ownership(msgspec.Struct, frozen=True, kw_only=True):
+    """Who owns a section, in what way, since when and until when; all times are canonical.
+
+    With `agents_with_read_access` only those and the owner read levels 3 and 4 of it; None means that everybody does.
+    """
+
+    section_id: str
+    owner_agent_id: str
+    ownership_type: OwnershipType = "exclusive"
+    acquired_at: str = ""
+    expires_at: str | None = None
+    previous_owner: str | None = None
+    lock_reason: str = ""
+    agents_with_read_access: tuple[str, ...] | None = None
+
+    def is_live(self, now: str) -> bool:
+        """Whether it counts: an ownership ends by itself at `expires_at`."""
+        return self.expires_at is None or self.expires_at > now
+
+    def lets_write(self, agent: str) -> bool:
+        """S0, "Write Access Rules": in a section that is read-only, not even the owner writes."""
+        if self.ownership_type == EXCLUSIVE:
+            return agent == self.owner_agent_id
+        return self.ownership_type == SHARED_WRITE
+
+    def lets_read(self, agent: str) -> bool:
+        """Whether an agent may read the details and the files of the section."""
+        readers = self.agents_with_read_access
+        return readers is None or agent == self.owner_agent_id or agent in readers
+
+    @property
+    def told(self) -> str:
+        """The ownership in words, as refusals have it."""
+        until = f"until {self.expires_at}" if self.expires_at else "with no end"
+        why = f": {self.lock_reason}" if self.lock_reason else ""
+        return (
+            f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}),"
+            f" since {self.acquired_at} {until}{why}"
+        )
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent at work: since when, and at what, in its own words."""
+
+    joined_at: str
+    task: str = ""
+
+
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that keeps everybody from going on, and who said so when."""
+
+    text: str
+    agent_id: str
+    since: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole state. `sync_version` rises by one with every change, and last changed at `last_sync_timestamp`."""
+
+    project_id: str = ""
+    sync_version: int = 0
+    last_sync_timestamp: str = ""
+    active_agents: dict[str, Agent] = {}
+    section_ownership_map: dict[str, Ownership] = {}
+    agent_task_assignments: dict[str, list[str]] = {}
+    global_blockers: dict[str, Blocker] = {}
+    shared_resources: dict[str, str] = {}
+
+    def live(self, section: str, now: str) -> Ownership | None:
+        """The ownership of a section, if it has one that still counts."""
+        found = self.section_ownership_map.get(section)
+        return found if found and found.is_live(now) else None
+
+    def with_(self, **values: Any) -> State:
+        """The state with other values."""
+        return msgspec.structs.replace(self, **values)
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True):
+    format: int
+    project_id: str = ""
+    sync_version: int = 0
+    last_sync_timestamp: str = ""
+
+
+_HEAD = "state.json"
+_PARTS: dict[str, tuple[str, Any]] = {
+    "agents.json": ("active_agents", dict[str, Agent]),
+    "ownership.json": ("section_ownership_map", dict[str, Ownership]),
+    "assignments.json": ("agent_task_assignments", dict[str, list[str]]),
+    "blockers.json": ("global_blockers", dict[str, Blocker]),
+    "resources.json": ("shared_resources", dict[str, str]),
+}
+FILES = (_HEAD, *_PARTS)
+
+
+def encode(state: State) -> dict[str, bytes]:
+    """The files of a state: JSON with sorted keys, so that equal states have equal files."""
+    head = _Head(
+        format=FORMAT,
+        project_id=state.project_id,
+        sync_version=state.sync_version,
+        last_sync_timestamp=state.last_sync_timestamp,
+    )
+    values = {_HEAD: head, **{name: getattr(state, field) for name, (field, _) in _PARTS.items()}}
+    return {name: _pretty(value) for name, value in values.items()}
+
+
+def decode(files: Mapping[str, bytes], where: str) -> State:
+    """Read a state back; raises MemctlError for files that are not of this form, or of a newer one."""
+    try:
+        head = msgspec.json.decode(files.get(_HEAD, b""), type=_Head)
+        if head.format > FORMAT:
+            raise MemctlError(
+                f"{where}: this state has format {head.format}; this memctl knows formats up to {FORMAT}",
+                "upgrade memctl",
+            )
+        parts = {
+            field: msgspec.json.decode(files[name], type=type_)
+            for name, (field, type_) in _PARTS.items()
+            if name in files
+        }
+        _refuse_odd(parts.get("section_ownership_map", {}))
+    except (msgspec.DecodeError, ValueError) as error:
+        raise MemctlError(
+            f"{where} can't be read: {error}",
+            f"`git log -p {where}` shows who wrote it; `git update-ref` moves it back",
+        ) from None
+    return State(
+        project_id=head.project_id,
+        sync_version=head.sync_version,
+        last_sync_timestamp=head.last_sync_timestamp,
+        **parts,
+    )
+
+
+def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
+    """Times are compared as texts: one of another form would never end, or count for nothing."""
+    for section, ownership in ownerships.items():
+        for time in (ownership.acquired_at, ownership.expires_at):
+            if time is not None and moments.CANONICAL.fullmatch(time) is None:
+                raise ValueError(f"{section}: {time!r} is no time")
+        if ownership.section_id != section:
+            raise ValueError(f"{section}: is about {ownership.section_id}")
+
+
+def _pretty(value: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"

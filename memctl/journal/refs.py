@@ -1,0 +1,171 @@
+"""Files on a ref that no worktree has checked out: read them, commit them, move the ref by compare-and-swap."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+_DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
+_PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
+_LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
+_LOCKED = ("File exists", "Another git process")
+# What Git says of a ref that is not, or no longer, where it was expected; the last two come from the other end.
+_MOVED = ("but expected", "reference already exists", "unable to resolve reference", "stale info", "fetch first")
+_MOVED_THERE = ("failed to update ref", "cannot lock ref", "incorrect old value", "failed to lock")
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file on a ref: its blob and its content."""
+
+    blob: str
+    data: bytes
+
+
+def tip(repository: Repository, ref: str) -> str:
+    """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process."""
+    try:
+        said = (repository.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
+    except OSError:
+        said = ""
+    if len(said) in _DIGITS and said.isalnum():
+        return said
+    if not said and not (repository.common_dir / "reftable").is_dir():
+        return _packed(repository, ref)
+    try:
+        return git.read(["rev-parse", "--verify", "--quiet", ref], repository.top).decode().strip()
+    except git.GitFailed:
+        return ""
+
+
+def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, File]:
+    """The files of a commit by their names; those that it does not have are left out."""
+    asked = "".join(f"{commit}:{name}\n" for name in names).encode()
+    out = git.read(["cat-file", "--batch"], repository.top, asked)
+    found, position = {}, 0
+    for name in names:
+        end = out.index(b"\n", position)
+        words = out[position:end].split()
+        position = end + 1
+        if len(words) == 3 and words[1] == b"blob":
+            size = int(words[2])
+            found[name] = File(words[0].decode(), out[position : position + size])
+            position += size + 1
+    return found
+
+
+def write_blob(repository: Repository, data: bytes) -> str:
+    """Store a content; gives its id."""
+    return git.write(["hash-object", "-w", "--stdin"], repository.top, data).decode().strip()
+
+
+def write_commit(
+    repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
+) -> str:
+    """Store a commit of blobs by name, on no branch yet; gives its id. `moment` (Unix seconds) fixes the dates."""
+    listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
+    tree = git.write(["mktree"], repository.top, listing).decode().strip()
+    dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
+    options = [word for parent in parents for word in ("-p", parent)]
+    try:
+        made = git.write(["commit-tree", tree, *options, "-F", "-"], repository.top, message.encode(), dates)
+    except git.GitFailed as error:
+        if "ident" in error.stderr.lower() or "tell me who you are" in error.stderr:
+            raise MemctlError(
+                "Git does not know who you are",
+                "run `git config --global user.name NAME`, and the same for `user.email ADDRESS`",
+            ) from None
+        raise
+    return made.decode().strip()
+
+
+def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
+    """Move a ref from one commit to another ("" as `old`: make it); False if it is somewhere else by now."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            expected = old or "0" * len(new)
+            git.write(
+                ["update-ref", "--create-reflog", "-m", "memctl", ref, new, expected], repository.top, extra=_LANGUAGE
+            )
+            return True
+        except git.GitFailed as error:
+            if any(words in error.stderr for words in _MOVED) or tip(repository, ref) != old:
+                return False
+            if time.monotonic() > deadline or not any(words in error.stderr for words in _LOCKED):
+                raise
+            time.sleep(0.02)
+
+
+def base(repository: Repository, one: str, other: str) -> str:
+    """The commit that two histories have parted at, "" if they have none in common."""
+    try:
+        return git.read(["merge-base", one, other], repository.top).decode().strip()
+    except git.GitFailed as error:
+        if error.code == 1:
+            return ""
+        raise
+
+
+def message(repository: Repository, commit: str) -> str:
+    """The message of a commit."""
+    raw = git.read(["cat-file", "commit", commit], repository.top)
+    return raw.partition(b"\n\n")[2].decode(errors="replace")
+
+
+def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
+    """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
+
+    Raises MemctlError if no remote has that name, GitFailed if it can't be reached.
+    """
+    _refuse_unknown(repository, remote)
+    deadline = time.monotonic() + _PATIENCE
+    args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", remote]
+    while True:
+        try:
+            git.write([*args, f"+{ref}:{tracking}"], repository.top, extra=_LANGUAGE)
+            return tip(repository, tracking)
+        except git.GitFailed as error:
+            if "find remote ref" in error.stderr:
+                return ""
+            if time.monotonic() > deadline or not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
+                raise
+            time.sleep(0.05)
+
+
+def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
+    """Let the ref of a remote be at a commit if it is still at `expected` ("": if there is none); else False.
+
+    The hooks of a push are for code, and do not run. Raises GitFailed for whatever else the remote has against it.
+    """
+    lease = f"--force-with-lease={ref}:{expected}"
+    args = ["push", "--quiet", "--no-verify", "--no-recurse-submodules", lease, remote, f"{commit}:{ref}"]
+    try:
+        git.write(args, repository.top, extra=_LANGUAGE)
+    except git.GitFailed as error:
+        if any(words in error.stderr for words in (*_MOVED, *_MOVED_THERE)):
+            return False
+        raise
+    return True
+
+
+def _packed(repository: Repository, ref: str) -> str:
+    try:
+        packed = (repository.common_dir / "packed-refs").read_bytes()
+    except FileNotFoundError:
+        return ""
+    place = packed.find(f" {ref}\n".encode())
+    return packed[packed.rfind(b"\n", 0, place) + 1 : place].decode() if place >= 0 else ""
+
+
+def _refuse_unknown(repository: Repository, remote: str) -> None:
+    known = git.read(["remote"], repository.top).decode(errors="replace").split("\n")
+    if remote not in known or not remote:
+        names = ", ".join(name for name in known if name)
+        hint = f"there are {names}" if names else "`git remote add NAME ADDRESS` adds one"
+        raise MemctlError(f"there is no remote {remote!r}", hint, USAGE)

@@ -1,0 +1,165 @@
+"""`own`: taking sections, giving them back, handing them over; of two who want one, one gets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import NOW, Memctl, git, process
+
+REF = "refs/memctl/coordination"
+
+
+@pytest.fixture(autouse=True)
+def sections(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment", "--path", "src/pay/**")
+    memctl("section", "add", "Search", "--path", "src/search/**")
+
+
+@pytest.fixture
+def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
+    """memctl, run by another agent."""
+
+    def run(*args: str, **options: object) -> object:
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "bob")
+            return memctl(*args, **options)
+
+    return run  # type: ignore[return-value]
+
+
+def owners(memctl: Memctl) -> dict[str, str]:
+    return {row["section_id"]: row["owner_agent_id"] for row in memctl("own", "list", "--json").data["sections"]}
+
+
+def test_what_one_has_another_does_not_get(memctl: Memctl, bob: Memctl) -> None:
+    memctl("own", "acquire", "2.1", "--for", "4h", "--reason", "new schema")
+    refused = bob("own", "acquire", "§2.1", code=1)
+    told = "§2.1 is owned by claude (exclusive), since 2025-11-04T14:32:00Z until 2025-11-04T18:32:00Z: new schema"
+    assert told in refused.err
+    assert "ask claude" in refused.err
+    assert owners(memctl) == {"§2.1": "claude"}
+    bob("own", "release", "2.1", code=1)
+    bob("own", "transfer", "2.1", "--to", "bob", code=1)
+    memctl("own", "release", "2.1")
+    bob("own", "acquire", "2.1")
+    assert owners(memctl) == {"§2.1": "bob"}
+
+
+def test_all_sections_of_a_claim_are_taken_or_none(memctl: Memctl, bob: Memctl) -> None:
+    memctl("own", "acquire", "2.2")
+    bob("own", "acquire", "2.1", "2.2", code=1)
+    assert owners(memctl) == {"§2.2": "claude"}
+
+
+def test_what_has_come_to_its_end_is_free_and_says_whose_it_was(
+    memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("own", "acquire", "2.1", "--until", "2025-11-04T15:00")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
+    assert owners(memctl) == {}
+    assert "(over)" in memctl("own", "list", "--all").out
+    bob("own", "acquire", "2.1")
+    assert memctl("own", "list", "--json").data["sections"][0]["previous_owner"] == "claude"
+
+
+def test_force_takes_from_another_and_its_reason_is_recorded(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    memctl("own", "acquire", "2.1")
+    bob("own", "acquire", "2.1", "--force", code=2)
+    bob("own", "acquire", "2.1", "--force", "--reason", "claude is gone")
+    row = memctl("own", "list", "--json").data["sections"][0]
+    assert (row["owner_agent_id"], row["previous_owner"], row["lock_reason"]) == ("bob", "claude", "claude is gone")
+    said = git(repo, "log", "-1", "--format=%B", REF)
+    assert "force §2.1 exclusive from claude" in said
+    assert "Memctl-Actor: bob\nMemctl-Reason: claude is gone" in said
+
+
+def test_who_has_a_section_takes_it_again_to_change_how(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("own", "acquire", "2.1", "--reader", "elena", "--reason", "schema")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
+    memctl("own", "acquire", "2.1", "--type", "read-only", "--for", "2h")
+    row = memctl("own", "list", "--json").data["sections"][0]
+    assert (row["acquired_at"], row["expires_at"]) == (NOW, "2025-11-04T18:00:00Z")
+    assert (row["ownership_type"], row["agents_with_read_access"]) == ("read-only", ["elena"])
+    assert row["lock_reason"] == "schema"
+
+
+def test_a_section_shared_for_writing_is_granted_to_all(memctl: Memctl, bob: Memctl) -> None:
+    memctl("own", "acquire", "2.1", "--type", "shared-write")
+    assert "nothing to change" in bob("own", "acquire", "2.1", "--type", "shared-write").err
+    bob("own", "acquire", "2.1", code=1)
+    assert owners(memctl) == {"§2.1": "claude"}
+
+
+def test_a_transfer_keeps_the_end_and_names_the_former_owner(memctl: Memctl, bob: Memctl) -> None:
+    memctl("own", "acquire", "2.1", "2.2", "--for", "4h")
+    memctl("own", "transfer", "2.1", "2.2", "--to", "bob", "--reason", "knows it")
+    rows = memctl("own", "list", "--agent", "bob", "--json").data["sections"]
+    assert [(row["section_id"], row["previous_owner"]) for row in rows] == [("§2.1", "claude"), ("§2.2", "claude")]
+    assert rows[0]["expires_at"] == "2025-11-04T18:32:00Z"
+    memctl("own", "release", "2.1", code=1)
+
+
+def test_a_dry_run_and_a_stale_version_change_nothing(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    assert memctl("own", "acquire", "2.1", "--dry-run").out.startswith("would §2.1 is owned by claude")
+    assert git(repo, "for-each-ref", "refs/memctl") == ""
+    memctl("own", "acquire", "2.1", "--expect-version", "0")
+    stale = bob("own", "acquire", "2.2", "--expect-version", "0", code=1).err
+    assert "the state is at version 1, not at 0; the last change was `acquire §2.1 exclusive` by claude" in stale
+    bob("own", "acquire", "2.2", "--expect-version", "1")
+    assert owners(memctl) == {"§2.1": "claude", "§2.2": "bob"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("acquire", "2.7"),
+        ("acquire", "§1.0"),
+        ("acquire", "2.1", "--for", "4h", "--until", "2025-12-01"),
+        ("acquire", "2.1", "--until", "2020-01-01"),
+        ("acquire", "2.1", "--for", "soon"),
+        ("transfer", "2.1", "--to", "a\nb\x1b[1m"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(memctl: Memctl, args: tuple[str, ...], repo: Path) -> None:
+    memctl("own", *args, code=2)
+    assert git(repo, "for-each-ref", "refs/memctl") == ""
+
+
+def test_neither_branch_nor_index_nor_worktree_changes(memctl: Memctl, repo: Path) -> None:
+    before = git(repo, "rev-parse", "HEAD")
+    memctl("own", "acquire", "2.1")
+    assert git(repo, "rev-parse", "HEAD") == before
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_every_worktree_sees_it_at_once(memctl: Memctl, repo: Path, tmp_path: Path, bob: Memctl) -> None:
+    git(repo, "worktree", "add", "-q", str(tmp_path / "other"))
+    memctl("own", "acquire", "2.1")
+    rows = memctl("own", "list", "--json", where=tmp_path / "other").data["sections"]
+    assert [row["owner_agent_id"] for row in rows] == ["claude"]
+    bob("own", "acquire", "2.1", code=1, where=tmp_path / "other")
+
+
+def test_of_agents_that_race_for_a_section_exactly_one_wins(memctl: Memctl, repo: Path) -> None:
+    for section in ("2.1", "2.2"):
+        racing = {
+            name: process(repo, "own", "acquire", section, env={"MEMCTL_AGENT": name})
+            for name in ("ada", "bob", "cleo", "dan")
+        }
+        ended = {name: (*running.communicate(), running.returncode) for name, running in racing.items()}
+        winners = [name for name, (_, _, code) in ended.items() if code == 0]
+        assert len(winners) == 1, ended
+        assert owners(memctl)[f"§{section}"] == winners[0]
+        assert all(f"owned by {winners[0]}" in err for _, err, code in ended.values() if code == 1)
+    assert memctl("own", "list", "--json").data["sync_version"] == 2
+
+
+def test_a_state_that_is_broken_is_refused_and_not_written_over(memctl: Memctl, repo: Path) -> None:
+    tree = git(repo, "rev-parse", "HEAD^{tree}").strip()
+    commit = git(repo, "commit-tree", tree, "-m", "odd").strip()
+    git(repo, "update-ref", REF, commit)
+    assert "can't be read" in memctl("own", "list", code=1).err
+    memctl("own", "acquire", "2.1", code=1)
+    assert git(repo, "rev-parse", REF).strip() == commit

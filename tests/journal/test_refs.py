@@ -1,0 +1,126 @@
+"""Files on a ref: what is written is read back, and of several who move the ref one is first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.journal import refs
+from memctl.journal.git import GitFailed
+from memctl.journal.repository import Repository, open_repository
+from tests.conftest import commits, git
+
+REF = "refs/memctl/coordination"
+_MOVER = """
+import sys
+from pathlib import Path
+from memctl.journal import refs
+from memctl.journal.repository import open_repository
+repository = open_repository(Path(sys.argv[1]))
+done = 0
+while done < int(sys.argv[3]):
+    seen = refs.tip(repository, "refs/memctl/coordination")
+    kept = refs.read(repository, seen, ["a.json"])["a.json"].data if seen else b""
+    blob = refs.write_blob(repository, kept + sys.argv[2].encode())
+    new = refs.write_commit(repository, {"a.json": blob}, [seen] if seen else [], sys.argv[2])
+    done += refs.swap(repository, "refs/memctl/coordination", new, seen)
+"""
+
+
+def made(repository: Repository, text: str, *parents: str) -> str:
+    blob = refs.write_blob(repository, text.encode())
+    return refs.write_commit(repository, {"a.json": blob}, parents, text)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_written_is_read_back(repo: Path, packed: bool) -> None:
+    repository = open_repository(repo)
+    before = commits(repo)
+    assert refs.tip(repository, REF) == ""
+    new = made(repository, "one\n\nline")
+    assert refs.swap(repository, REF, new, "")
+    if packed:
+        git(repo, "pack-refs", "--all")
+    assert refs.tip(repository, REF) == new == git(repo, "rev-parse", REF).strip()
+    assert refs.read(repository, new, ["none", "a.json"])["a.json"].data == b"one\n\nline"
+    assert set(refs.read(repository, new, ["none", "a.json"])) == {"a.json"}
+    assert refs.message(repository, new).startswith("one")
+    assert commits(repo) == before
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_the_ref_moves_only_from_where_it_was_seen(repo: Path) -> None:
+    repository = open_repository(repo)
+    one, other = made(repository, "one"), made(repository, "other")
+    assert refs.swap(repository, REF, one, "")
+    assert not refs.swap(repository, REF, other, "")
+    second = made(repository, "second", one)
+    assert refs.swap(repository, REF, second, one)
+    assert not refs.swap(repository, REF, made(repository, "third", one), one)
+    assert refs.tip(repository, REF) == second
+
+
+def test_where_histories_part_is_found(repo: Path) -> None:
+    repository = open_repository(repo)
+    one = made(repository, "one")
+    left, right = made(repository, "left", one), made(repository, "right", one)
+    assert refs.base(repository, left, right) == one
+    assert refs.base(repository, left, made(repository, "elsewhere")) == ""
+
+
+def test_nobody_who_moves_the_ref_overwrites_another(repo: Path) -> None:
+    movers = [
+        subprocess.Popen([sys.executable, "-c", _MOVER, str(repo), letter, "6"], stderr=subprocess.PIPE)
+        for letter in "abcd"
+    ]
+    assert [mover.communicate()[1] for mover in movers] == [b""] * 4
+    repository = open_repository(repo)
+    text = refs.read(repository, refs.tip(repository, REF), ["a.json"])["a.json"].data
+    assert sorted(text) == sorted(b"abcd" * 6)
+    assert int(git(repo, "rev-list", "--count", REF)) == 24
+
+
+def test_a_remote_takes_the_ref_only_from_where_it_was_fetched(repo: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    git(repo, "remote", "add", "origin", str(bare))
+    repository = open_repository(repo)
+    tracking = "refs/memctl/remotes/origin/coordination"
+    assert refs.fetch(repository, "origin", REF, tracking) == ""
+    one = made(repository, "one")
+    assert refs.push(repository, "origin", REF, one, "")
+    assert not refs.push(repository, "origin", REF, made(repository, "other"), "")
+    assert refs.fetch(repository, "origin", REF, tracking) == one == refs.tip(repository, tracking)
+    assert not refs.push(repository, "origin", REF, made(repository, "third"), made(repository, "never"))
+    assert refs.push(repository, "origin", REF, made(repository, "second", one), one)
+
+
+def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) -> None:
+    repository = open_repository(repo)
+    with pytest.raises(MemctlError, match="there is no remote '--upload-pack=x'"):
+        refs.fetch(repository, "--upload-pack=x", REF, REF)
+    git(repo, "remote", "add", "gone", str(tmp_path / "gone.git"))
+    with pytest.raises(GitFailed):
+        refs.fetch(repository, "gone", REF, REF)
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    (bare / "hooks").mkdir(exist_ok=True)
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho no such refs here >&2\nexit 1\n")
+    hook.chmod(0o755)
+    git(repo, "remote", "add", "strict", str(bare))
+    with pytest.raises(GitFailed, match="no such refs here"):
+        refs.push(repository, "strict", REF, made(repository, "one"), "")
+
+
+def test_who_has_no_name_in_git_is_told_how_to_get_one(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.delenv(f"GIT_{role}_NAME")
+        monkeypatch.delenv(f"GIT_{role}_EMAIL")
+    git(repo, "config", "user.useConfigOnly", "true")
+    with pytest.raises(MemctlError, match="does not know who you are"):
+        made(open_repository(repo), "one")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,9 @@ from memctl.model.malformed import Malformed
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.tokens.count import Counter
+
+if TYPE_CHECKING:
+    from memctl.check.ownership import Staged
 
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
 
@@ -39,7 +43,7 @@ class Subject:
     """What is checked: a Snapshot, the time, and what it is compared with.
 
     `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
-    `changed`.
+    `changed`. `staged` is what is about to be committed, if that is what is checked.
     """
 
     def __init__(
@@ -50,12 +54,14 @@ class Subject:
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
+        staged: Staged | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
         self.counter = counter
         self.changed = changed
         self.earlier = earlier
+        self.staged = staged
         self._making = making
         self._suggested = 0
 
@@ -141,6 +147,13 @@ class Subject:
         lines = block.text.split("\n")
         items = [n for n, line in enumerate(lines) if line.strip().startswith("- ")]
         return [block.line + n - shift for n in items] or [block.line - shift]
+
+    def text(self, path: str) -> str | None:
+        """The text of a file of the memory, None if there is none that can be read."""
+        try:
+            return self.snapshot.read(path)
+        except (InvalidRecord, OSError):
+            return None
 
     def body_line(self, path: str, body: str) -> int:
         """The line of the file on which its body begins."""

@@ -219,4 +219,10 @@ RULES = _rules(
         "Two clones saved at once, and neither is newer. `memctl checkpoint save --base ID` goes on from one of them;"
         " take over by hand what the other says.",
     ),
+    # Agents
+    (
+        "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",
+        "Two agents that write in one section undo each other's work. Ask its owner, or take the section over with"
+        " `memctl own acquire --force --reason WHY`, which is recorded.",
+    ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import ageing, inventory, records, references, structure
+from memctl.check import ageing, inventory, ownership, records, references, structure
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -48,6 +48,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (ageing.finishing, ("MEM405", "MEM406", "MEM407")),
     (inventory.foreign, ("MEM501", "MEM502")),
     (inventory.checkpoints, ("MEM505", "MEM506")),
+    (ownership.owned, ("MEM601",)),
 )
 
 

@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from memctl import __version__
 from memctl.check import formats, run
 from memctl.check.findings import Subject
+from memctl.check.ownership import Staged
 from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
+from memctl.coordination import shared
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.journal import commits, differences, git, history
+from memctl.journal import commits, differences, git, history, index
 from memctl.lifecycle import documents, door, mend
 from memctl.lifecycle.door import How
 from memctl.model.snapshot import Snapshot
@@ -104,14 +106,8 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
     changed: set[str] = set()
     # In a hook of our own commit the write door has judged already what may be changed.
     if not commits.committing() and _exists(memory, before) and not (after and _is_ours(memory, after)):
-        # What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
-        # commit is merged by a variable's name.
-        told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
-        others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
-        for parent in (before, *(other for other in others if _exists(memory, other))):
-            paths = differences.changed(memory.repository, memory.tracked("decisions"), parent, after, staged=staged)
-            found = {path[len(memory.prefix) + 1 :] for path in paths}
-            changed = found if parent == before else changed & found
+        paths = _changed(memory, memory.tracked("decisions"), before, after, staged)
+        changed = {path[len(memory.prefix) + 1 :] for path in paths}
 
     def earlier(path: str) -> str | None:
         try:
@@ -123,8 +119,37 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
 
     making = documents.renderer
     return Subject(
-        snapshot, memory.now, lambda: making(memory, snapshot), documents.counter(memory), sorted(changed), earlier
+        snapshot,
+        memory.now,
+        lambda: making(memory, snapshot),
+        documents.counter(memory),
+        sorted(changed),
+        earlier,
+        _staged(memory) if staged else None,
     )
+
+
+def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:
+    """The files below a folder of the repository that differ from what came before, from all sides of a merge.
+
+    What either side of a merge has is no change of its own. Before MERGE_HEAD is there, Git tells its hooks which
+    commit is merged by a variable's name.
+    """
+    told = [name.removeprefix("GITHEAD_") for name in os.environ if name.startswith("GITHEAD_")]
+    others = [f"{after}^2"] if after else ["MERGE_HEAD", *told]
+    parents = (before, *(other for other in others if _exists(memory, other)))
+    sides = [set(differences.changed(memory.repository, folder, parent, after, staged=staged)) for parent in parents]
+    return set.intersection(*sides)
+
+
+def _staged(memory: Memory) -> Staged | None:
+    """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
+    state = shared.read(memory).state
+    if commits.committing() or not state.section_ownership_map:
+        return None
+    if not _exists(memory, "HEAD"):
+        return Staged(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
+    return Staged(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:

@@ -77,6 +77,7 @@ def writing(function: F) -> F:
             click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
             click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
             click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential."),
+            click.option("--allow-owned", is_flag=True, help="Write to another's section; needs --reason."),
         )
     ):
         function = option(function)

@@ -134,7 +134,7 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
 def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
     """Make one record of what was given, and print its id and path."""
     memory = opening.memory(ctx)
-    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret", "reason")}
+    flags = {name: given.pop(name) for name in ("dry_run", "no_commit", "allow_secret", "allow_owned", "reason")}
     as_json, source, use_editor = (given.pop(n) for n in ("as_json", "file", "edit"))
     draft = create.Draft(kind=kind, values={})
     if source:

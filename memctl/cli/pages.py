@@ -37,7 +37,7 @@ _VALUES: dict[str, click.Option] = {
     "number": click.Option(["--number", "id"], metavar="N.N", help="Its number. [default: the next free one]"),
     "title": click.Option(["--title"], help="Its title."),
 }
-_FLAGS = ("dry_run", "no_commit", "allow_secret", "reason", "as_json")
+_FLAGS = ("dry_run", "no_commit", "allow_secret", "allow_owned", "reason", "as_json")
 _TEXT = (
     click.Option(["--file", "-f", "source"], metavar="FILE", help="Take the text from a Markdown file (- for stdin)."),
     click.Option(["--edit", "-e", "use_editor"], is_flag=True, help="Write the text in your editor."),

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, history, message
 from memctl.journal.preparation import Preparation
 from memctl.lifecycle import credentials, refreshing
 from memctl.model import ids, pages
-from memctl.model.change import Change, Write, rewords
+from memctl.model.change import Change, Delete, Write, rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
@@ -253,7 +254,11 @@ def _odd(memory: Memory, path: str, allow_accepted: bool) -> Outcome | None:
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
                     hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
-            credentials.refuse(Change(op="commit", title="", writes=(Write(path, text, before),)))
+            by_hand = Change(op="commit", title="", writes=(Write(path, text, before),))
+            credentials.refuse(by_hand)
+            guard.refuse(memory, by_hand)
+        elif (before := _in_head(memory, path)) is not None:
+            guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
     except MemctlError as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.lifecycle import commit, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
@@ -30,13 +31,15 @@ class How(msgspec.Struct, frozen=True):
     """How a change is to be carried out; the fields are the options that every writing command has.
 
     With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`;
-    `allow_secret` lets text pass that looks like a credential; `discard` lets text go that Git does not have.
+    `allow_secret` lets text pass that looks like a credential; `allow_owned` writes to sections of others, for the
+    reason given; `discard` lets text go that Git does not have.
     """
 
     reason: str = ""
     dry_run: bool = False
     no_commit: bool = False
     allow_secret: bool = False
+    allow_owned: bool = False
     discard: bool = False
 
 
@@ -53,6 +56,7 @@ def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
+        change = guard.permitted(memory, change, how.allow_owned)
         _check(memory, change, how)
         if how.dry_run or change.is_empty:
             return Outcome(change)

@@ -41,6 +41,7 @@ from tests.conftest import NOW, Memctl
 Plant = Callable[[Hand, Memctl], Any]
 STALE = "MEM308"  # what edits by hand bring with them
 ANY = frozenset(RULES)
+OF_STAGED = {"MEM601"}  # found only in what is about to be committed: tests/coordination/test_guard.py has it
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
@@ -936,7 +937,7 @@ def cases(table: dict[str, dict[str, Any]]) -> Iterator[Any]:
 
 
 def test_every_rule_has_its_fault_and_what_only_looks_like_it() -> None:
-    assert set(PLANTED) == set(NEAR) == set(RULES)
+    assert set(PLANTED) == set(NEAR) == set(RULES) - OF_STAGED
     assert all(PLANTED.values())
     assert all(NEAR.values())
 

@@ -1,0 +1,65 @@
+"""The rule about sections that agents own (MEM6xx): what is about to be committed is not in another's section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from memctl.check.findings import Finding, Subject
+from memctl.coordination import guard
+from memctl.coordination.state import Ownership, State
+from memctl.hierarchy.repository_paths import matching
+
+_LISTED = 3  # files of a section that a finding names
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
+
+    paths: tuple[str, ...]
+    state: State
+    agent: str
+
+
+def owned(subject: Subject) -> Iterator[Finding]:
+    """Nothing staged lies in a section that another agent has for itself."""
+    staged = subject.staged
+    if staged is not None and guard.forbidding(staged.state, staged.agent, subject.now):
+        yield from _memory(subject, staged)
+        yield from _code(subject, staged)
+
+
+def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
+    """Pages and records, as they were and as they become."""
+    outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
+
+    def parent(marker: str) -> str:
+        page = outline.find(marker)
+        return (page.section or "") if page else ""
+
+    for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
+        for text in (subject.earlier(path), subject.text(path)):
+            markers = guard.sections(path, text, parent) if text is not None else ()
+            held = guard.holding(staged.state, markers, subject.now)
+            if held and not held.lets_write(staged.agent):
+                yield _finding(held, path, 1, "")
+                break
+
+
+def _code(subject: Subject, staged: Staged) -> Iterator[Finding]:
+    """Files that the globs of sections cover; found at the section's page, since they lie outside of the memory."""
+    code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
+    for page in subject.snapshot.outline.sections:
+        held = staged.state.live(page.id, subject.now)
+        if held is None or held.lets_write(staged.agent):
+            continue
+        if covered := matching(code, page.paths):
+            more = f" and {len(covered) - _LISTED:,} more" if len(covered) > _LISTED else ""
+            names = ", ".join(covered[:_LISTED]) + more
+            yield _finding(held, page.path, subject.line_of(page.path, "paths"), f"{names}: ")
+
+
+def _finding(held: Ownership, path: str, line: int, names: str) -> Finding:
+    hint = f"ask {held.owner_agent_id} to release it, or `memctl own acquire {held.section_id} --force --reason WHY`"
+    return Finding("MEM601", path, line, f"{names}{held.told}", hint)

@@ -1,0 +1,130 @@
+"""Keeping agents out of each other's sections: which files of the memory belong to one, and who may write them.
+
+S0, "Multi-Agent Context Coordination": only the owner of a section modifies it. A section's page, its pages of details
+and the records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Of an
+owned section and owned details in it, the details' own ownership decides about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from memctl.coordination import shared
+from memctl.coordination.state import Ownership, State
+from memctl.errors import USAGE, MemctlError
+from memctl.model import pages
+from memctl.model.change import Change
+from memctl.model.faults import InvalidRecord
+from memctl.model.kinds import BY_FOLDER
+from memctl.model.record import parse
+from memctl.store import files
+from memctl.store.memory import Memory
+
+_SHOWN = 5  # refused files that a message names
+
+
+class Denied(msgspec.Struct, frozen=True):
+    """A file of the memory that an agent may not write (`path` below `.memory/`), and the ownership that says so."""
+
+    path: str
+    ownership: Ownership
+
+
+def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
+    """A change that its actor may make; raises MemctlError if it writes to a section that is another's.
+
+    With `allow_owned` it may, for a reason that goes into the commit together with whose the section is.
+    """
+    found = denied(memory, change)
+    if not found:
+        return change
+    if not allow_owned:
+        lines = [f"{memory.tracked(item.path)}: {item.ownership.told}" for item in found[:_SHOWN]]
+        lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        raise MemctlError("\n".join(lines), f"{_ask(found[0])}, or write with --allow-owned --reason WHY")
+    if not change.reason.strip():
+        raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
+    over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
+    return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")
+
+
+def refuse(memory: Memory, change: Change) -> None:
+    """Raise MemctlError if files that were changed by hand lie in a section that is another's."""
+    if found := denied(memory, change):
+        own = f"take it with `memctl own acquire {found[0].ownership.section_id} --force --reason WHY`"
+        raise MemctlError(found[0].ownership.told, f"{_ask(found[0])}, or {own}")
+
+
+def denied(memory: Memory, change: Change) -> list[Denied]:
+    """The files of a change that its actor may not write; what they were and what they become both count."""
+    state = shared.read(memory).state
+    agent, now = change.actor or memory.actor, memory.now
+    if not forbidding(state, agent, now):
+        return []
+    texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
+    texts += [(delete.path, delete.old) for delete in change.deletes]
+    found: dict[str, Denied] = {}
+    for path, text in texts:
+        held = holding(state, sections(path, text, lambda marker: parent_on_disk(memory, marker)), now)
+        if held and not held.lets_write(agent):
+            found.setdefault(path, Denied(path, held))
+    return list(found.values())
+
+
+def forbidding(state: State, agent: str, now: str) -> list[Ownership]:
+    """The ownerships that keep an agent from writing."""
+    return [held for held in state.section_ownership_map.values() if held.is_live(now) and not held.lets_write(agent)]
+
+
+def holding(state: State, markers: tuple[str, ...], now: str) -> Ownership | None:
+    """The ownership that decides about something in sections, the innermost first; None if nobody owns it."""
+    return next((held for marker in markers if (held := state.live(marker, now))), None)
+
+
+def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """The sections that a file of the memory belongs to, the innermost first; `parent` tells what details belong to."""
+    if number := pages.number_at(path):
+        try:
+            page = pages.parse(text, path)
+        except InvalidRecord:
+            return _chain(f"§{number}", parent)
+        return (page.id, *((page.section,) if page.section else ()))
+    if not files.is_record_path(path, BY_FOLDER):
+        return ()
+    try:
+        return _chain(parse(text, path)[0].section or "", parent)
+    except InvalidRecord:
+        return ()  # another refusal
+
+
+def parent_on_disk(memory: Memory, marker: str) -> str:
+    """The section that a page of details in the worktree belongs to, "" if that can't be told."""
+    for path in _named(memory, marker.removeprefix("§")):
+        try:
+            return pages.parse(files.read(memory.folder, path), path).section or ""
+        except (InvalidRecord, OSError, UnicodeError):
+            continue
+    return ""
+
+
+def _chain(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """A marker without the number of a heading, and what is around it; nothing for levels 1 and 4."""
+    level, _, rest = marker.removeprefix("§").partition(".")
+    page = f"§{level}.{rest.partition('.')[0]}"
+    if level == "2":
+        return (page,)
+    above = parent(page) if level == "3" else ""
+    return (page, *((above,) if above else ())) if level == "3" else ()
+
+
+def _named(memory: Memory, number: str) -> Iterator[str]:
+    for file in sorted((memory.folder / pages.DETAIL.folder).glob(f"{number}*.md")):
+        path = f"{pages.DETAIL.folder}/{file.name}"
+        if pages.number_at(path) == number:
+            yield path
+
+
+def _ask(item: Denied) -> str:
+    return f"ask {item.ownership.owner_agent_id} to release {item.ownership.section_id}"

@@ -1,0 +1,172 @@
+"""Nobody writes in another's section: not through memctl, not by hand, not in code that the section covers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, changed_in, commits, git
+
+TOLD = "§2.1 is owned by bob (exclusive), since 2025-11-04T14:32:00Z until 2025-11-04T18:32:00Z: new schema"
+
+
+@pytest.fixture
+def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
+    """memctl, run by another agent."""
+
+    def run(*args: str, **options: object) -> object:
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "bob")
+            return memctl(*args, **options)
+
+    return run  # type: ignore[return-value]
+
+
+@pytest.fixture
+def owned(memctl: Memctl, bob: Memctl, repo: Path) -> Path:
+    """A repository in which bob owns §2.1, with details §3.1, a decision in each, and code."""
+    memctl("section", "add", "Payment", "--path", "src/pay/**")
+    memctl("section", "add", "Search", "--path", "src/search/**")
+    text = "## 3.1.2 Refusals\n\nThe bank says why.\n"
+    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=text)
+    memctl("decide", "Pay in cents", "--section", "§2.1")
+    memctl("issue", "Cards bounce", "--section", "§3.1.2")
+    for name in ("pay", "search"):
+        (repo / "src" / name).mkdir(parents=True)
+        (repo / "src" / name / "a.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    bob("own", "acquire", "2.1", "--for", "4h", "--reason", "new schema")
+    return repo
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("decide", "Pay in euros", "--section", "§2.1"),
+        ("section", "edit", "2.1", "--overview", "Other"),
+        ("detail", "edit", "3.1", "--title", "Other"),
+        ("detail", "add", "Cash", "--section", "2.1"),
+        ("edit", "DEC-2025-11-04-001", "--set", "importance=9"),
+        ("edit", "DEC-2025-11-04-001", "--set", "section=§2.2"),
+        ("resolve", "ISS-2025-11-04-001", "--resolution", "other bank"),
+        ("delete", "DEC-2025-11-04-001"),
+        ("decide", "Other", "--section", "§2.1", "--dry-run"),
+    ],
+)
+def test_a_write_to_anothers_section_is_refused(memctl: Memctl, owned: Path, args: tuple[str, ...]) -> None:
+    before = commits(owned)
+    refused = memctl(*args, code=1)
+    assert TOLD in refused.err
+    assert "ask bob to release §2.1" in refused.err
+    assert commits(owned) == before
+    assert git(owned, "status", "--porcelain") == ""
+
+
+def test_the_owner_writes_and_others_write_elsewhere(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    bob("decide", "Pay in euros", "--section", "§2.1")
+    bob("detail", "edit", "3.1", "--title", "Cards and cash")
+    memctl("decide", "Search in titles", "--section", "§2.2")
+    memctl("decide", "Nowhere in particular")
+
+
+def test_what_has_come_to_its_end_counts_for_nothing(
+    memctl: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:32:00Z")
+    memctl("decide", "Pay in euros", "--section", "§2.1")
+
+
+def test_the_types_say_who_writes(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    bob("own", "acquire", "2.1", "--type", "shared-write")
+    memctl("decide", "Pay in euros", "--section", "§2.1")
+    bob("own", "acquire", "2.1", "--type", "read-only")
+    memctl("decide", "Pay in pounds", "--section", "§2.1", code=1)
+    assert "(read-only)" in bob("decide", "Pay in francs", "--section", "§2.1", code=1).err
+
+
+def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    memctl("own", "acquire", "3.1")
+    memctl("detail", "edit", "3.1", "--title", "Cards of all kinds")
+    memctl("issue", "Cards jam", "--section", "§3.1")
+    assert "§3.1 is owned by claude" in bob("detail", "edit", "3.1", "--title", "Mine", code=1).err
+
+
+def test_a_write_all_the_same_needs_a_reason_and_is_recorded(memctl: Memctl, owned: Path) -> None:
+    args = ("decide", "Pay in euros", "--section", "§2.1", "--allow-owned")
+    assert "needs --reason" in memctl(*args, code=2).err
+    memctl(*args, "--reason", "the bank asks for it")
+    said = git(owned, "log", "-1", "--format=%B").replace("\n  ", " ")
+    assert "Memctl-Reason: the bank asks for it (written to §2.1 of bob)" in said
+    memctl("section", "edit", "2.1", "--overview", "Other", "--allow-owned", "--reason", "the bank again")
+
+
+def test_an_edit_by_hand_is_not_committed_by_memctl(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    page = owned / ".memory" / "sections" / "2.1-payment.md"
+    page.write_text(page.read_text() + "\nBy hand.\n")
+    other = owned / ".memory" / "sections" / "2.2-search.md"
+    other.write_text(other.read_text() + "\nBy hand.\n")
+    refused = memctl("commit", code=None)
+    assert TOLD in refused.out + refused.err
+    assert changed_in(owned) == [".memory/sections/2.2-search.md"]
+    bob("commit")
+    assert ".memory/sections/2.1-payment.md" in changed_in(owned)
+    next((owned / ".memory").rglob("DEC-2025-11-04-001*")).unlink()
+    refused = memctl("commit", code=None)
+    assert TOLD in refused.out + refused.err
+
+
+def findings(result: object) -> list[tuple[str, str]]:
+    rows = result.data["findings"]  # type: ignore[attr-defined]
+    return [(row["path"], row["message"]) for row in rows if row["code"] == "MEM601"]
+
+
+def test_staged_code_that_the_section_covers_is_refused(memctl: Memctl, bob: Memctl, owned: Path) -> None:
+    for name in ("pay", "search"):
+        (owned / "src" / name / "a.py").write_text("x = 2\n")
+    assert findings(memctl("check", "--staged", "--json", code=None)) == []
+    git(owned, "add", "-A")
+    assert findings(memctl("check", "--staged", "--json", code=1)) == [
+        (".memory/sections/2.1-payment.md", f"src/pay/a.py: {TOLD}")
+    ]
+    assert findings(bob("check", "--staged", "--json", code=None)) == []
+    assert findings(memctl("check", "--json", code=None)) == []  # nothing is about to be committed
+    git(owned, "reset", "-q", "src/pay")
+    assert findings(memctl("check", "--staged", "--json", code=None)) == []
+
+
+def test_staged_pages_and_records_are_refused_even_if_they_are_gone(memctl: Memctl, owned: Path) -> None:
+    page = owned / ".memory" / "details" / "3.1-cards.md"
+    page.write_text(page.read_text() + "\nBy hand.\n")
+    record = next((owned / ".memory").rglob("DEC-2025-11-04-001*"))
+    record.unlink()
+    git(owned, "add", "-A")
+    found = dict(findings(memctl("check", "--staged", "--json", code=1)))
+    assert found == {".memory/details/3.1-cards.md": TOLD, str(record.relative_to(owned)): TOLD}
+
+
+def test_the_hook_stops_a_commit_of_anothers_code_and_not_the_merge_of_it(
+    memctl: Memctl, bob: Memctl, owned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(owned, "checkout", "-qb", "bobs")
+    (owned / "src" / "pay" / "a.py").write_text("x = 2\n")
+    git(owned, "commit", "-qam", "bob works")
+    git(owned, "checkout", "-q", "main")
+    memctl("install", "git")
+    (owned / "src" / "search" / "a.py").write_text("x = 3\n")
+    git(owned, "commit", "-qam", "claude works")
+    (owned / "src" / "pay" / "a.py").write_text("x = 3\n")
+    before = commits(owned)
+    git(owned, "commit", "-qam", "claude works where bob does", check=False)
+    assert commits(owned) == before
+    git(owned, "checkout", "-q", "src/pay")
+    git(owned, "merge", "-q", "bobs", "-m", "merge")
+    assert (owned / "src" / "pay" / "a.py").read_text() == "x = 2\n"
+
+
+def test_a_first_commit_is_looked_at_too(memctl: Memctl, owned: Path) -> None:
+    git(owned, "update-ref", "-d", "HEAD")
+    assert (".memory/sections/2.1-payment.md", f"src/pay/a.py: {TOLD}") in findings(
+        memctl("check", "--staged", "--json", code=1)
+    )

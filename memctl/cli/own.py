@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from typing import Any
 
 import click
 import msgspec
 
 from memctl.cli import opening, output
+from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
-from memctl.coordination import ownership, shared
+from memctl.coordination import guard, ownership
 from memctl.coordination.ownership import Claim
-from memctl.coordination.shared import Outcome, Plan, Terms
 from memctl.coordination.state import TYPES, Ownership, State
-from memctl.errors import USAGE, MemctlError
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.model import moments
+from memctl.model.pages import Outline
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -23,43 +24,6 @@ own_command = Group(
     "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
 )
 _FORCE = "Although another owns it; needs --reason."
-
-
-def agreeing(function: Any) -> Any:
-    """The options of every command that changes the shared state."""
-    for option in reversed(
-        (
-            click.option("--reason", default="", help="Why; the history of the state keeps it."),
-            click.option(
-                "--expect-version", "expected", type=click.IntRange(min=0), metavar="N",
-                help="Only if the state is at this version still.",
-            ),
-            click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
-        )
-    ):  # fmt: skip
-        function = option(function)
-    return json_option(function)
-
-
-def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[Outcome], str]) -> None:
-    """Change the shared state and say what came of it: as JSON, or in the line that `then` makes of it."""
-    terms = Terms(given["reason"], given["dry_run"], given["expected"])
-    result = shared.update(memory, plan, terms)
-    state = result.step.state
-    if given["as_json"]:
-        data = {
-            "op": result.step.op,
-            "title": result.step.title,
-            "changed": result.changed,
-            "sync_version": state.sync_version,
-            "commit": result.commit or None,
-        }
-        output.json("coordination-change", data)
-    elif not result.changed:
-        output.text(output.plain(then(result)))
-        output.note("nothing to change")
-    else:
-        output.text(output.plain(f"{'would ' if terms.dry_run else ''}{then(result)}"))
 
 
 @own_command.command(
@@ -157,13 +121,14 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
 )
 @click.option("--agent", default="", help="Only what this agent owns.")
 @click.option("--all", "everything", is_flag=True, help="Also what has come to its end.")
+@click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
 @json_option
 @click.pass_context
-def list_command(ctx: click.Context, /, agent: str, everything: bool, as_json: bool) -> None:
+def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: str | None, as_json: bool) -> None:
     """List who owns which sections, since when and until when."""
     memory = opening.memory(ctx)
     now = memory.now
-    state = shared.read(memory).state
+    state = seen(memory, remote).state
     found = [
         item
         for _, item in sorted(state.section_ownership_map.items(), key=lambda pair: _order(pair[0]))
@@ -179,6 +144,65 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, as_json: b
         output.columns([header, *shown])
     else:
         output.note("nobody owns a section")
+
+
+@own_command.command(
+    "check",
+    cls=Command,
+    examples=(
+        ("memctl own check §2.1 src/auth/jwt.py", "Whether you may write there; the exit code says it too."),
+        ("memctl own check §3.2 --read --agent elena", "Whether Elena may read these details."),
+    ),
+)
+@click.argument("places", metavar="§2.N|PATH…", nargs=-1, required=True)
+@click.option("--agent", default="", help="Somebody else than you.")
+@click.option("--read", "reading", is_flag=True, help="Whether they may be read, not written.")
+@click.option("--remote", metavar="NAME", help="Fetch the state of a remote first, and take it in.")
+@json_option
+@click.pass_context
+def check_command(
+    ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
+) -> None:
+    """Say whether you may write in sections, and in files that they cover.
+
+    Exit code 0: everywhere, 1: not everywhere.
+    """
+    memory = opening.memory(ctx)
+    name, now = agent or memory.actor, memory.now
+    state, outline = seen(memory, remote).state, load.disk(memory).outline
+    rows = []
+    for place in places:
+        held = _held(state, outline, place, now)
+        is_open = reading and re.fullmatch("§?2[.][0-9]+", place) is not None  # all read levels 1 and 2
+        granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
+        rows.append((place, granted, held))
+    if as_json:
+        data = [
+            {"place": place, "granted": granted, "ownerships": msgspec.to_builtins(held)}
+            for place, granted, held in rows
+        ]
+        output.json("ownership-check", data)
+    else:
+        for place, granted, held in rows:
+            why = "; ".join(one.told for one in held) or "nobody owns it"
+            output.text(output.plain(f"{place}: {'yes' if granted else 'no'}, {why}"))
+    ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
+
+
+def _held(state: State, outline: Outline, place: str, now: str) -> list[Ownership]:
+    """The ownerships that decide about a section, or about a file that sections cover."""
+    from memctl.hierarchy import navigate, repository_paths
+
+    if not navigate.is_marker(place):
+        covering = [page.id for page in outline.sections if repository_paths.matching([place], page.paths)]
+        return [held for marker in covering if (held := state.live(marker, now))]
+
+    def parent(marker: str) -> str:
+        page = outline.find(marker)
+        return (page.section or "") if page else ""
+
+    found = guard.holding(state, guard.around("§" + place.removeprefix("§"), parent), now)
+    return [found] if found else []
 
 
 def _row(item: Ownership, now: str) -> tuple[str, ...]:

@@ -89,14 +89,24 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
         try:
             page = pages.parse(text, path)
         except InvalidRecord:
-            return _chain(f"§{number}", parent)
+            return around(f"§{number}", parent)
         return (page.id, *((page.section,) if page.section else ()))
     if not files.is_record_path(path, BY_FOLDER):
         return ()
     try:
-        return _chain(parse(text, path)[0].section or "", parent)
+        return around(parse(text, path)[0].section or "", parent)
     except InvalidRecord:
         return ()  # another refusal
+
+
+def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
+    """A marker without the number of a heading, and what is around it; nothing for levels 1 and 4."""
+    level, _, rest = marker.removeprefix("§").partition(".")
+    page = f"§{level}.{rest.partition('.')[0]}"
+    if level == "2":
+        return (page,)
+    above = parent(page) if level == "3" else ""
+    return (page, *((above,) if above else ())) if level == "3" else ()
 
 
 def parent_on_disk(memory: Memory, marker: str) -> str:
@@ -107,16 +117,6 @@ def parent_on_disk(memory: Memory, marker: str) -> str:
         except (InvalidRecord, OSError, UnicodeError):
             continue
     return ""
-
-
-def _chain(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """A marker without the number of a heading, and what is around it; nothing for levels 1 and 4."""
-    level, _, rest = marker.removeprefix("§").partition(".")
-    page = f"§{level}.{rest.partition('.')[0]}"
-    if level == "2":
-        return (page,)
-    above = parent(page) if level == "3" else ""
-    return (page, *((above,) if above else ())) if level == "3" else ()
 
 
 def _named(memory: Memory, number: str) -> Iterator[str]:

@@ -102,7 +102,7 @@ def test_a_transfer_keeps_the_end_and_names_the_former_owner(memctl: Memctl, bob
 
 
 def test_a_dry_run_and_a_stale_version_change_nothing(memctl: Memctl, bob: Memctl, repo: Path) -> None:
-    assert memctl("own", "acquire", "2.1", "--dry-run").out.startswith("would §2.1 is owned by claude")
+    assert memctl("own", "acquire", "2.1", "--dry-run").out.startswith("would acquire §2.1 exclusive")
     assert git(repo, "for-each-ref", "refs/memctl") == ""
     memctl("own", "acquire", "2.1", "--expect-version", "0")
     stale = bob("own", "acquire", "2.2", "--expect-version", "0", code=1).err
@@ -163,3 +163,16 @@ def test_a_state_that_is_broken_is_refused_and_not_written_over(memctl: Memctl, 
     assert "can't be read" in memctl("own", "list", code=1).err
     memctl("own", "acquire", "2.1", code=1)
     assert git(repo, "rev-parse", REF).strip() == commit
+
+
+def test_check_says_who_may_write_and_read(memctl: Memctl, bob: Memctl) -> None:
+    memctl("detail", "add", "Cards", "--section", "2.1")
+    memctl("own", "acquire", "2.1", "--reader", "elena")
+    assert memctl("own", "check", "2.1", "3.1", "src/pay/a.py").out.count(": yes, §2.1 is owned by claude") == 3
+    refused = bob("own", "check", "2.1", "2.2", "src/pay/a.py", "src/search/a.py", "--json", code=1).data
+    assert [row["granted"] for row in refused] == [False, True, False, True]
+    assert refused[0]["ownerships"][0]["owner_agent_id"] == "claude"
+    assert bob("own", "check", "2.1", "--read").out.startswith("2.1: yes")
+    assert bob("own", "check", "3.1", "--read", code=1).out.startswith("3.1: no")
+    bob("own", "check", "3.1", "src/pay/a.py", "--read", "--agent", "elena")
+    assert "nobody owns it" in bob("own", "check", "2.2").out

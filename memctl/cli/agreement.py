@@ -1,0 +1,68 @@
+"""What commands have in common that change the state which agents share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from memctl.cli import output
+from memctl.cli.command import json_option
+from memctl.coordination import exchange, shared
+from memctl.coordination.shared import Outcome, Plan, Seen, Terms
+from memctl.store.memory import Memory
+
+
+def agreeing(function: Any) -> Any:
+    """The options of every command that changes the shared state."""
+    for option in reversed(
+        (
+            click.option("--reason", default="", help="Why; the history of the state keeps it."),
+            click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
+            click.option(
+                "--expect-version", "expected", type=click.IntRange(min=0), metavar="N",
+                help="Only if the state is at this version still.",
+            ),
+            click.option("--dry-run", "-n", is_flag=True, help="Say what would change, and change nothing."),
+        )
+    ):  # fmt: skip
+        function = option(function)
+    return json_option(function)
+
+
+def seen(memory: Memory, remote: str | None) -> Seen:
+    """The state as this clone has it, with what a remote has taken in if one is named."""
+    if not remote:
+        return shared.read(memory)
+    taken = exchange.take_in(memory, remote)
+    _tell(taken.lost)
+    return taken.seen
+
+
+def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[Outcome], str] | None = None) -> None:
+    """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
+    terms = Terms(given["reason"], given["dry_run"], given["expected"])
+    remote = given["remote"]
+    result = exchange.update(memory, remote, plan, terms) if remote else shared.update(memory, plan, terms)
+    _tell(result.lost)
+    if given["as_json"]:
+        data = {
+            "op": result.step.op,
+            "title": result.step.title,
+            "changed": result.changed,
+            "sync_version": result.step.state.sync_version,
+            "commit": result.commit or None,
+            "lost": list(result.lost),
+        }
+        output.json("coordination-change", data)
+        return
+    done = f"{result.step.op} {result.step.title}"
+    output.text(output.plain(f"would {done}" if terms.dry_run else then(result) if then else done))
+    if not result.changed:
+        output.note("nothing to change")
+
+
+def _tell(lost: tuple[str, ...]) -> None:
+    for line in lost:
+        output.note(f"warning: {output.plain(line)}")

@@ -1,0 +1,124 @@
+"""Who is at work, on what, and what keeps everybody from going on: from one state to the next.
+
+S0, "Coordination State Synchronization": `active_agents`, `agent_task_assignments`, `global_blockers`,
+`shared_resources`.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+from memctl.coordination.ownership import agent_name
+from memctl.coordination.shared import Plan, Step
+from memctl.coordination.state import Agent, Blocker, State
+from memctl.errors import USAGE, MemctlError
+
+_TEXT = 500  # characters of a task, a blocker or a resource; what is longer belongs into a record
+_ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever says them
+
+
+def join(agent: str, now: str, task: str = "") -> Plan:
+    """Be at work; who is already may say a new task."""
+    name = agent_name(agent)
+
+    def plan(state: State) -> Step:
+        before = state.active_agents.get(name)
+        joined = Agent(joined_at=before.joined_at if before else now, task=_line(task) if task else "")
+        if before and not task:
+            joined = before
+        return Step(state.with_(active_agents={**state.active_agents, name: joined}), "join", name)
+
+    return plan
+
+
+def leave(agent: str, *, release: bool = False) -> Plan:
+    """No longer be at work; with `release` the agent's sections are given back, else they stay its own."""
+    name = agent_name(agent)
+
+    def plan(state: State) -> Step:
+        if name not in state.active_agents:
+            raise MemctlError(f"{name} is not at work here", "`memctl coordination show` says who is")
+        active = {other: value for other, value in state.active_agents.items() if other != name}
+        owned = state.section_ownership_map
+        kept = {section: held for section, held in owned.items() if not (release and held.owner_agent_id == name)}
+        given = ", ".join(section for section in owned if section not in kept)
+        title = f"{name}, and release {given}" if given else name
+        return Step(state.with_(active_agents=active, section_ownership_map=kept), "leave", title)
+
+    return plan
+
+
+def assign(agent: str, task: str, *, remove: bool = False) -> Plan:
+    """Give an agent a task, or take one from it; it need not be at work yet."""
+    name, line = agent_name(agent), _line(task)
+
+    def plan(state: State) -> Step:
+        tasks = state.agent_task_assignments.get(name, [])
+        if remove and line not in tasks:
+            known = "; ".join(tasks)
+            raise MemctlError(f"{name} has no task {line!r}", f"it has: {known}" if known else "it has none")
+        after = [other for other in tasks if other != line] if remove else list(dict.fromkeys([*tasks, line]))
+        others = {other: value for other, value in state.agent_task_assignments.items() if other != name}
+        assignments = {**others, **({name: after} if after else {})}
+        title = f"{name}, no longer: {line}" if remove else f"{name}: {line}"
+        return Step(state.with_(agent_task_assignments=assignments), "assign", title)
+
+    return plan
+
+
+def block(text: str, agent: str, now: str) -> Plan:
+    """Say what keeps everybody from going on; saying it again changes nothing."""
+    line = _line(text)
+    blocker_id = f"B-{blake2b(line.encode(), digest_size=_ID).hexdigest()}"
+    blocker = Blocker(text=line, agent_id=agent_name(agent), since=now)
+
+    def plan(state: State) -> Step:
+        return Step(
+            state.with_(global_blockers={blocker_id: blocker, **state.global_blockers}),
+            "block",
+            f"{blocker_id} {line}",
+        )
+
+    return plan
+
+
+def unblock(reference: str) -> Plan:
+    """Take a blocker out, by its id, a beginning of that, or its words."""
+
+    def plan(state: State) -> Step:
+        known = state.global_blockers
+        wanted = reference.strip()
+        found = [key for key, item in known.items() if wanted and (key.startswith(wanted) or item.text == wanted)]
+        if len(found) != 1:
+            there = "; ".join(f"{key} {item.text}" for key, item in sorted(known.items()))
+            raise MemctlError(
+                f"{reference!r} may be any of {', '.join(found)}" if found else f"there is no blocker {reference!r}",
+                f"there are: {there}" if there else "there is none",
+            )
+        rest = {key: item for key, item in known.items() if key != found[0]}
+        return Step(state.with_(global_blockers=rest), "unblock", f"{found[0]} {known[found[0]].text}")
+
+    return plan
+
+
+def share(name: str, value: str) -> Plan:
+    """Let all know where a resource is, or in what state; an empty value takes it out."""
+    key, text = _line(name), _line(value) if value.strip() else ""
+
+    def plan(state: State) -> Step:
+        others = {other: said for other, said in state.shared_resources.items() if other != key}
+        if not text and key not in state.shared_resources:
+            raise MemctlError(f"there is no resource {key!r}", "`memctl coordination show` lists them")
+        resources = {**others, **({key: text} if text else {})}
+        return Step(state.with_(shared_resources=resources), "share", f"{key} = {text}" if text else f"no longer {key}")
+
+    return plan
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    if not line or len(line) > _TEXT or not line.isprintable():
+        raise MemctlError(
+            f"{text[:60]!r} can't be kept", f"give one line of at most {_TEXT} printable characters", USAGE
+        )
+    return line

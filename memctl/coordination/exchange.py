@@ -1,0 +1,93 @@
+"""The shared state between machines: fetched, merged and pushed, and only when a remote is named.
+
+A change is made on top of what the remote has, and pushed with a lease on that: if another machine was first, the
+push is refused, its state is fetched, and the change is planned anew. So a section is granted only if the remote has
+taken the claim; what this clone did alone gives way to what the remote had (`merging`).
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from memctl.coordination import merging, shared
+from memctl.coordination.shared import Outcome, Plan, Seen, Step, Terms
+from memctl.coordination.state import State
+from memctl.errors import MemctlError
+from memctl.journal import refs
+from memctl.store.memory import Memory
+
+_TRIES = 50  # each time some other machine was first
+_PAUSE = 0.02  # seconds, longer with each try
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """The state with that of a remote taken in, the remote's commit ("" if it has none), and what gave way to it."""
+
+    seen: Seen
+    theirs: str
+    lost: tuple[str, ...] = ()
+
+
+def take_in(memory: Memory, remote: str) -> Taken:
+    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done."""
+    with shared.alone(memory):
+        return _take_in(memory, remote)
+
+
+def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
+    """Change the state of this clone and of a remote, both or neither; raises MemctlError as `shared.update` does.
+
+    What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
+    change at the remote, and the next fetch brings it here.
+    """
+    lost: list[str] = []
+    with shared.alone(memory):
+        for number in range(_TRIES):
+            taken = _take_in(memory, remote, dry_run=terms.dry_run)
+            lost += taken.lost
+            step = shared.planned(memory, taken.seen, plan, terms)
+            outcome = Outcome(step, taken.seen.state, lost=tuple(lost))
+            if terms.dry_run:
+                return outcome
+            commit = taken.seen.commit
+            if outcome.changed:
+                commit = shared.commit_step(memory, taken.seen, step, terms.reason)
+            if commit == taken.theirs:
+                return outcome
+            if refs.push(memory.repository, remote, shared.ref(memory), commit, taken.theirs):
+                if not outcome.changed:
+                    return outcome
+                if not shared.move(memory, commit, taken.seen.commit):
+                    _take_in(memory, remote)
+                return msgspec.structs.replace(outcome, commit=commit)
+            time.sleep(_PAUSE * (number + 1))
+    raise MemctlError(f"{remote} has had {_TRIES} changes by others meanwhile", "try again")
+
+
+def _take_in(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
+    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays."""
+    repository, ref = memory.repository, shared.ref(memory)
+    tracking = ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
+    theirs = refs.fetch(repository, remote, ref, tracking)
+    for _ in range(_TRIES):
+        ours = shared.read(memory)
+        base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
+        if not theirs or base == theirs:
+            return Taken(ours, theirs)
+        new = shared.at(memory, theirs)
+        lost: tuple[str, ...] = ()
+        if base != ours.commit:
+            new, lost = _merged(memory, remote, shared.at(memory, base).state if base else State(), ours, new)
+        if dry_run or shared.move(memory, new.commit, ours.commit):
+            return Taken(new, theirs, lost)
+    raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+
+
+def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:
+    """A commit after both histories."""
+    state, lost = merging.merge(base, ours.state, theirs.state)
+    step = Step(state, "merge", f"the state of {remote}")
+    commit = shared.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
+    return shared.at(memory, commit), lost

@@ -77,7 +77,7 @@ def files_command(
     .gitignore and .memctlignore are honoured; binary files, and those that seem to hold secrets, never enter.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, None)
+    snapshot = opening.readable(memory, None)
     given = Packing(**options)
     if not as_pack and (given.out or given.copy):
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)

@@ -58,7 +58,7 @@ def handoff_command(
     The state of its work, what blocks it, decisions, issues, what is done, what was learned, and what comes next.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     asked = handoff.Asked(
         source=memory.actor,
         target=target,

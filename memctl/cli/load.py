@@ -47,7 +47,7 @@ def load_command(ctx: click.Context, /, source: str, as_json: bool, at: str | No
             more = {"model": counter.family.name, "prune": [], "not_found": [], "ignored": 0}
             output.json("loaded", {**msgspec.structs.asdict(empty), **more})
         return
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     named = partial(file_named, snapshot.files.names(), memory.repository.top, ctx.obj.folder)
     ways = requested.Ways(
         place=places(memory, snapshot),

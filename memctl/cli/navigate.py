@@ -42,7 +42,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     rendered, without the targets of links.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     reader = _Reader(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
     counter = reader.counter if with_tokens else None

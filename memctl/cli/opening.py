@@ -44,6 +44,24 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
     return load.disk(opened, _progress if sys.stderr.isatty() else None)
 
 
+def readable(opened: Memory, at: str | None) -> Snapshot:
+    """The same as an agent may read it: without the details and files that an owner keeps to some.
+
+    Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
+    """
+    found = snapshot(opened, at)
+    if not opened.environ.get("MEMCTL_AGENT"):
+        return found
+    from memctl.coordination import shared
+
+    seen = shared.read(opened)
+    if not seen.commit:
+        return found
+    from memctl.hierarchy import readable
+
+    return readable.without_closed(found, seen.state, opened.actor, opened.now)
+
+
 def section(read: Snapshot, given: str) -> str:
     """The marker of the section that an option names, "" if it names none; raises MemctlError if there is none such."""
     marker = f"§{given.strip().removeprefix('§')}" if given else ""

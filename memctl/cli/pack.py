@@ -47,7 +47,7 @@ def rehydrate_command(
     The latest state, decisions of weight, critical and high issues, learnings; then what was left out, by id and title.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     wanted = rehydrate.Wanted(
         task=task,
         section=opening.section(snapshot, section),

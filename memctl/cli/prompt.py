@@ -56,7 +56,7 @@ def system(
     if role and role_file:
         raise MemctlError("a role is given twice", "give --role or --role-file", USAGE)
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     given = Packing(**options)
     asked = prompt.Asked(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
@@ -91,7 +91,7 @@ def user(ctx: click.Context, /, query: str, threshold: float, as_json: bool, at:
     if not text.strip():
         raise MemctlError("the query is empty", "say what the message is about", USAGE)
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     given = Packing(**options)
     draft = prompt.user(snapshot, memory.now, text, threshold, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.USER_BUDGET)

@@ -8,6 +8,7 @@ import msgspec
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command, reading
 from memctl.hierarchy.given_paths import file_named
+from memctl.hierarchy.navigate import refuse_closed_file
 from memctl.sources.summary import BUDGET, summary
 
 
@@ -32,8 +33,10 @@ def summarize_command(
     always gives the same view.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
-    name = file_named(snapshot.files.names(), memory.repository.top, ctx.obj.folder, path)
+    snapshot = opening.readable(memory, at)
+    closed = snapshot.veil.files if snapshot.veil else {}
+    name = file_named(snapshot.files.names() | closed.keys(), memory.repository.top, ctx.obj.folder, path)
+    refuse_closed_file(snapshot, name)
     counter = counting.counter(counting.model_of(model, memory), memory)
     found = summary(snapshot, name, budget, counter)
     if as_json:

@@ -48,6 +48,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
         return _sources(snapshot)
     if marker.startswith("§4."):
         return _source(snapshot, marker)
+    refuse_closed(snapshot, marker)
     refuse_doubled(snapshot, marker)
     if (page := snapshot.outline.find(marker)) is not None:
         return _page(snapshot, making(), marker, page)
@@ -59,6 +60,13 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
     if marker == pages.PROJECT_ID:
         return _page(snapshot, making(), marker, None)
     raise MemctlError(f"{marker} leads nowhere", _near(snapshot, marker))
+
+
+def refuse_closed(snapshot: Snapshot, marker: str) -> None:
+    """Raise MemctlError if the page of a marker is kept from the reader."""
+    number = "§" + ".".join(marker[1:].split(".")[:2])
+    if snapshot.veil and (why := snapshot.veil.pages.get(number)):
+        raise MemctlError(why, "ask its owner")
 
 
 def refuse_broken(snapshot: Snapshot, marker: str) -> None:
@@ -132,6 +140,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
     found = found or repository_paths.resolve(names, reference)
     if not found:
+        refuse_closed_file(snapshot, reference)
         raise MemctlError(f"{marker} leads to no file of the repository", _near_files(names, reference))
     if "*" in reference and not found[0].endswith("/"):
         return _listing(snapshot, marker, marker[3:], found)
@@ -147,6 +156,13 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
         raise MemctlError(f"{path} is {'too large to be shown' if content is None else 'no text'}")
     text = content.decode(errors="replace")
     return Place(f"§4.{path}", 4, path.rpartition("/")[2], path, text, _section_of(snapshot, path), ())
+
+
+def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
+    """Raise MemctlError if what a reference leads to is kept from the reader."""
+    closed = snapshot.veil.files if snapshot.veil else {}
+    for path in repository_paths.resolve(closed, reference) if closed else []:
+        raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")
 
 
 def _listing(snapshot: Snapshot, marker: str, path: str, files: list[str]) -> Place:

@@ -16,6 +16,7 @@ from memctl.model.malformed import Malformed
 from memctl.model.mentions import Mention
 from memctl.model.pages import Outline
 from memctl.model.record import Record
+from memctl.model.veil import Veil, Veiled
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
@@ -164,13 +165,18 @@ def body_of(text: str, path: str) -> str:
 class Snapshot:
     """A memory at one moment; whatever of it is asked for is read once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, veil: Veil | None = None) -> None:
         self._source = source
+        self.veil = veil  # what is left out, and why
         self.source = source.name
         self.config = source.config
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
+
+    def veiled(self, veil: Veil) -> Snapshot:
+        """The same memory without what a veil covers."""
+        return Snapshot(Veiled(self._source, veil), veil)
 
     @cached_property
     def _read(self) -> tuple[tuple[Record, ...], tuple[Fault, ...]]:

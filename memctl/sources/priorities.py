@@ -51,7 +51,7 @@ def priorities(
     files, cache, now = FilesOnDisk(memory), load.open_cache(memory), memory.now
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
-    contents, refusals = _admitted(memory.repository.top, found)
+    contents, refusals = _admitted(memory.repository.top, found, snapshot.veil.files if snapshot.veil else {})
     dirty = frozenset(path for path, blob in files.unchanged().items() if not blob and path in contents)
     lately = recency.recent(memory.repository, dirty, now)
     named: task.Mentions = {}
@@ -93,9 +93,12 @@ def _given(wish: Wish, memory: Memory, contents: Collection[str], refusals: Mapp
     return found
 
 
-def _admitted(top: Path, found: dict[str, Content]) -> tuple[dict[str, Content], dict[str, str]]:
-    """The files that may enter a model's context, and the others with why not."""
-    refusals = {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
+def _admitted(
+    top: Path, found: dict[str, Content], closed: Mapping[str, str]
+) -> tuple[dict[str, Content], dict[str, str]]:
+    """The files that may enter a model's context, and the others with why not; `closed` are kept from the reader."""
+    refusals = {path: why for path, why in closed.items() if path in found}
+    refusals |= {path: content.facts.refusal for path, content in found.items() if content.facts.refusal}
     refusals |= {path: refused.SECRET_NAME for path in found if refused.has_secret_name(path)}
     left_out = ignored.ignored(found.keys() - refusals.keys(), ignored.texts(top, found))
     refusals |= {path: f"{origin} leaves it out" for path, origin in left_out.items()}

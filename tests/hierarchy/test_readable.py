@@ -1,0 +1,93 @@
+"""Details and files that an owner keeps to some are not read by other agents, and levels 1 and 2 by all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+TEXT = "## 3.1.1 Refusals\n\nThe bank says zebrafish.\n"
+
+
+@pytest.fixture
+def closed(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in which bob keeps the details and files of §2.1 to himself and elena."""
+    memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money.")
+    memctl("section", "add", "Search", "--path", "src/search/**")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=TEXT)
+    for name in ("pay", "search"):
+        (repo / "src" / name).mkdir(parents=True)
+        (repo / "src" / name / f"{name}.py").write_text(f'"""About {name}."""\n\nzebrafish = 1\n')
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMCTL_AGENT", "bob")
+        memctl("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
+    return repo
+
+
+READING = [
+    ("show", "§3.1"),
+    ("show", "3.1.1"),
+    ("show", "§4.src/pay/pay.py"),
+    ("summarize", "src/pay/pay.py"),
+]
+
+
+@pytest.mark.parametrize("args", READING)
+def test_another_agent_is_refused_and_told_by_whom(memctl: Memctl, closed: Path, args: tuple[str, ...]) -> None:
+    refused = memctl(*args, code=1)
+    assert "is read by bob, elena only; §2.1 is owned by bob" in refused.err
+    assert "zebrafish" not in refused.out
+
+
+@pytest.mark.parametrize("args", READING)
+@pytest.mark.parametrize("agent", ["bob", "elena", None])
+def test_the_owner_those_it_names_and_people_read(
+    memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], agent: str | None
+) -> None:
+    if agent:
+        monkeypatch.setenv("MEMCTL_AGENT", agent)
+    else:
+        monkeypatch.delenv("MEMCTL_AGENT")
+    assert "zebrafish" in memctl(*args).out
+
+
+def test_levels_1_and_2_and_other_sections_are_read_by_all(memctl: Memctl, closed: Path) -> None:
+    assert "Takes money." in memctl("show", "§2.1").out
+    memctl("show", "§1.0")
+    assert "zebrafish" in memctl("show", "§4.src/search/search.py").out
+
+
+def test_what_has_come_to_its_end_keeps_nothing(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T18:32:00Z")
+    assert "zebrafish" in memctl("show", "§3.1").out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("rehydrate", "--section", "2.1"),
+        ("prompt", "user", "what does the bank say of zebrafish?", "--threshold", "0.1"),
+        ("files", "--task", "mend §4.src/search/search.py and pay", "--active", "src/search/search.py", "--pack"),
+    ],
+)
+def test_packs_are_made_without_what_is_kept_from_the_agent(
+    memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    made = memctl(*args)
+    assert "The bank says zebrafish" not in made.out
+    assert "About pay" not in made.out
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")
+    shown = memctl(*args).out
+    assert "The bank says zebrafish" in shown or "About pay" in shown
+
+
+def test_what_a_reply_asks_for_is_answered_by_why_it_is_not_given(memctl: Memctl, closed: Path) -> None:
+    answered = memctl("load", stdin="Please load §3.1 and §4.src/pay/pay.py and §4.src/search/search.py", code=1).out
+    assert "zebrafish" in answered  # of the file that all may read
+    assert "The bank says" not in answered
+    assert "About pay" not in answered
+    assert answered.count("is read by bob, elena only") == 2

@@ -12,6 +12,7 @@ from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
 from memctl.coordination import agents
 from memctl.coordination.state import State
+from memctl.errors import USAGE, MemctlError
 
 coordination_command = Group(
     "coordination", help="Say which agents are at work, on what, and what stands in their way.", no_args_is_help=True
@@ -60,13 +61,15 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
     cls=Command,
     examples=(("memctl coordination leave --release", "Be gone, and give your sections back."),),
 )
-@click.option("--agent", default="", help="Somebody else, who is gone without saying so.")
+@click.option("--agent", default="", help="Somebody else, who is gone without saying so; needs --reason.")
 @click.option("--release", is_flag=True, help="Give all sections of the agent back.")
 @agreeing
 @click.pass_context
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
     """No longer be among the agents at work. Sections stay owned unless they are released."""
     memory = opening.memory(ctx)
+    if agent not in ("", memory.actor) and not given["reason"].strip():
+        raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
 
 
@@ -148,5 +151,5 @@ def _lines(state: State, now: str) -> list[str]:
     }
     lines = [f"version {state.sync_version}{changed}"]
     for title, items in parts.items():
-        lines += [f"{title}:", *(f"  {item}" for item in items)] if items else []
+        lines += [f"{title}:", *(f"  {' '.join(item.split())}" for item in items)] if items else []
     return lines

@@ -58,9 +58,9 @@ def refuse(memory: Memory, change: Change) -> None:
 
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
-    """The files of a change that its actor may not write; what they were and what they become both count."""
+    """The files of a change that who is at work may not write; what they were and what they become both count."""
     state = shared.read(memory).state
-    agent, now = change.actor or memory.actor, memory.now
+    agent, now = memory.actor, memory.now
     if not forbidding(state, agent, now):
         return []
     texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 
 from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import SHARED_WRITE, Ownership, State
+from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State
 from memctl.errors import USAGE, MemctlError
 
-SECTION = re.compile(r"§[23]\.[1-9][0-9]{0,5}")
 _NAME = 100  # characters
 
 

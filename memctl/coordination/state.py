@@ -5,6 +5,7 @@ The names are those of S0, "Multi-Agent Context Coordination" (`CoordinationStat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -15,6 +16,7 @@ from memctl.model import moments
 
 FORMAT = 1
 EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"
+SECTION = re.compile(r"§[23]\.[1-9][0-9]{0,5}")  # what can be owned
 OwnershipType = Literal["exclusive", "shared-write", "read-only"]
 TYPES: tuple[str, ...] = get_args(OwnershipType)
 
@@ -54,10 +56,8 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         """The ownership in words, as refusals have it."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
-        return (
-            f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}),"
-            f" since {self.acquired_at} {until}{why}"
-        )
+        said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
+        return " ".join(f"{said} {until}{why}".split())  # another machine's words stay on their line
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +158,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
 def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
     """Times are compared as texts: one of another form would never end, or count for nothing."""
     for section, ownership in ownerships.items():
+        if SECTION.fullmatch(section) is None:
+            raise ValueError(f"{section!r} is no section")
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and moments.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is no time")

@@ -60,6 +60,7 @@ def test_a_state_is_read_back_as_it_was_written(state: State) -> None:
         ("state.json", b"", "can't be read"),
         ("state.json", b'{"format": 2}', "has format 2"),
         ("ownership.json", b"[]", "can't be read"),
+        ("ownership.json", b'{"x": {"section_id": "x", "owner_agent_id": "a"}}', "'x' is no section"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.2", "owner_agent_id": "a", "acquired_at": '
          b'"2025-11-04T14:32:00Z"}}', "is about §2.2"),
         ("ownership.json", b'{"\xc2\xa72.1": {"section_id": "\xc2\xa72.1", "owner_agent_id": "a", "acquired_at": '
@@ -77,3 +78,8 @@ def test_what_is_no_state_is_refused(name: str, data: bytes, said: str) -> None:
 def test_who_may_write_follows_from_the_type(type_: str, owner: bool, other: bool) -> None:
     held = msgspec.convert({"section_id": "§2.1", "owner_agent_id": "ada", "ownership_type": type_}, Ownership)
     assert (held.lets_write("ada"), held.lets_write("bob")) == (owner, other)
+
+
+def test_what_another_machine_wrote_stays_on_its_line() -> None:
+    held = Ownership(section_id="§2.1", owner_agent_id="ada", acquired_at=NOW, lock_reason="x\nerror: all is lost")
+    assert held.told.endswith("with no end: x error: all is lost")

@@ -21,7 +21,7 @@ from memctl.workflow.markdown import document
 from memctl.workflow.resuming import Resumption
 from memctl.workflow.saving import Said
 
-_FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "as_json")
+_FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
 _FORMS = {"markdown": document, "xml": checkpoint_xml.written}
 
 

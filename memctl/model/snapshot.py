@@ -121,8 +121,8 @@ class Files(Protocol):
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
 
-    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """The contents of those of the paths that exist and are not too large to be read."""
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""
 
 
 class Source(Protocol):

@@ -70,8 +70,8 @@ class _VeiledFiles:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._open(paths))
 
-    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
-        return self._files.read(self._open(paths))
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        return self._files.read(self._open(paths), limit)
 
     def _open(self, paths: Iterable[str]) -> list[str]:
         return [path for path in paths if path not in self._veil.files]

@@ -24,7 +24,6 @@ from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]
 TOO_LARGE, GONE = f"larger than {MAX_BYTES:,} bytes", "it is not there any more, or can't be read"
-UNREAD = f"{TOO_LARGE}, or gone"
 _AT_ONCE = 200  # files that are read before what was found in them is kept
 _MOST_IMPORTS, _MOST_NAMES, _MOST_WORDS = 500, 500, 200  # of one file
 _NAME = re.compile(r"[\w$]+")

@@ -14,12 +14,14 @@ from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy import outline
 from memctl.model.frontmatter import clean_newlines
 from memctl.model.snapshot import Snapshot
-from memctl.sources import facts, refused, views
+from memctl.sources import refused, views
 from memctl.sources.views import Row
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import kind_of_text
 
+_LARGEST = 64 << 20  # bytes: a log of 5 MB takes about a second
 BUDGET = 500  # tokens; S0, "Summary Elevation Pattern"
+UNREAD = f"it has more than {_LARGEST >> 20} MB, or is gone"
 _HINT = "the whole file is for whoever may see it, outside of a model's context"
 
 
@@ -40,9 +42,9 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Sum
 
     Raises MemctlError for a file that never enters a model's context, or that can't be told of in so few tokens.
     """
-    content = snapshot.files.read([path]).get(path)
+    content = snapshot.files.read([path], _LARGEST).get(path)
     text = clean_newlines((content or b"").decode(errors="replace"))
-    if reason := facts.UNREAD if content is None else refused.refusal(path, content, text):
+    if reason := UNREAD if content is None else refused.refusal(path, content, text):
         raise MemctlError(f"there is no summary of {path}: {reason}", _HINT)
     kind = kind_of_text(path, text)
     page = _page(path, text, len(content or b""), counter.count(text, kind))

@@ -31,9 +31,9 @@ class FilesInGit:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._entries[path].blob for path in paths if path in self._entries}
 
-    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         wanted = self.blobs(paths)
-        contents = trees.blobs(self._repository, wanted.values(), files.MAX_BYTES)
+        contents = trees.blobs(self._repository, wanted.values(), files.MAX_BYTES if limit is None else limit)
         return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
 
     @cached_property
@@ -73,14 +73,15 @@ class FilesOnDisk:
             self._hashed |= dict(zip(some, out, strict=True))
         return {path: self._known[path] or self._hashed[path] for path in wanted}
 
-    def read(self, paths: Iterable[str]) -> dict[str, bytes]:
+    def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
+        most = files.MAX_BYTES if limit is None else limit
         found = {}
         for path in paths:
             file = self._repository.top / path
             if path in self._known and not file.is_symlink() and file.is_file():
                 with open(file, "rb") as stream:
-                    content = stream.read(files.MAX_BYTES + 1)
-                if len(content) <= files.MAX_BYTES:
+                    content = stream.read(most + 1)
+                if len(content) <= most:
                     found[path] = content
         return found
 

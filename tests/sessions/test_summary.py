@@ -20,7 +20,7 @@ def test_an_error_is_resolved_by_a_later_success_of_the_same_step() -> None:
     made = Transcript()
     made.prompt("Mend the tests.")
     made.call(
-        "Bash", "Exit code 1\nE   ValueError: empty cart", error=True, command="cd /work/shop && pytest tests/cart"
+        "Bash", "Exit code 1\nE   ValueError: empty cart", error=True, command="cd /home/ada/shop && pytest tests/cart"
     )
     made.call("Bash", "Exit code 127\nbash: line 1: nope: command not found", error=True, command="nope --now")
     made.call("Edit", "<tool_use_error>String to replace not found</tool_use_error>", error=True, file_path="a.py")
@@ -36,7 +36,7 @@ def test_an_error_is_resolved_by_a_later_success_of_the_same_step() -> None:
 def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
     made = Transcript()
     made.prompt("Try.")
-    made.call("Edit", "String to replace not found", error=True, file_path="/work/shop/a.py")
+    made.call("Edit", "String to replace not found", error=True, file_path="/home/ada/shop/a.py")
     refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     made.call("Bash", refused, error=True, command="rm b.py")
     made.call("Bash", "Exit code 1\nrm: cannot remove 'd.py'", error=True, command="rm c.py d.py")

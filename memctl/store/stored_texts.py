@@ -30,6 +30,7 @@ _EXCERPTS = (
     f"SELECT path, snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS}) {_JOINED}"
     " WHERE texts MATCH ? AND path IN ({})"
 )
+_AT_ONCE = 1_000  # paths
 _TELLING_WORDS = 24  # of a record, to find others like it
 
 
@@ -51,9 +52,16 @@ class StoredTexts:
 
     def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
         asked = self._asked(query)
-        find = _EXCERPTS.format(", ".join("?" * len(paths)))
-        rows = self._rows(find, asked.any_of_it, *paths) or self._rows(find, asked.without_phrases, *paths)
+        rows = self._marked(asked.any_of_it, paths) or self._marked(asked.without_phrases, paths)
         return {path: _excerpt(marked) for path, marked in rows if _OPEN in marked}
+
+    def _marked(self, expression: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """Excerpts with marks, some paths at once: a statement takes no more than 32,766 values."""
+        found: list[tuple[str, str]] = []
+        for start in range(0, len(paths), _AT_ONCE):
+            some = paths[start : start + _AT_ONCE]
+            found += self._rows(_EXCERPTS.format(", ".join("?" * len(some))), expression, *some)
+        return found
 
     def alike(self, path: str) -> dict[str, float]:
         row = self._database.execute(f"SELECT title, body {_JOINED} WHERE path = ?", (path,)).fetchone()

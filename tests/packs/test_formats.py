@@ -258,3 +258,10 @@ def test_headings_told_twice_are_both_in_yaml() -> None:
 )
 def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> None:
     assert token_optimised.squeezed(text) == squeezed
+
+
+def test_what_is_left_out_twice_under_one_id_is_told_twice() -> None:
+    """Two clones may have given the same id; and a file may be called `more`."""
+    others = tuple(Left(name, title) for name, title in (("more", "a file"), ("x", "One"), ("x", "Other")))
+    text = fill(Draft("shop", (), others=others), "yaml", 5_000, COUNTERS["gpt"].tokens).text
+    assert text.endswith("LEFT OUT:\n  more: a file\n  x: One\n  x 2: Other\n")

@@ -14,7 +14,9 @@ START = "2025-11-04T09:00:00Z"
 class Transcript:
     """Writes a transcript: each method adds what one step of a session adds."""
 
-    def __init__(self, cwd: Path | str = "/home/ada/shop", session: str = "5f6c2a10-7d1e-4f7a-9a3b-0c1d2e3f4a5b") -> None:
+    def __init__(
+        self, cwd: Path | str = "/home/ada/shop", session: str = "5f6c2a10-7d1e-4f7a-9a3b-0c1d2e3f4a5b"
+    ) -> None:
         self.lines: list[str] = []
         self.cwd = str(cwd)
         self.session = session

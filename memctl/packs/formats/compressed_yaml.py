@@ -34,8 +34,11 @@ def pack(contents: Contents) -> str:
             texts.append(f"{short.part(part.name)}:\n{''.join(items)}")
     left: dict[str, Any] = {}
     for group in contents.left_out:
-        entries: dict[str, Any] = {one_line(each.id): each.said for each in group.listed}
-        entries |= {"more": group.more} if group.more else {}
+        entries: dict[str, Any] = {}
+        for each in group.listed:
+            _add(entries, one_line(each.id), each.said)
+        if group.more:
+            _add(entries, "more", group.more)
         left |= {group.name: entries} if group.name else entries
     if left:
         texts.append(_dump({"LEFT OUT": left}))

@@ -160,3 +160,15 @@ def example(repo: Path) -> Path:
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "example")
     return repo
+
+
+@pytest.fixture
+def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
+    """memctl, run by another agent."""
+
+    def run(*args: str, **options: object) -> object:
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "bob")
+            return memctl(*args, **options)
+
+    return run  # type: ignore[return-value]

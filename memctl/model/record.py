@@ -64,6 +64,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         """Whether the record still takes part: not archived, and its status not a closed one."""
         return not self.is_archived and self.status not in self.kind.closed
 
+    def is_expired(self, now: str) -> bool:
+        """Whether the record was meant to hold only until a time that is past, `now` being a canonical time."""
+        return self.expires_at is not None and self.expires_at <= now
+
 
 # The order of keys in a file: what a reader wants first, first.
 ORDER = (

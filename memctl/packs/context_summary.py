@@ -8,12 +8,13 @@ A text that obeys the rules stays as it is; of another the sentences that remain
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.packs import summary_rules as rules
+from memctl.packs.filling import CountTokens
 from memctl.packs.summary_units import CODE, HEADING, TABLE, Unit, closed, units
 
 BUDGET = 500  # tokens, about 400 words
@@ -21,7 +22,6 @@ DECISIONS = ("PROCEED", "STOP", "CLARIFY")
 REPEATED = "said already"
 OVERRULED = "a decision that does not hold"
 
-CountTokens = Callable[[str], int]
 
 _ANY = "|".join(DECISIONS)
 _MARKS = r"[ \t>*#_-]*"

@@ -16,7 +16,6 @@ from memctl.model.snapshot import Snapshot
 from memctl.packs import items, overview
 from memctl.packs.draft import NOTICED, Draft, Note, Part
 from memctl.packs.items import Sources
-from memctl.packs.rehydrate import is_expired
 from memctl.packs.relevance import stems
 from memctl.search.filters import ORDERS, Filters, severity_rank
 
@@ -40,7 +39,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 def draft(snapshot: Snapshot, now: str, asked: Asked, sources: Sources) -> Draft:
     """Everything that a handoff could hold: the fields of S0's package but ownership, in its order."""
-    within = [r for r in snapshot.records if not is_expired(r, now) and _concerns(r, asked.sections)]
+    within = [r for r in snapshot.records if not r.is_expired(now) and _concerns(r, asked.sections)]
     groups = _groups(within, asked.source)
     records = [record for _, _, found in groups for record in found]
     origins = sources.origins(records)

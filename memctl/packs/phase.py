@@ -11,11 +11,12 @@ from memctl.model import headings
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
+from memctl.packs.context_summary import DECISIONS
 from memctl.packs.filling import CountTokens, whole_lines
 from memctl.packs.rehydrate import DECISION_IMPORTANCE, current_records
 from memctl.search.filters import ORDERS, severity_rank
 
-PROCEED, STOP, CLARIFY = "PROCEED", "STOP", "CLARIFY"
+PROCEED, STOP, CLARIFY = DECISIONS
 _CRITICAL, _HIGH = 0, 1  # ranks of severity
 
 

@@ -17,7 +17,7 @@ from memctl.packs import items, overview, relevance
 from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
 from memctl.packs.filling import CountTokens, whole_lines
 from memctl.packs.items import Origins, Sources
-from memctl.packs.rehydrate import current_records, is_expired
+from memctl.packs.rehydrate import current_records
 from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Ranked
 
@@ -112,7 +112,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
 
 def _holds(record: Record, now: str) -> bool:
     """Whether a record may answer a question: it is open, or says how an issue was resolved."""
-    return (record.is_open or record.status in _ANSWERS) and not is_expired(record, now)
+    return (record.is_open or record.status in _ANSWERS) and not record.is_expired(now)
 
 
 def _scored(item: Item, score: float) -> Item:

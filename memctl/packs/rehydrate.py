@@ -90,7 +90,7 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
     """The records that still take part: not archived, open, not expired."""
-    return [r for r in snapshot.records if r.is_open and not is_expired(r, now)]
+    return [r for r in snapshot.records if r.is_open and not r.is_expired(now)]
 
 
 def choose(
@@ -161,7 +161,3 @@ def _last_first(states: list[Item]) -> tuple[list[Item], list[Note]]:
     if not actions.strip():
         return states, []
     return [state, *states[1:]], [Note("next", "Next actions", actions, of=state.key)]
-
-
-def is_expired(record: Record, now: str) -> bool:
-    return record.expires_at is not None and record.expires_at <= now

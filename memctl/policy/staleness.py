@@ -85,7 +85,7 @@ def _end_of(record: Record, now: str) -> str:
         return "archived"
     if record.status in record.kind.closed:
         return record.status
-    return "expired" if record.expires_at is not None and record.expires_at <= now else ""
+    return "expired" if record.is_expired(now) else ""
 
 
 def stale(parsed: Parsed, known: Over, now: str) -> list[Stale]:

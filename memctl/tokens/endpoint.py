@@ -22,7 +22,6 @@ from memctl.store.cache import Cache, digest
 from memctl.tokens.count import Count
 from memctl.tokens.families import FAMILIES, family_of
 
-SOURCE = "anthropic"
 _BASE = "https://api.anthropic.com"
 _VERSION = "2023-06-01"
 _TIMEOUT = 30.0  # seconds

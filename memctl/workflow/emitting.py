@@ -17,8 +17,6 @@ from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 
-_LISTS = ("critical_decisions", "constraints", "inputs", "expected_outputs", "deliverables")
-
 
 def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
     """Add an event with the fields in `said` to the stream; raises MemctlError naming every one that is wrong."""

@@ -17,18 +17,6 @@ def sections(memctl: Memctl) -> None:
     memctl("section", "add", "Search", "--path", "src/search/**")
 
 
-@pytest.fixture
-def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
-    """memctl, run by another agent."""
-
-    def run(*args: str, **options: object) -> object:
-        with monkeypatch.context() as patch:
-            patch.setenv("MEMCTL_AGENT", "bob")
-            return memctl(*args, **options)
-
-    return run  # type: ignore[return-value]
-
-
 def owners(memctl: Memctl) -> dict[str, str]:
     return {row["section_id"]: row["owner_agent_id"] for row in memctl("own", "list", "--json").data["sections"]}
 

@@ -12,18 +12,6 @@ TOLD = "§2.1 is owned by bob (exclusive), since 2025-11-04T14:32:00Z until 2025
 
 
 @pytest.fixture
-def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
-    """memctl, run by another agent."""
-
-    def run(*args: str, **options: object) -> object:
-        with monkeypatch.context() as patch:
-            patch.setenv("MEMCTL_AGENT", "bob")
-            return memctl(*args, **options)
-
-    return run  # type: ignore[return-value]
-
-
-@pytest.fixture
 def owned(memctl: Memctl, bob: Memctl, repo: Path) -> Path:
     """A repository in which bob owns §2.1, with details §3.1, a decision in each, and code."""
     memctl("section", "add", "Payment", "--path", "src/pay/**")

@@ -61,6 +61,16 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     delete_learning_days: Days = 365
 
 
+class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether sessions of this project may go to the language model that somebody has set up for themselves.
+
+    Which one that is stands in their own settings (`git config memctl.llm.provider`): a repository must not name a
+    program to run, nor an address that a key is sent to.
+    """
+
+    use: bool = True
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a memory; keys that this memctl does not know are left alone."""
 
@@ -73,6 +83,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
     semantic_model: str = ""  # the folder of a static embedding model, or an installed package that has one
+    llm: Llm = Llm()
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
@@ -94,7 +105,10 @@ def parse(text: str, path: str) -> Config:
     try:
         return msgspec.convert({k: v for k, v in values.items() if v is not None}, Config)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{path}: {_plain(error)}", "see the comments in the file") from None
+        hint = "see the comments in the file"
+        if "`$.llm" in str(error):
+            hint = "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`"
+        raise MemctlError(f"{path}: {_plain(error)}", hint) from None
 
 
 def _plain(error: Exception) -> str:

@@ -8,16 +8,15 @@ The request is `POST BASE/v1/messages/count_tokens` with a model and one message
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http.client import HTTPException, HTTPMessage
-from typing import IO, Any
+from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.credentials import kind_of_secret
+from memctl.providers import posting
 from memctl.store.cache import Cache, digest
 from memctl.tokens.count import Count
 from memctl.tokens.families import FAMILIES, family_of
@@ -41,15 +40,6 @@ class _Refusal(msgspec.Struct):
     error: _Complaint
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """A redirect would carry the key to wherever the answer says."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
 class Endpoint:
     """Counts by asking for one model; what was answered is kept in the cache."""
 
@@ -60,8 +50,11 @@ class Endpoint:
                 f"{model!r} is not the name of a Claude model", "give one as --model claude-sonnet-4-5", USAGE
             )
         self.model = model.strip()
-        self._key = _key(environ)
-        self._url = f"{_base(environ)}/v1/messages/count_tokens"
+        self._key = posting.key(
+            environ.get("ANTHROPIC_API_KEY", ""), "ANTHROPIC_API_KEY", "set it to a key of yours; " + _hint()
+        )
+        base = environ.get("ANTHROPIC_BASE_URL", "").strip() or _BASE
+        self._url = f"{posting.address(base, 'ANTHROPIC_BASE_URL')}/v1/messages/count_tokens"
         self._cache = cache
 
     def count(self, text: str, *, allow_secret: bool = False) -> Count:
@@ -79,12 +72,11 @@ class Endpoint:
 
     def _ask(self, text: str) -> int:
         body = {"model": self.model, "messages": [{"role": "user", "content": text}]}
-        headers = {"content-type": "application/json", "x-api-key": self._key, "anthropic-version": _VERSION}
-        request = Request(self._url, msgspec.json.encode(body), headers, method="POST")
+        headers = {"x-api-key": self._key, "anthropic-version": _VERSION}
         where = urlsplit(self._url).netloc
         try:
-            with _opener().open(request, timeout=_TIMEOUT) as answer:
-                return msgspec.json.decode(answer.read(_LONGEST_ANSWER), type=_Counted).input_tokens
+            answer = posting.post(self._url, msgspec.json.encode(body), headers, _TIMEOUT, _LONGEST_ANSWER)
+            return msgspec.json.decode(answer, type=_Counted).input_tokens
         except HTTPError as error:
             with error:
                 raise self._refused(where, error.code, error.read(_LONGEST_ANSWER)) from None
@@ -109,39 +101,8 @@ class Endpoint:
         return " ".join(message.replace(self._key, "(the key)").split())
 
 
-def _opener() -> OpenerDirector:
-    return build_opener(_NoRedirects)
-
-
 def _hint() -> str:
     return "without --source anthropic the tokens are counted here, and the band of error is told"
-
-
-def _key(environ: Mapping[str, str]) -> str:
-    key = environ.get("ANTHROPIC_API_KEY", "").strip()
-    if not key:
-        raise MemctlError("ANTHROPIC_API_KEY is not set", "set it to a key of yours; " + _hint(), USAGE)
-    if not (key.isascii() and key.isprintable()):
-        raise MemctlError("ANTHROPIC_API_KEY is no key: it has characters that no header can have", None, USAGE)
-    return key
-
-
-def _base(environ: Mapping[str, str]) -> str:
-    """Where to ask: encrypted, unless it is this machine."""
-    base = environ.get("ANTHROPIC_BASE_URL", "").strip().rstrip("/") or _BASE
-    try:
-        parts = urlsplit(base)
-        host: Any = parts.hostname
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and host in ("localhost", "127.0.0.1", "::1"))
-    except ValueError:
-        host, is_safe = None, False
-    if not host or not is_safe or parts.username is not None:
-        raise MemctlError(
-            "ANTHROPIC_BASE_URL is not an https:// address",
-            "http:// is for this machine alone, as http://localhost:8080",
-            USAGE,
-        )
-    return base
 
 
 def _refuse_secrets(text: str) -> None:

@@ -1,0 +1,160 @@
+"""An endpoint that speaks OpenAI's chat completions: `POST BASE/chat/completions`, which many servers do.
+
+The request has a model, one message of the user and the longest answer in tokens; the answer stands in
+`choices[0].message.content`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.providers import posting
+from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
+from memctl.providers.settings import OPENAI_BASE, OPENAI_KEY, Settings
+
+_ATTEMPTS = 4
+_FIRST_WAIT = 1.0  # seconds; doubled each time
+_LONGEST_REFUSAL = 65_536  # bytes
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Answer(msgspec.Struct):
+    choices: list[_Choice]
+
+
+class _Complaint(msgspec.Struct):
+    message: str
+
+
+class _Refusal(msgspec.Struct):
+    error: _Complaint | str
+
+
+class Completions:
+    """Asks one model at one address."""
+
+    def __init__(
+        self, settings: Settings, environ: Mapping[str, str], sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """The key is in `environ`, under the name that the settings give; raises MemctlError if they can't be used."""
+        if not settings.model:
+            raise MemctlError("no model is set", "`git config --global memctl.llm.model NAME`", USAGE)
+        base = posting.address(settings.base_url, "memctl.llm.baseUrl")
+        named = settings.api_key_env or (OPENAI_KEY if base == OPENAI_BASE else "")
+        hint = "memctl.llm.apiKeyEnv names the variable of the environment that has the key"
+        self._key = posting.key(environ.get(named, ""), named, hint) if named else ""
+        self._host = urlsplit(base).netloc
+        self._url = f"{base}/chat/completions"
+        self._settings = settings
+        self._sleep = sleep
+        self.name = f"{told(settings.model, 100)} at {self._host}"
+
+    def answer(self, prompt: str) -> str:
+        """The model's answer; raises ProviderFailed. What is too much at the moment is tried again."""
+        until = time.monotonic() + self._settings.timeout_seconds
+        limit = "max_tokens"
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._read(self._post(prompt, limit, until - time.monotonic()))
+            except HTTPError as error:
+                with error:
+                    code, refusal, after = error.code, _body_of(error), error.headers.get("retry-after")
+            if code == 400 and limit == "max_tokens" and b"max_completion_tokens" in refusal:
+                limit = "max_completion_tokens"  # newer models of OpenAI's take no other name
+                continue
+            wait = _wait(after, attempt)
+            is_passing = code in (408, 429) or code >= 500
+            if not is_passing or attempt + 1 == _ATTEMPTS or time.monotonic() + wait > until:
+                raise self._refused(code, refusal)
+            self._sleep(wait)
+        raise self._refused(code, refusal)
+
+    def _post(self, prompt: str, limit: str, seconds: float) -> bytes:
+        if seconds <= 0:
+            raise self._late()
+        body = {
+            "model": self._settings.model,
+            "messages": [{"role": "user", "content": prompt}],
+            limit: self._settings.max_tokens,
+        }
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
+        try:
+            return posting.post(self._url, msgspec.json.encode(body), headers, seconds, LONGEST_ANSWER)
+        except HTTPError:
+            raise
+        except (URLError, HTTPException, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            if isinstance(reason, TimeoutError):
+                raise self._late() from None
+            raise ProviderFailed(f"{self._host} can't be asked: {self._without_key(str(reason))}") from None
+
+    def _read(self, body: bytes) -> str:
+        try:
+            choices = msgspec.json.decode(body, type=_Answer).choices
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise ProviderFailed(f"{self._host} gave an answer that is no chat completion") from None
+        if not choices or not (text := (choices[0].message.content or "").strip()):
+            raise ProviderFailed(f"{self.name} gave no answer")
+        if choices[0].finish_reason == "length":
+            most = self._settings.max_tokens
+            raise ProviderFailed(
+                f"the answer of {self.name} ends at {most:,} tokens", "memctl.llm.maxTokens allows more"
+            )
+        return text
+
+    def _refused(self, code: int, body: bytes) -> ProviderFailed:
+        if 300 <= code < 400:
+            return ProviderFailed(
+                f"{self._host} sends on to another place ({code}); the key goes to no other", "mend memctl.llm.baseUrl"
+            )
+        try:
+            found = msgspec.json.decode(body, type=_Refusal).error
+            message = found if isinstance(found, str) else found.message
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            message = "no reason was given"
+        return ProviderFailed(f"{self._host} refused ({code}): {self._without_key(message)}")
+
+    def _late(self) -> ProviderFailed:
+        seconds = f"{self._settings.timeout_seconds:g}"
+        return ProviderFailed(
+            f"{self._host} took more than {seconds} seconds", "memctl.llm.timeoutSeconds sets the limit"
+        )
+
+    def _without_key(self, message: str) -> str:
+        return told(message.replace(self._key, "(the key)") if self._key else message)
+
+
+def _body_of(error: HTTPError) -> bytes:
+    try:
+        return error.read(_LONGEST_REFUSAL)
+    except (HTTPException, OSError):
+        return b""
+
+
+def _wait(after: str | None, attempt: int) -> float:
+    """Seconds until the next attempt: as the server says (seconds or a date, RFC 9110 10.2.3), else ever longer."""
+    usual = _FIRST_WAIT * (1 << attempt)
+    if not after:
+        return usual
+    if after.strip().isdecimal():
+        return float(after.strip()[:9])
+    try:
+        return max(parsedate_to_datetime(after).timestamp() - time.time(), 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return usual

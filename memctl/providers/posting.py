@@ -1,0 +1,85 @@
+"""Sending a key with a text: only encrypted or to this machine, never on to another place, for a bounded answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from http.client import HTTPMessage
+from ipaddress import ip_address
+from typing import IO
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+
+from memctl.errors import USAGE, MemctlError
+
+_PIECE = 65_536  # bytes
+
+
+class TooLong(OSError):
+    """An answer of more bytes than are read."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A redirect would carry the key to wherever the answer says."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+def address(given: str, setting: str) -> str:
+    """Where to ask, without a slash at its end: https://, or http:// to this machine; raises MemctlError."""
+    base = given.strip().rstrip("/")
+    try:
+        parts = urlsplit(base)
+        host, is_safe = parts.hostname, parts.scheme == "https"
+        is_safe = is_safe or (parts.scheme == "http" and _is_this_machine(host or ""))
+        is_plain = parts.port is not None or not parts.netloc.endswith(":")
+    except ValueError:
+        host, is_safe, is_plain = None, False, False
+    if not host or not is_safe or not is_plain or parts.username is not None or parts.query or parts.fragment:
+        raise MemctlError(
+            f"{setting} is not an https:// address",
+            "http:// is for this machine alone, as http://localhost:8080",
+            USAGE,
+        )
+    return base
+
+
+def key(given: str, setting: str, hint: str) -> str:
+    """A key as a header can have it; raises MemctlError if there is none."""
+    found = given.strip()
+    if not found:
+        raise MemctlError(f"{setting} is not set", hint, USAGE)
+    if not (found.isascii() and found.isprintable()):
+        raise MemctlError(f"{setting} is no key: it has characters that no header can have", None, USAGE)
+    return found
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], seconds: float, longest: int) -> bytes:
+    """The body of the answer to a POST; raises HTTPError for any status but success, TooLong, TimeoutError, OSError."""
+    request = Request(url, body, {"content-type": "application/json", **headers}, method="POST")
+    until = time.monotonic() + seconds
+    with _opener(url).open(request, timeout=seconds) as answer:
+        gathered = b""
+        while piece := answer.read1(_PIECE):
+            gathered += piece
+            if len(gathered) > longest:
+                raise TooLong(f"the answer has more than {longest:,} bytes")
+            if time.monotonic() > until:
+                raise TimeoutError("timed out")
+        return gathered
+
+
+def _opener(url: str) -> OpenerDirector:
+    """To this machine without the environment's proxy, which would see the key."""
+    direct = [ProxyHandler({})] if _is_this_machine(urlsplit(url).hostname or "") else []
+    return build_opener(_NoRedirects, *direct)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,132 @@
+"""A program of the user's that reads a prompt on standard input and prints the answer, such as `claude -p`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal import git
+from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
+
+_PIECE = 65_536  # bytes
+_LONGEST_COMPLAINT = 65_536
+
+
+class Program:
+    """Runs a program, without a shell, in an empty folder: nothing that the repository holds is run or read by it.
+
+    The program itself finds MEMCTL_LLM_PROVIDER=none, so that hooks of an agent that memctl asks don't ask in turn.
+    """
+
+    def __init__(self, command: Sequence[str], seconds: float) -> None:
+        """Raises MemctlError if there is no such program on the PATH, or at an absolute path."""
+        if not command:
+            raise MemctlError("no command is set", "`git config --global memctl.llm.command 'claude -p'`", USAGE)
+        name = os.path.expanduser(command[0])
+        found = name if os.path.isabs(name) else None if os.path.dirname(name) else shutil.which(name)
+        if found is None or not os.path.isabs(found) or not os.access(found, os.X_OK):
+            hint = "memctl.llm.command begins with the name of a program on the PATH, or an absolute path"
+            raise MemctlError(f"there is no program {command[0]!r}", hint, USAGE)
+        self.name = f"the program {os.path.basename(name)}"
+        self._command = [found, *command[1:]]
+        self._seconds = seconds
+
+    def answer(self, prompt: str) -> str:
+        """What the program prints; raises ProviderFailed if it fails, says nothing, or takes too long."""
+        with tempfile.TemporaryDirectory(prefix="memctl-", ignore_cleanup_errors=True) as folder:
+            out = self._run(prompt, folder)
+        answer = out.decode(errors="replace").strip()
+        if not answer:
+            raise ProviderFailed(f"{self.name} gave no answer")
+        return answer
+
+    def _run(self, prompt: str, folder: str) -> bytes:
+        try:
+            process = subprocess.Popen(
+                self._command,
+                cwd=folder,
+                env=git.environment({"MEMCTL_LLM_PROVIDER": "none"}),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ProviderFailed(f"{self.name} can't be run: {error.strerror}") from None
+        try:
+            return self._spoken_with(process, prompt)
+        finally:
+            _end(process)
+
+    def _spoken_with(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
+        """What a running program answers; all three pipes are served at once, or one that is full would stop it."""
+        assert process.stdin is not None
+        out = _Reading(process.stdout, LONGEST_ANSWER)
+        err = _Reading(process.stderr, _LONGEST_COMPLAINT, drains=True)
+        writing = threading.Thread(target=_give, args=(process.stdin, prompt.encode(errors="replace")), daemon=True)
+        writing.start()
+        until = time.monotonic() + self._seconds
+        for reading in (out, err):
+            reading.join(max(until - time.monotonic(), 0))
+        if out.is_too_long:
+            raise ProviderFailed(f"{self.name} answers with {LONGEST_ANSWER:,} bytes or more")
+        try:
+            code = process.wait(max(until - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            code = None
+        if code is None or out.is_alive():
+            raise ProviderFailed(
+                f"{self.name} took more than {self._seconds:g} seconds", "memctl.llm.timeoutSeconds sets the limit"
+            )
+        if code:
+            complaint = told(err.gathered.decode(errors="replace").strip().rpartition("\n")[2])
+            raise ProviderFailed(f"{self.name} ended with exit code {code}{f': {complaint}' if complaint else ''}")
+        return out.gathered
+
+
+class _Reading(threading.Thread):
+    """Reads a pipe to its end, or until it brings more than `longest` bytes; one that `drains` lets the rest go."""
+
+    def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:
+        super().__init__(daemon=True)
+        assert pipe is not None
+        self.gathered = b""
+        self.is_too_long = False
+        self._pipe = pipe
+        self._longest = longest
+        self._drains = drains
+        self.start()
+
+    def run(self) -> None:
+        with suppress(OSError, ValueError):  # it is closed when the program is ended
+            while piece := self._pipe.read1(_PIECE):  # type: ignore[attr-defined]
+                self.gathered += piece[: self._longest - len(self.gathered)]
+                self.is_too_long |= len(self.gathered) == self._longest
+                if self.is_too_long and not self._drains:
+                    return
+
+
+def _give(pipe: IO[bytes], data: bytes) -> None:
+    with suppress(OSError, ValueError):  # a program may answer without reading it all
+        pipe.write(data)
+    with suppress(OSError, ValueError):
+        pipe.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program with all that it has started, if it has not ended by itself."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)  # its group outlives it if it left something behind
+        else:
+            process.kill()
+    process.wait()

@@ -1,0 +1,29 @@
+"""What a provider is: something that answers a prompt, or says why it did not."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from memctl.errors import MemctlError
+
+LONGEST_ANSWER = 1024 * 1024  # bytes; an answer of 4,096 tokens has about 20,000
+
+
+class ProviderFailed(MemctlError):
+    """A provider gave no answer; whoever asked goes on without one."""
+
+
+class Provider(Protocol):
+    """Answers prompts. `name` says to people what answers; nothing of a key is in it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def answer(self, prompt: str) -> str:
+        """The answer to a prompt, not empty; raises ProviderFailed."""
+
+
+def told(text: str, longest: int = 300) -> str:
+    """What a program or a server says of itself, as one line that does nothing to a terminal."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -1,0 +1,101 @@
+"""Which provider somebody has: their own settings, never the repository's.
+
+They come from the environment (`MEMCTL_LLM_BASE_URL`) and from Git's configuration (`git config --global
+memctl.llm.baseUrl`), the environment first. A repository that is cloned brings neither: were it to name a program,
+looking at it would run that; were it to name an address, a key would go there. `.git/config` counts, since no clone
+brings it and whoever can write it can let Git itself run programs (core.fsmonitor). What `.memory/config.yaml` may say
+is `llm: {use: false}`: sessions of this project go to no model.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+
+NONE, COMMAND, OPENAI = "none", "command", "openai"
+_IN_GIT, _IN_ENVIRON = "memctl.llm.", "MEMCTL_LLM_"
+OPENAI_BASE, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A provider, as its user has set it up.
+
+    `command` is a program with its arguments; no shell reads it. `api_key_env` names the variable that holds the key:
+    OPENAI_API_KEY for OpenAI's own address, none for another one, unless it is said. `timeout_seconds` are for an
+    answer with all its retries, `max_tokens` the length of an answer.
+    """
+
+    provider: Literal["none", "command", "openai"] = "none"
+    command: tuple[str, ...] = ()
+    base_url: str = OPENAI_BASE
+    model: str = ""
+    api_key_env: Annotated[str, msgspec.Meta(pattern=r"^(?:[A-Za-z_][A-Za-z0-9_]*)?$")] = ""
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 120
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 4096
+
+
+def read(environ: Mapping[str, str], git_settings: Mapping[str, str]) -> Settings:
+    """The settings of the environment and of Git (its keys in lower case); raises MemctlError for one that is wrong."""
+    given = {**_named(_of_git(git_settings)), **_named(_of_environment(environ))}
+    values: dict[str, object] = {field: value for field, (_, value) in given.items()}
+    if "command" in values:
+        values["command"] = _words(*given["command"])
+    try:
+        found = msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        where = given[field.rstrip("`")][0] if field else "the provider"
+        raise MemctlError(f"{where}: {message}", None, USAGE) from None
+    if given and "provider" not in given:
+        raise MemctlError(
+            f"{next(iter(given.values()))[0]} is set, but no provider is chosen",
+            f"`git config --global {_IN_GIT}provider {COMMAND}` (or {OPENAI}, or {NONE})",
+            USAGE,
+        )
+    return found
+
+
+def _of_git(settings: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Field without underscores -> how its setting is called, and its value."""
+    return {
+        name[len(_IN_GIT) :].lower(): (name, value)
+        for name, value in settings.items()
+        if name.lower().startswith(_IN_GIT)
+    }
+
+
+def _of_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {
+        name[len(_IN_ENVIRON) :].lower().replace("_", ""): (name, value)
+        for name, value in environ.items()
+        if name.startswith(_IN_ENVIRON) and value.strip()
+    }
+
+
+def _named(found: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """The same by the names of the fields; raises MemctlError for a setting that there is not."""
+    fields = {name.replace("_", ""): name for name in Settings.__struct_fields__}
+    for short, (name, _) in found.items():
+        if short not in fields:
+            known = ", ".join(_IN_GIT + _camel(field) for field in fields.values())
+            raise MemctlError(f"{name} is no setting", f"there are {known}", USAGE)
+    return {fields[short]: (name, value.strip()) for short, (name, value) in found.items()}
+
+
+def _words(name: str, value: str) -> list[str]:
+    """A command line as words, read like a shell would; no shell ever sees it."""
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise MemctlError(f"{name}: {error}", "quotes come in pairs", USAGE) from None
+
+
+def _camel(field: str) -> str:
+    """A field's name as Git allows it: without underscores."""
+    return re.sub("_([a-z])", lambda match: match[1].upper(), field)

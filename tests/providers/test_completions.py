@@ -1,0 +1,223 @@
+"""Chat completions, spoken by a server in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import msgspec
+import pytest
+
+from memctl.errors import USAGE, MemctlError
+from memctl.providers.completions import Completions
+from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed
+from memctl.providers.settings import Settings
+
+KEY = "key-of-a-test"
+Answer = tuple[int, bytes, dict[str, str]]
+
+
+def said(text: str | None, reason: str = "stop") -> Answer:
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": reason}
+    return 200, msgspec.json.encode({"choices": [choice]}), {}
+
+
+class Server(ThreadingHTTPServer):
+    """Gives its answers one after the other, the last one for ever, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: list[Answer] = [said("yes")]
+        self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.slowly = 0.0  # seconds between the bytes of an answer
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.asked.append((self.path, headers, msgspec.json.decode(body)))
+        answers = self.server.answers
+        code, answer, more = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.send_response(code)
+        for name, value in {**more, "content-length": str(len(answer))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            for byte in answer if self.server.slowly else ():
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
+                time.sleep(self.server.slowly)
+            if not self.server.slowly:
+                self.wfile.write(answer)
+        except OSError:
+            pass  # whoever asked has gone
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.path, dict(self.headers), None))
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on stderr."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    serving = Server()
+    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
+    thread.start()
+    yield serving
+    serving.shutdown()
+    thread.join()
+    serving.server_close()
+
+
+def asking(server: Server, waited: list[float] | None = None, **settings: Any) -> Completions:
+    values: dict[str, Any] = {"base_url": server.base + "/", "model": "m-1", "api_key_env": "MY_KEY", **settings}
+    sleep = time.sleep if waited is None else waited.append
+    return Completions(Settings(provider="openai", **values), {"MY_KEY": KEY, "OPENAI_API_KEY": "other"}, sleep)
+
+
+def test_the_request_is_as_the_protocol_has_it(server: Server) -> None:
+    assert asking(server, max_tokens=77).answer("hello") == "yes"
+    ((path, headers, body),) = server.asked
+    assert path == "/v1/chat/completions"
+    assert body == {"model": "m-1", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 77}
+    assert (headers["authorization"], headers["content-type"]) == (f"Bearer {KEY}", "application/json")
+
+
+def test_no_key_goes_to_an_address_that_it_was_not_named_for(server: Server) -> None:
+    assert asking(server, api_key_env="").answer("hello") == "yes"
+    assert "authorization" not in server.asked[0][1]
+
+
+@pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 529])
+def test_what_passes_is_tried_again_ever_later(server: Server, code: int) -> None:
+    server.answers = [(code, b"", {}), (code, b"", {}), said("at last")]
+    waited: list[float] = []
+    assert asking(server, waited).answer("hello") == "at last"
+    assert waited == [1, 2]
+
+
+def test_the_server_says_how_long_to_wait(server: Server) -> None:
+    later = formatdate(time.time() + 30, usegmt=True)
+    server.answers = [
+        (429, b"", {"retry-after": "7"}),
+        (429, b"", {"retry-after": later}),
+        (503, b"", {"retry-after": "whenever"}),
+        said("at last"),
+    ]
+    waited: list[float] = []
+    assert asking(server, waited).answer("hello") == "at last"
+    assert waited[0] == 7
+    assert 20 < waited[1] <= 30
+    assert waited[2] == 4
+
+
+def test_nobody_waits_longer_than_there_is_time(server: Server) -> None:
+    server.answers = [(429, b'{"error": {"message": "slow down"}}', {"retry-after": "3600"})]
+    waited: list[float] = []
+    with pytest.raises(ProviderFailed, match=r"refused \(429\): slow down"):
+        asking(server, waited).answer("hello")
+    assert (waited, len(server.asked)) == ([], 1)
+
+
+def test_it_gives_up_after_four_attempts(server: Server) -> None:
+    server.answers = [(500, b"<html>", {})]
+    with pytest.raises(ProviderFailed, match=r"refused \(500\): no reason"):
+        asking(server, []).answer("hello")
+    assert len(server.asked) == 4
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404])
+def test_a_refusal_is_final_and_shown_without_the_key(server: Server, code: int) -> None:
+    server.answers = [(code, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})]
+    with pytest.raises(ProviderFailed) as caught:
+        asking(server).answer("hello")
+    assert f"refused ({code}): bad key (the key) see there" in caught.value.message
+    assert len(server.asked) == 1
+
+
+def test_a_model_that_knows_only_the_newer_name_of_the_limit_is_asked_so(server: Server) -> None:
+    refusal = b'{"error": {"message": "Unsupported parameter. Use \'max_completion_tokens\' instead."}}'
+    server.answers = [(400, refusal, {}), said("yes")]
+    assert asking(server, max_tokens=5).answer("hello") == "yes"
+    assert server.asked[1][2]["max_completion_tokens"] == 5
+    assert "max_tokens" not in server.asked[1][2]
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
+    other = Server()
+    server.answers = [(code, b"", {"location": f"{other.base}/chat/completions"})]
+    with pytest.raises(ProviderFailed, match="sends on to another place"):
+        asking(server).answer("hello")
+    other.server_close()
+    assert other.asked == []
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"choices": 1}', b'{"choices": [{"message": 1}]}', b"\xff"])
+def test_an_answer_that_is_no_completion_is_an_error(server: Server, body: bytes) -> None:
+    server.answers = [(200, body, {})]
+    with pytest.raises(ProviderFailed, match="no chat completion"):
+        asking(server).answer("hello")
+
+
+def test_an_empty_and_a_cut_answer_are_errors(server: Server) -> None:
+    server.answers = [said(None), (200, b'{"choices": []}', {}), said("and so", "length")]
+    for why in ("gave no answer", "gave no answer", "ends at 4,096 tokens"):
+        with pytest.raises(ProviderFailed, match=why):
+            asking(server).answer("hello")
+
+
+def test_an_answer_has_a_bounded_size(server: Server) -> None:
+    server.answers = [said("x" * LONGEST_ANSWER)]
+    with pytest.raises(ProviderFailed, match="more than"):
+        asking(server).answer("hello")
+
+
+def test_a_slow_answer_is_not_waited_for(server: Server) -> None:
+    server.slowly = 0.05
+    with pytest.raises(ProviderFailed, match=r"took more than 0\.3 seconds"):
+        asking(server, timeout_seconds=0.3).answer("hello")
+
+
+def test_a_server_that_is_not_there_is_an_error(server: Server) -> None:
+    with pytest.raises(ProviderFailed, match=r"127\.0\.0\.1:9 can't be asked"):
+        asking(server, base_url="http://127.0.0.1:9").answer("hello")
+
+
+def test_a_proxy_of_the_environment_does_not_see_what_goes_to_this_machine(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert asking(server).answer("hello") == "yes"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "environ"),
+    [
+        ({"model": ""}, {"K": KEY}),
+        ({"api_key_env": "K"}, {}),
+        ({"api_key_env": "K"}, {"K": "a\nb"}),
+        ({"base_url": "https://api.openai.com/v1", "api_key_env": ""}, {}),
+        ({"base_url": "http://example.com/v1"}, {"K": KEY}),
+        ({"base_url": "https://me:x@example.com"}, {"K": KEY}),
+        ({"base_url": "ftp://localhost"}, {"K": KEY}),
+    ],
+)
+def test_settings_that_can_not_be_used_are_refused(wrong: dict[str, str], environ: dict[str, str]) -> None:
+    values: dict[str, Any] = {"model": "m", "base_url": "https://x.example/v1", "api_key_env": "K", **wrong}
+    with pytest.raises(MemctlError) as caught:
+        Completions(Settings(provider="openai", **values), environ)
+    assert caught.value.exit_code == USAGE

@@ -1,0 +1,67 @@
+"""Where a provider comes from: its user's own settings, and nothing that a clone brings."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.errors import USAGE, MemctlError
+from memctl.model import config
+from memctl.providers import choosing, settings
+from memctl.providers.settings import Settings
+
+
+def test_without_settings_there_is_none() -> None:
+    assert settings.read({"HOME": "/x"}, {"user.name": "Ada"}) == Settings()
+    assert choosing.chosen({}, {}) is None
+
+
+def test_git_and_the_environment_say_the_same_things_and_the_environment_is_first() -> None:
+    git = {
+        "memctl.llm.provider": "command",
+        "memctl.llm.command": "ask 'two words' -p",
+        "memctl.llm.timeoutseconds": "9",
+    }
+    found = settings.read({"MEMCTL_LLM_TIMEOUT_SECONDS": "7.5", "MEMCTL_LLM_MAX_TOKENS": "100"}, git)
+    assert found.command == ("ask", "two words", "-p")
+    assert (found.provider, found.timeout_seconds, found.max_tokens) == ("command", 7.5, 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("memctl.llm.provider", "robot"),
+        ("memctl.llm.timeoutseconds", "0"),
+        ("memctl.llm.timeoutseconds", "soon"),
+        ("memctl.llm.maxtokens", "-1"),
+        ("memctl.llm.apikeyenv", "NOT A NAME"),
+        ("memctl.llm.command", "ask 'open"),
+        ("memctl.llm.temperature", "1"),
+    ],
+)
+def test_a_wrong_setting_is_named(name: str, value: str) -> None:
+    with pytest.raises(MemctlError, match=name) as caught:
+        settings.read({}, {"memctl.llm.provider": "none", name: value})
+    assert caught.value.exit_code == USAGE
+
+
+def test_settings_without_a_choice_are_not_passed_over() -> None:
+    with pytest.raises(MemctlError, match=r"MEMCTL_LLM_MODEL is set, but no provider is chosen"):
+        settings.read({"MEMCTL_LLM_MODEL": "m"}, {})
+
+
+def test_a_project_can_say_no_and_nothing_else() -> None:
+    text = "format: 1\nproject: shop\nllm:\n  use: false\n"
+    assert config.parse(text, "config.yaml").llm.use is False
+    assert config.parse("format: 1\nproject: shop\n", "config.yaml").llm.use is True
+    own = {"MEMCTL_LLM_PROVIDER": "command", "MEMCTL_LLM_COMMAND": "sh"}
+    assert choosing.chosen(own, {}) is not None
+    assert choosing.chosen(own, {}, is_allowed=False) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["provider: command", "command: [sh]", "base_url: https://x.example", "api_key_env: K"]
+)
+def test_a_project_can_name_neither_a_program_nor_an_address(line: str) -> None:
+    with pytest.raises(MemctlError, match="llm") as caught:
+        config.parse(f"format: 1\nproject: shop\nllm:\n  {line}\n", "config.yaml")
+    assert "git config --global" in str(caught.value.hint)

@@ -10,11 +10,12 @@ import msgspec
 from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.commit import Outcome
+from memctl.model import session_page
 from memctl.model.faults import Fault, InvalidRecord
-from memctl.sessions import labels, listing, page
+from memctl.model.session_page import Page, path_of
+from memctl.sessions import labels, listing
 from memctl.sessions import writing as session_writing
-from memctl.sessions.merging import MOST_TOKENS
-from memctl.sessions.page import Page, path_of
+from memctl.sessions.fitting import MOST_TOKENS
 from memctl.sessions.proposals import Proposal
 from memctl.sessions.summary import Summary
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
@@ -63,7 +64,7 @@ def summarized(memory: Memory, result: Outcome, summary: Summary, left: int, fla
     report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=lines)
     output.note(_told(summary))
     if (tokens := session_writing.tokens(memory, result.change.writes[0].text)) > MOST_TOKENS:
-        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no path is left out")
+        output.note(f"warning: the page has {tokens:,} tokens, more than {MOST_TOKENS:,}: no decision is left out")
     if left:
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
 
@@ -97,9 +98,10 @@ def listed(memory: Memory, pages: Sequence[Page], faults: Sequence[Fault], *, as
 
 
 def _line(made: Page) -> tuple[str, ...]:
-    changed, decided = len(made.files.get(page.CHANGED, ())), len(made.lines.get(page.DECISIONS, ()))
+    listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
+    changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
-    intent = (made.lines.get(page.INTENT) or ("",))[0]
+    intent = (made.lines.get(session_page.INTENT) or ("",))[0]
     return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
 
 
@@ -109,7 +111,7 @@ def shown(memory: Memory, path: str, text: str, *, as_json: bool) -> None:
         output.text(output.plain(text), newline=False)
         return
     try:
-        made = page.parse(text, path)
+        made = session_page.parse(text, path)
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
     output.json("session", {**msgspec.to_builtins(made), "path": memory.tracked(path)})

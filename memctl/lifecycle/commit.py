@@ -12,7 +12,7 @@ from memctl.errors import MemctlError
 from memctl.journal import commits, git, history, message
 from memctl.journal.preparation import Preparation
 from memctl.lifecycle import credentials, refreshing
-from memctl.model import ids, pages
+from memctl.model import checkpoint, ids, pages, session_page
 from memctl.model.change import Change, Delete, Write, rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
@@ -20,7 +20,7 @@ from memctl.model.record import parse
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
-from memctl.store.place import CONFIG, SESSIONS
+from memctl.store.place import CONFIG
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -223,7 +223,8 @@ def commit_paths(
 
 def is_ours(path: str, code: str) -> bool:
     """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
-    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith(("templates/", f"{SESSIONS}/"))
+    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
+    known = known or session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
     return code != "??" or known or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
 
 

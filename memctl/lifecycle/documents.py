@@ -18,7 +18,7 @@ from memctl.journal import commits, differences, git, index, message
 from memctl.lifecycle import commit
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, take_rule_out
-from memctl.model import pages
+from memctl.model import checkpoint, pages, session_page
 from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
@@ -31,7 +31,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
-SESSIONS = f"{place.SESSIONS}/"
+_SHOWN_NOWHERE = (f"{session_page.FOLDER}/", f"{checkpoint.FOLDER}/")
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
@@ -216,7 +216,7 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
     for change in changes:
         texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
         for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
-            if path.startswith(SESSIONS):
+            if path.startswith(_SHOWN_NOWHERE):
                 continue  # no document shows them
             if not files.is_record_path(path, BY_FOLDER):
                 return None

@@ -152,6 +152,11 @@ def is_json(path: str) -> bool:
     return path.startswith(f"{FOLDER}/") and path.endswith(".json")
 
 
+def is_file(path: str) -> bool:
+    """Whether a path below `.memory/` is that of a checkpoint, or of the Markdown beside one."""
+    return version_at(f"{path.removesuffix('.md')}.json" if path.endswith(".md") else path) is not None
+
+
 def parse(text: str, path: str) -> Checkpoint:
     """Read a checkpoint's JSON file; raises InvalidRecord with all that is wrong with it."""
     try:

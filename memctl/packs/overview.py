@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memctl.model import frontmatter, headings, moments
+from memctl.model import frontmatter, headings, moments, session_page
 from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Note
-from memctl.store.place import SESSIONS
 
 _PRIORITIES = 3  # S0, "Level 1": the top 3
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended: S0 calls one of 4 hours long
@@ -86,7 +85,7 @@ def _told(moment: str, now: str) -> str:
 def ends_of_sessions(snapshot: Snapshot) -> list[str]:
     """When the sessions that have a page in the memory ended (canonical UTC); a page without it is passed over."""
     ends = []
-    for path in snapshot.names(SESSIONS):
+    for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
         try:
             values, _ = frontmatter.read(snapshot.read(path))
             end = values.get("ended") or values.get("summarized")

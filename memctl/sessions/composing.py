@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from memctl.model import session_page
 from memctl.model.markdown import code, inline, one_line
-from memctl.sessions import labels, page, tasks
+from memctl.model.session_page import Page, Row
+from memctl.sessions import labels, tasks
 from memctl.sessions.blanking import blanked
 from memctl.sessions.events import DIGEST, PROMPT
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
-from memctl.sessions.page import Page, Row
 from memctl.sessions.summary import Summary, latest_changes
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.sessions.trail import Entry
@@ -28,31 +29,36 @@ def compose(summary: Summary, project: str, now: str) -> Page:
     return Page(
         values=_values(summary, project, now),
         files={
-            page.CHANGED: tuple(map(_row, trail.having(*changed))),
-            page.READ: tuple(map(_row, trail.having(READ))),
-            page.OUTSIDE: tuple(map(_row, everything)),
+            session_page.CHANGED: tuple(map(_row, trail.having(*changed))),
+            session_page.READ: tuple(map(_row, trail.having(READ))),
+            session_page.OUTSIDE: tuple(map(_row, everything)),
         },
         lines={
-            page.INTENT: tuple(_intent(summary)),
-            page.DECISIONS: tuple(map(_decision, summary.having(labels.DECISION))),
-            page.STATE: tuple(_state(summary)),
-            page.NEXT: tuple(map(text, summary.next_steps)),
-            page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
-            page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
-            page.ERRORS: tuple(map(_failure, summary.failures)),
+            session_page.INTENT: tuple(_intent(summary)),
+            session_page.DECISIONS: tuple(map(_decision, summary.having(labels.DECISION))),
+            session_page.STATE: tuple(_state(summary)),
+            session_page.NEXT: tuple(map(text, summary.next_steps)),
+            session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
+            session_page.LEARNINGS: tuple(map(_said, summary.having(labels.LEARNING))),
+            session_page.ERRORS: tuple(map(_failure, summary.failures)),
         },
     )
 
 
 def text(given: str, longest: int = _LONGEST) -> str:
     """Text out of a transcript as a line of Markdown."""
-    line = blanked(one_line(given))
+    line = plain(given)
     return inline(line if len(line) <= longest else line[: longest - 1].rpartition(" ")[0] + " …")
+
+
+def plain(given: str) -> str:
+    """Text out of a transcript on one line, without credentials and without what is no character to be seen."""
+    return blanked(one_line("".join(c if c.isprintable() else " " for c in given)))
 
 
 def step_of(step: str) -> str:
     """The step of a failure, as its line begins."""
-    return code(blanked(one_line(step)))
+    return code(plain(step))
 
 
 def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
@@ -64,8 +70,8 @@ def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
         "started": summary.started or None,
         "ended": summary.ended or None,
         "summarized": now,
-        "model": blanked(one_line(summary.model)) or None,
-        "branch": blanked(one_line(summary.branch)) or None,
+        "model": plain(summary.model)[:_LONGEST] or None,
+        "branch": plain(summary.branch)[:_LONGEST] or None,
         "transcript": summary.form,
         "duration_minutes": figures.duration_minutes,
         "turns": figures.turns,
@@ -76,12 +82,13 @@ def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
         "tokens_read": figures.tokens.read,
         "tokens_written": figures.tokens.written,
         "files_accessed": figures.files,
+        "files_modified": len(summary.trail.having(CREATED, MODIFIED, DELETED)),
         "broken_lines": figures.broken_lines,
     }
 
 
 def _row(entry: Entry) -> Row:
-    words = "; ".join(blanked(one_line(word)) for word in entry.what)
+    words = "; ".join(map(plain, entry.what))
     by = ", ".join(blanked(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
     return Row(blanked(entry.path), entry.action, what)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from memctl.errors import MemctlError
+from memctl.model import session_page
 from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.session_page import Page
 from memctl.model.snapshot import Snapshot
-from memctl.sessions import page
-from memctl.sessions.page import Page
-from memctl.store.place import SESSIONS
 
 
 def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
@@ -16,7 +15,7 @@ def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
     faults: list[Fault] = []
     for path in names(snapshot):
         try:
-            found.append(page.parse(snapshot.read(path), path))
+            found.append(session_page.parse(snapshot.read(path), path))
         except InvalidRecord as error:
             faults += error.faults
     return sorted(found, key=ended, reverse=True), faults
@@ -29,12 +28,13 @@ def ended(made: Page) -> tuple[str, str]:
 
 def names(snapshot: Snapshot) -> list[str]:
     """The paths of all pages of sessions."""
-    return [path for path in snapshot.names(SESSIONS) if path.endswith(".md") and path.count("/") == 1]
+    folder = session_page.FOLDER
+    return [path for path in snapshot.names(folder) if path.endswith(".md") and path.count("/") == 1]
 
 
 def find(snapshot: Snapshot, given: str) -> tuple[str, str]:
     """The path and text of the page of a session, named by whatever its name begins with; raises MemctlError."""
-    known = {path[len(SESSIONS) + 1 : -len(".md")]: path for path in names(snapshot)}
+    known = {path[len(session_page.FOLDER) + 1 : -len(".md")]: path for path in names(snapshot)}
     fitting = [given] if given in known else [name for name in known if name.startswith(given)]
     if len(fitting) == 1:
         path = known[fitting[0]]

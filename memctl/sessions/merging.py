@@ -1,20 +1,17 @@
-"""Merging a later summary into a session's page, by S3's "Merge Incrementally", and keeping it within its budget."""
+"""Merging a later summary into a session's page, by S3's "Merge Incrementally"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
-from memctl.sessions import composing, page, trail
+from memctl.model import session_page
+from memctl.model.session_page import Page, Row
+from memctl.sessions import composing, trail
 from memctl.sessions.composing import IMPLIED, OPEN, RESOLVED
-from memctl.sessions.page import Page, Row
 from memctl.sessions.touches import READ
-from memctl.tokens.count import Counter
 
-MOST_TOKENS = 10_000  # S0, "Session Summary Generation": 5,000-10,000 tokens
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
          "broken_lines", "duration_minutes")  # fmt: skip
 _RESOLVED_LATER = "the same step succeeded in a later part"
@@ -28,21 +25,28 @@ def merge(old: Page, new: Page, succeeded: Collection[str] = ()) -> Page:
     """
     files = _merged_files(old.files, new.files)
     lines = {
-        page.INTENT: _appended(old.lines.get(page.INTENT, ()), _only_scope(old, new)),
-        page.STATE: new.lines.get(page.STATE, ()),
-        page.NEXT: new.lines.get(page.NEXT, ()),
-        page.ERRORS: _merged_errors(old, new, succeeded),
+        session_page.INTENT: _appended(old.lines.get(session_page.INTENT, ()), _only_scope(old, new)),
+        session_page.STATE: new.lines.get(session_page.STATE, ()),
+        session_page.NEXT: new.lines.get(session_page.NEXT, ()),
+        session_page.ERRORS: _merged_errors(old, new, succeeded),
     }
-    for heading in (page.DECISIONS, page.ISSUES, page.LEARNINGS):
+    for heading in (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS):
         lines[heading] = _appended(old.lines.get(heading, ()), new.lines.get(heading, ()))
-    count = sum(map(len, files.values()))
-    values = _merged_values(old.values, new.values) | {"files_accessed": count}
+    counts = {
+        "files_accessed": sum(map(len, files.values())),
+        "files_modified": len(files[session_page.CHANGED]),
+    }
+    values = _merged_values(old.values, new.values) | counts
     return Page(values, files, lines, old.more)
 
 
 def _only_scope(old: Page, new: Page) -> Iterable[str]:
-    lines = new.lines.get(page.INTENT, ())
-    return lines if not old.lines.get(page.INTENT) else [line for line in lines if line.startswith("Scope changed: ")]
+    lines = new.lines.get(session_page.INTENT, ())
+    return (
+        lines
+        if not old.lines.get(session_page.INTENT)
+        else [line for line in lines if line.startswith("Scope changed: ")]
+    )
 
 
 def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
@@ -71,11 +75,14 @@ def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, 
 def _merged_files(old: Mapping[str, tuple[Row, ...]], new: Mapping[str, tuple[Row, ...]]) -> dict[str, tuple[Row, ...]]:
     merged: dict[str, tuple[Row, ...]] = {}
     inside = _per_path(
-        [*old.get(page.READ, ()), *old.get(page.CHANGED, ())], [*new.get(page.READ, ()), *new.get(page.CHANGED, ())]
+        [*old.get(session_page.READ, ()), *old.get(session_page.CHANGED, ())],
+        [*new.get(session_page.READ, ()), *new.get(session_page.CHANGED, ())],
     )
-    merged[page.CHANGED] = tuple(row for row in inside if row.action != READ)
-    merged[page.READ] = tuple(row for row in inside if row.action == READ)
-    merged[page.OUTSIDE] = tuple(_per_path(old.get(page.OUTSIDE, ()), new.get(page.OUTSIDE, ())))
+    merged[session_page.CHANGED] = tuple(row for row in inside if row.action != READ)
+    merged[session_page.READ] = tuple(row for row in inside if row.action == READ)
+    merged[session_page.OUTSIDE] = tuple(
+        _per_path(old.get(session_page.OUTSIDE, ()), new.get(session_page.OUTSIDE, ()))
+    )
     return merged
 
 
@@ -94,80 +101,15 @@ def _per_path(old: Iterable[Row], new: Iterable[Row]) -> Iterable[Row]:
 
 
 def _merged_errors(old: Page, new: Page, succeeded: Collection[str]) -> tuple[str, ...]:
-    lines = {_error_key(line): line for line in old.lines.get(page.ERRORS, ())}
+    lines = {_error_key(line): line for line in old.lines.get(session_page.ERRORS, ())}
     steps = tuple(f"{OPEN}: {composing.step_of(step)}: " for step in succeeded)
     for key, line in lines.items():
         if line.startswith(steps):
             lines[key] = f"{RESOLVED}{line.removeprefix(OPEN)} — {_RESOLVED_LATER}"
-    lines.update((_error_key(line), line) for line in new.lines.get(page.ERRORS, ()))
+    lines.update((_error_key(line), line) for line in new.lines.get(session_page.ERRORS, ()))
     return tuple(lines.values())
 
 
 def _error_key(line: str) -> str:
     line = re.sub(rf"^(?:{OPEN}|{RESOLVED}): ", "", line).split(" — the same step")[0]
     return re.sub(r" \(\d+ times\)$", "", line)
-
-
-def fit(made: Page, counter: Counter, most: int = MOST_TOKENS) -> Page:
-    """A page within a number of tokens, as far as exact paths and labelled decisions leave that possible."""
-    for shorten in _SHORTER:
-        if counter.tokens(page.render(made)) <= most:
-            break
-        made = shorten(made)
-    return made
-
-
-def _short_words(length: int) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
-        files = {
-            heading: tuple(msgspec.structs.replace(row, what=_cut(row.what, length)) for row in rows)
-            for heading, rows in made.files.items()
-        }
-        return msgspec.structs.replace(made, files=files)
-
-    return shorten
-
-
-def _short_lines(length: int, *headings: str) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
-        lines = {
-            heading: tuple(_cut(line, length) for line in given) if heading in headings else given
-            for heading, given in made.lines.items()
-        }
-        return msgspec.structs.replace(made, lines=lines)
-
-    return shorten
-
-
-def _without(is_dropped: Callable[[str], bool], *headings: str) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
-        lines = {
-            heading: tuple(line for line in given if heading not in headings or not is_dropped(line))
-            for heading, given in made.lines.items()
-        }
-        return msgspec.structs.replace(made, lines=lines)
-
-    return shorten
-
-
-def _cut(line: str, length: int) -> str:
-    if len(line) <= length:
-        return line
-    short = line[: max(length - 1, 0)].rpartition(" ")[0].rstrip("\\")
-    return short + ("`" if short.count("`") % 2 else "") + (" …" if length else "")
-
-
-_TALK = (page.ISSUES, page.LEARNINGS, page.ERRORS)
-# What goes first is what can be found again: how errors were resolved, then words on files, then what was only implied.
-_SHORTER = (
-    _short_lines(300, *_TALK),
-    _without(lambda line: line.startswith(RESOLVED), page.ERRORS),
-    _short_words(60),
-    _short_lines(150, *_TALK),
-    _without(lambda line: line.endswith(IMPLIED), *_TALK),
-    _without(lambda line: line.endswith(IMPLIED), page.DECISIONS),
-    _short_words(0),
-    _short_lines(300, page.DECISIONS, page.STATE, page.NEXT),
-    _short_lines(80, *_TALK),
-    _short_lines(150, page.DECISIONS, page.STATE, page.NEXT),
-)

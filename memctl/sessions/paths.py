@@ -38,11 +38,6 @@ class Places:
         return whole, False
 
 
-def printable(path: str) -> str:
-    """A path on one line: what is no character that can be seen is written as an escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
-
-
 def _root(top: str, cwd: str) -> str:
     if not cwd or cwd == top or cwd.startswith(top.rstrip("/") + "/"):
         return top

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from memctl.errors import MemctlError
 from memctl.lifecycle import create
-from memctl.model.change import Change, Write
+from memctl.model import session_page
+from memctl.model.change import Change, Delete, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS
-from memctl.sessions import composing, merging, page
-from memctl.sessions.page import Page
+from memctl.model.session_page import Page
+from memctl.sessions import composing, fitting, merging
+from memctl.sessions.fitting import Fitted
 from memctl.sessions.proposals import Proposal
 from memctl.sessions.summary import Summary
 from memctl.store import files, load
@@ -22,25 +24,33 @@ from memctl.tokens.families import family_of
 
 def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Sequence[Proposal] = ()) -> Change:
     """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
-    path = page.path_of(summary.id)
-    old_text, old = existing(memory, summary.id)
-    text = page.render(made(memory, summary, old))
-    writes, identifiers = [Write(path, text, old_text)], list[str]()
+    old_texts, old = existing(memory, summary.id)
+    texts = made(memory, summary, old).texts
+    writes = [Write(path, text, old_texts.get(path)) for path, text in texts.items()]
+    deletes = [Delete(path, text) for path, text in old_texts.items() if path not in texts]
+    identifiers = list[str]()
     for proposal in accepted:
         change = create.create(memory, sequence, None, proposal.draft(KINDS))
         writes += change.writes
         identifiers += change.ids
     count = len(summary.trail.entries)
     title = f"{summary.id}: {count:,} file{'s' if count != 1 else ''}, {summary.metrics.turns:,} turns"
-    return Change(op="summarize", title=title, ids=tuple(identifiers), writes=tuple(writes), session=summary.id)
+    return Change(
+        op="summarize",
+        title=title,
+        ids=tuple(identifiers),
+        writes=tuple(writes),
+        deletes=tuple(deletes),
+        session=summary.id,
+    )
 
 
-def made(memory: Memory, summary: Summary, old: Page | None) -> Page:
+def made(memory: Memory, summary: Summary, old: Page | None) -> Fitted:
     """The page of a summary, merged with an older one, within its budget."""
     new = composing.compose(summary, memory.config.project, memory.now)
     if old is not None:
         new = merging.merge(old, new, summary.succeeded)
-    return merging.fit(new, _counter(memory))
+    return fitting.fit(new, _counter(memory))
 
 
 def tokens(memory: Memory, text: str) -> int:
@@ -52,13 +62,26 @@ def _counter(memory: Memory) -> Counter:
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
-def existing(memory: Memory, identifier: str) -> tuple[str | None, Page | None]:
-    """The page that a session has already, as text and read; raises MemctlError if it can't be read."""
-    path = page.path_of(identifier)
+def existing(memory: Memory, identifier: str) -> tuple[dict[str, str], Page | None]:
+    """The files of the page that a session has already, and the page with all its files; none if there is none.
+
+    Raises MemctlError if they can't be read.
+    """
+    path = session_page.path_of(identifier)
     try:
         text = files.read(memory.folder, path)
-        return text, page.parse(text, path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None, None
+        found = session_page.parse(text, path)
+        texts = {path: text}
+        if found.trail:
+            texts[found.trail] = files.read(memory.folder, found.trail)
+            found = session_page.joined(found, session_page.parse(texts[found.trail], found.trail))
+        return texts, found
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if path in str(error.filename):
+            return {}, None
+        raise MemctlError(
+            f"{memory.tracked(session_page.trail_of(identifier))}, the list of the session's files, is missing",
+            "bring it back with Git: without it their paths would be lost",
+        ) from None
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}", "mend the file, or move it away") from None

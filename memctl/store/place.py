@@ -10,7 +10,6 @@ from memctl.journal.repository import find_top
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
-SESSIONS = "sessions"  # a page for each session of work
 _FOREIGN = ("memory.db", "config.json")
 
 

@@ -69,8 +69,25 @@ def test_the_page_of_a_long_session_keeps_every_path_and_decision_within_its_bud
     made, touched, decisions = long_session(repo)
     assert written(memctl, repo, made).id == made.session
     page = (repo / f".memory/sessions/{made.session}.md").read_text()
-    for path in set().union(*touched.values()):
-        assert f"`{path}`" in page
+    trail = (repo / f".memory/sessions/files/{made.session}.md").read_text()
+    assert f"[files/{made.session}.md](files/{made.session}.md)" in page
+    assert 8_000 < memctl("tokens", "-", "--json", stdin=page).data["files"][0]["tokens"] <= 10_000
+    for action in ("created", "modified", "deleted"):
+        for path in touched[action]:
+            assert f"| `{path}` | {action} |" in trail
+    for path in touched["read"]:
+        assert f"- `{path}`" in trail
+    assert sorted(changed_in(repo)) == [
+        f".memory/sessions/{made.session}.md",
+        f".memory/sessions/files/{made.session}.md",
+    ]
+    assert "360 files" in memctl("session", "list").out
+    before = commits(repo)
+    written(memctl, repo, made)
+    assert commits(repo) == before
+    (repo / f".memory/sessions/files/{made.session}.md").unlink()
+    file = repo.parent / "session.jsonl"
+    assert "bring it back" in memctl("session", "summarize", "-t", str(file), code=1).err
     for decision in decisions:
         assert decision in page
 

@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.sessions import composing, page, proposals, reading, trail
+from memctl.model import session_page
+from memctl.sessions import composing, proposals, reading, trail
 from memctl.sessions.events import Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary, summarize
@@ -61,8 +62,8 @@ def summed_up(session: Session) -> Summary:
 def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
     summary = summed_up(reading.read(text.encode(errors="replace")))
-    text = page.render(composing.compose(summary, "shop", "2025-11-04T09:00:00Z"))
-    assert page.parse(text, "sessions/s.md").id == "s"
+    text = session_page.render(composing.compose(summary, "shop", "2025-11-04T09:00:00Z"))
+    assert session_page.parse(text, "sessions/s.md").id == "s"
     assert all(one.title for one in proposals.propose(summary, ()))
 
 

@@ -1,22 +1,24 @@
 """The page of a session, `.memory/sessions/ID.md`: S3's "Structured Summary Template", written and read back.
 
-Every entry is one line of Markdown. What a person adds below a heading of their own is kept.
+Every entry is one line of Markdown. What a person adds below a heading of their own is kept. A page that would grow too
+long for its files lists the latest of them and names `sessions/files/ID.md`, which lists them all: no path is ever
+shortened or left out (S3, "Artifact Trail").
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from memctl.model import frontmatter, headings
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.malformed import Malformed
+from memctl.model import frontmatter, headings, moments
+from memctl.model.faults import invalid, take_apart
 from memctl.model.markdown import in_cell
-from memctl.sessions.paths import printable
-from memctl.store.place import SESSIONS
+
+FOLDER = "sessions"
+TRAIL = "trail"  # the key of a page whose files are listed in a file beside it
 
 INTENT, DECISIONS, STATE, NEXT = "Session Intent", "Decisions Made", "Current State", "Next Steps"
 ISSUES, LEARNINGS, ERRORS = "Issues Encountered", "Learnings", "Error Context"
@@ -28,6 +30,38 @@ _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
 _ROW = re.compile(r"\| (?P<path>`+ ?.+? ?`+) \| (?P<action>\w+) \|(?: (?P<what>.*?))? \|$")
 _READ = re.compile(r"- (?P<path>(`+) ?.+? ?\2)(?: — (?P<what>.*))?$")
 _ITEM = re.compile(r"(?:-|\d+\.) (.+)$")
+_PATH = re.compile(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
+_NOTHING = "Nothing known."
+_TIMES = ("started", "ended", "summarized")
+_Figure = Annotated[int, msgspec.Meta(ge=0)] | None
+_Text = Annotated[str, msgspec.Meta(max_length=1000)] | None
+
+
+class _Front(msgspec.Struct, frozen=True):
+    """What the front matter of a page may hold; keys of somebody's own are left alone."""
+
+    session_id: Annotated[str, msgspec.Meta(min_length=1)]
+    project_id: _Text = None
+    agent_id: _Text = None
+    started: str | None = None
+    ended: str | None = None
+    summarized: str | None = None
+    model: _Text = None
+    branch: _Text = None
+    transcript: _Text = None
+    prose_by: _Text = None
+    trail: _Text = None
+    duration_minutes: _Figure = None
+    turns: _Figure = None
+    answers: _Figure = None
+    tool_calls: _Figure = None
+    sub_agents: _Figure = None
+    compactions: _Figure = None
+    tokens_read: _Figure = None
+    tokens_written: _Figure = None
+    files_accessed: _Figure = None
+    files_modified: _Figure = None
+    broken_lines: _Figure = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -50,10 +84,30 @@ class Page(msgspec.Struct, frozen=True):
     def id(self) -> str:
         return str(self.values.get("session_id", ""))
 
+    @property
+    def trail(self) -> str:
+        """Where the file is that lists all files, below `.memory/`; "" if the page itself does."""
+        return trail_of(self.id) if self.values.get(TRAIL) else ""
+
 
 def path_of(identifier: str) -> str:
     """Where the page of a session is, below `.memory/`."""
-    return f"{SESSIONS}/{identifier}.md"
+    return f"{FOLDER}/{identifier}.md"
+
+
+def trail_of(identifier: str) -> str:
+    """Where the list of a session's files is, if its page has no room for it."""
+    return f"{FOLDER}/files/{identifier}.md"
+
+
+def is_page(path: str) -> bool:
+    """Whether a path below `.memory/` is one at which the page of a session is expected."""
+    return (match := _PATH.fullmatch(path)) is not None and not match["files"]
+
+
+def is_trail(path: str) -> bool:
+    """Whether a path below `.memory/` is one at which the list of a session's files is expected."""
+    return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
 def render(page: Page) -> str:
@@ -61,9 +115,26 @@ def render(page: Page) -> str:
     parts = [f"## Session Summary — {page.id}\n"]
     for heading in _ORDER:
         body = _files_text(heading, page.files.get(heading, ())) if heading in _FILES else _lines_text(heading, page)
+        if heading == CHANGED and page.trail:
+            body = f"{body}\n\n{_more(page)}".strip("\n")
         if body or heading in (INTENT, CHANGED, STATE):
-            parts.append(f"### {heading}\n\n{body or 'Nothing known.'}\n")
+            parts.append(f"### {heading}\n\n{body or _NOTHING}\n")
     return frontmatter.compose(page.values, "\n".join(parts) + (f"\n{page.more}" if page.more else ""))
+
+
+def render_trail(page: Page) -> str:
+    """The text of the file that lists all files of a page."""
+    parts = [f"## Files of Session — {page.id}\n"]
+    parts += [f"### {heading}\n\n{_files_text(heading, rows)}\n" for heading, rows in page.files.items() if rows]
+    count = sum(map(len, page.files.values()))
+    return frontmatter.compose({"session_id": page.id, "files_accessed": count}, "\n".join(parts))
+
+
+def _more(page: Page) -> str:
+    listed = sum(map(len, page.files.values()))
+    left = max(int(page.values.get("files_accessed") or 0) - listed, 0)
+    name = f"files/{page.id}.md"
+    return f"{left:,} more files are not listed here. All of them stand with their exact paths in [{name}]({name})."
 
 
 def _files_text(heading: str, rows: tuple[Row, ...]) -> str:
@@ -84,11 +155,11 @@ def _lines_text(heading: str, page: Page) -> str:
 
 
 def parse(text: str, path: str) -> Page:
-    """Read a page back; raises InvalidRecord."""
-    try:
-        values, body = frontmatter.read(text)
-    except Malformed as error:
-        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
+    """Read a page, or the list of a session's files, back; raises InvalidRecord with all that is wrong with it."""
+    values, body = take_apart(text, path)
+    wrong = _problems(values, path)
+    if wrong:
+        raise invalid(text, path, wrong)
     files: dict[str, tuple[Row, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
@@ -102,11 +173,41 @@ def parse(text: str, path: str) -> Page:
     return Page(values, files, lines, "".join(more).strip("\n") + "\n" if more else "")
 
 
+def joined(page: Page, trail: Page) -> Page:
+    """A page with the files that are listed beside it; what the page itself says of one is later."""
+    files: dict[str, tuple[Row, ...]] = {}
+    for heading in _FILES:
+        rows = {row.path: row for row in trail.files.get(heading, ())}
+        rows.update((row.path, row) for row in page.files.get(heading, ()))
+        files[heading] = tuple(rows.values())
+    return msgspec.structs.replace(page, files=files)
+
+
+def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
+    """What is wrong with the front matter of a page: each field, and why."""
+    try:
+        front = msgspec.convert(values, _Front)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        return [(field.rstrip("`"), message)]
+    wrong = []
+    match = _PATH.fullmatch(path)
+    if match is not None and match["id"] != front.session_id:
+        wrong.append(("session_id", f"{front.session_id!r} is not what the file is called by, {match['id']!r}"))
+    for key in _TIMES:
+        given = getattr(front, key)
+        try:
+            moments.parse(given) if given is not None else ""
+        except ValueError:
+            wrong.append((key, f"{given!r} is not a time ({moments.ALLOWED})"))
+    return wrong
+
+
 def _sections(body: str) -> Iterator[tuple[str, str]]:
     """The sections of a body with their headings; the page's own title belongs to none."""
     heading, gathered = "", list[str]()
     for line, outside in headings.outside_fences(body):
-        if outside and line.startswith("## Session Summary"):
+        if outside and line.startswith(("## Session Summary", "## Files of Session")):
             continue
         if outside and re.match(r"#{2,3} ", line):
             yield heading, _text(heading, gathered)
@@ -133,6 +234,8 @@ def _rows(heading: str, section: str) -> Iterator[Row]:
 
 
 def _items(heading: str, section: str) -> Iterator[str]:
+    if section.strip() == _NOTHING:
+        return
     if heading == INTENT:
         yield from (" ".join(part.split()) for part in section.split("\n\n") if part.strip(" \n"))
         return
@@ -141,6 +244,11 @@ def _items(heading: str, section: str) -> Iterator[str]:
             yield match[1]
         elif line.strip():
             yield line.strip()
+
+
+def printable(path: str) -> str:
+    """A path on one line: what is no character that can be seen is written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
 
 
 def _span(path: str) -> str:

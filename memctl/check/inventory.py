@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.model import checkpoint, pages
-from memctl.model.checkpoint import Version
+from memctl.model import pages, session_page
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
 
 _KNOWN = re.compile(
     r"README\.md|config\.yaml|\.gitattributes|\.gitignore|project\.md"
-    r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|sessions/.+|checkpoints/[^/]+/[^/]+\.(?:json|md)"
+    r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
 )
 
 
@@ -25,27 +24,12 @@ def foreign(subject: Subject) -> Iterator[Finding]:
             continue
         special = list(_plain(subject, path))
         yield from special
-        if not special and _KNOWN.fullmatch(path) is None:
+        if not special and _KNOWN.fullmatch(path) is None and not _is_of_session(path):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 
-def checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Every checkpoint can be read, and each workflow has one that is the newest."""
-    numbers: dict[str, list[Version]] = {}
-    for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
-        try:
-            number = checkpoint.parse(subject.snapshot.read(path), path).number
-            numbers.setdefault(number.workflow, []).append(number)
-        except InvalidRecord as error:
-            fault = error.faults[0]
-            message = f"{fault.field}: {fault.message}" if fault.field else fault.message
-            yield Finding("MEM505", path, 1, message)
-        except OSError:
-            continue  # `foreign` says what it is
-    for found in numbers.values():
-        first, *others = sorted(found, reverse=True)
-        twins = [other for other in others if other.version == first.version]
-        yield from (Finding("MEM506", twin.path, 1, f"{first.id} is of the same version") for twin in twins)
+def _is_of_session(path: str) -> bool:
+    return session_page.is_page(path) or session_page.is_trail(path)
 
 
 def _plain(subject: Subject, path: str) -> Iterator[Finding]:

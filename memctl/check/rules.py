@@ -219,6 +219,24 @@ RULES = _rules(
         "Two clones saved at once, and neither is newer. `memctl checkpoint save --base ID` goes on from one of them;"
         " take over by hand what the other says.",
     ),
+    (
+        "MEM507", "invalid-session-page", ERROR, "The page of a session, or the list of its files, can't be read.",
+        "It shows up in no list, and a later summary of the session is refused. Mend it in the file, or bring it back"
+        " with Git.",
+    ),
+    (
+        "MEM508", "doubled-session", ERROR, "Two pages say to be of the same session.",
+        "A page was copied. Its session_id is what its file is called by: delete the copy, or name it anew in both.",
+    ),
+    (
+        "MEM509", "path-outside", ERROR, "A path that counts as the project's own leads out of the repository.",
+        "Whoever goes on from there would read or write elsewhere. Files outside stand on a session's page under a"
+        " heading of their own, and in no checkpoint.",
+    ),
+    (
+        "MEM510", "lost-file-list", ERROR, "The page of a session and the list of its files don't belong together.",
+        "A long session's page names a file that lists all paths; without one of the two, paths are lost.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import ageing, inventory, ownership, records, references, structure
+from memctl.check import ageing, inventory, ownership, records, references, sessions, structure
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -47,7 +47,8 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (ageing.superseding, ("MEM402", "MEM403")),
     (ageing.finishing, ("MEM405", "MEM406", "MEM407")),
     (inventory.foreign, ("MEM501", "MEM502")),
-    (inventory.checkpoints, ("MEM505", "MEM506")),
+    (sessions.checkpoints, ("MEM103", "MEM505", "MEM506", "MEM509")),
+    (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
     (ownership.owned, ("MEM601",)),
 )
 

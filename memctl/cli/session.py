@@ -148,8 +148,11 @@ def list_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
 def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | None) -> None:
     """Show what a session came to."""
     memory = opening.memory(ctx)
-    path, text = listing.find(opening.snapshot(memory, at), given)
-    session_text.shown(memory, path, text, as_json=as_json)
+    snapshot = opening.snapshot(memory, at)
+    path, text = listing.find(snapshot, given)
+    found, faults = listing.read(snapshot, path, text)
+    session_text.shown(memory, path, text, found, faults, as_json=as_json)
+    ctx.exit(REFUSED if faults else OK)
 
 
 @session_command.command(

@@ -11,7 +11,7 @@ from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.commit import Outcome
 from memctl.model import session_page
-from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.faults import Fault
 from memctl.model.session_page import Page, path_of
 from memctl.sessions import labels, listing
 from memctl.sessions import writing as session_writing
@@ -105,16 +105,16 @@ def _line(made: Page) -> tuple[str, ...]:
     return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
 
 
-def shown(memory: Memory, path: str, text: str, *, as_json: bool) -> None:
-    """Print the page of a session."""
+def shown(memory: Memory, path: str, text: str, found: Page | None, faults: Sequence[Fault], *, as_json: bool) -> None:
+    """Print the page of a session, in JSON with all its files; one that can't be read as it is, and why."""
     if not as_json:
         output.text(output.plain(text), newline=False)
-        return
-    try:
-        made = session_page.parse(text, path)
-    except InvalidRecord as error:
-        raise MemctlError(f"{memory.prefix}/{error}") from None
-    output.json("session", {**msgspec.to_builtins(made), "path": memory.tracked(path)})
+    elif found is None:
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "`memctl session show` without --json prints it as it is")
+    else:
+        output.json("session", {**msgspec.to_builtins(found), "path": memory.tracked(path)}, faults, memory)
+    for fault in faults:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
 
 
 def under_way(memory: Memory, summaries: Sequence[Summary], *, as_json: bool) -> None:

@@ -255,6 +255,10 @@ def _odd(memory: Memory, path: str, allow_accepted: bool) -> Outcome | None:
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
                     hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
+            elif session_page.is_page(path) or session_page.is_trail(path):
+                session_page.parse(text, path)
+            elif checkpoint.is_json(path):
+                checkpoint.parse(text, path)
             by_hand = Change(op="commit", title="", writes=(Write(path, text, before),))
             credentials.refuse(by_hand)
             guard.refuse(memory, by_hand)

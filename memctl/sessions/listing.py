@@ -21,6 +21,23 @@ def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
     return sorted(found, key=ended, reverse=True), faults
 
 
+def read(snapshot: Snapshot, path: str, text: str) -> tuple[Page | None, list[Fault]]:
+    """A page with all its files, those that are listed beside it too, and what of it can't be read."""
+    try:
+        found = session_page.parse(text, path)
+    except InvalidRecord as error:
+        return None, error.faults
+    if not found.trail:
+        return found, []
+    try:
+        trail = session_page.parse(snapshot.read(found.trail), found.trail)
+        return session_page.joined(found, trail), []
+    except InvalidRecord as error:
+        return found, error.faults
+    except FileNotFoundError:
+        return found, [Fault(found.trail, 1, "", "the list of the session's files is missing")]
+
+
 def ended(made: Page) -> tuple[str, str]:
     """When a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id

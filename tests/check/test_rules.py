@@ -46,6 +46,41 @@ OF_STAGED = {"MEM601"}  # found only in what is about to be committed: tests/coo
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
 CHECKPOINT = "checkpoints/main/w1-v2-0a0a0a.json"
+PAGE, LIST = "sessions/refunds.md", "sessions/files/refunds.md"
+SESSION = """---
+session_id: refunds
+project_id: shop
+ended: 2025-11-04T12:00:00Z
+turns: 3
+---
+
+## Session Summary — refunds
+
+### Session Intent
+
+Refunds by card
+
+### Files Modified
+
+| File | Action | What Changed |
+|------|--------|-------------|
+| `src/payment/refund.py` | modified | refund() |
+
+### Files Read (Not Modified)
+
+- `docs/..notes/a..b.md`
+
+### Files Outside of the Repository
+
+| File | Action | What Changed |
+|------|--------|-------------|
+| `/etc/hosts` | modified |  |
+
+### Current State
+
+- 60 % complete
+"""
+LISTED = SESSION.replace("turns: 3", "turns: 3\ntrail: sessions/files/refunds.md")
 DEC, ISS, STA, LRN = (identifier(path) for path in (DECISION, ISSUE, STATE, LEARNING))
 LATER = "2025-11-04T14:32:01Z"  # a second after NOW
 MEMORY_ID = "00000000-0000-7000-8000-00000000000"  # and a digit
@@ -200,6 +235,12 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "in a record": add(LEARNING, CONFLICT, "<<<<<<<"),
         "in a page": add(TOKENS, CONFLICT, "<<<<<<<", CASCADE),
         "by a merge": Fault(conflicting_merge, LEARNING, "<<<<<<<"),
+        "in the page of a session": add(PAGE, SESSION + CONFLICT, "<<<<<<<"),
+        "in a checkpoint": Fault(
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2).replace('  "saved_by": "claude",\n', CONFLICT)),
+            CHECKPOINT,
+            "<<<<<<<",
+        ),
     },
     "MEM104": {"": add(TWICE, record(TWICE, 70, "status: active\nimportance: 5\n"), "\nid: ")},
     "MEM105": {
@@ -533,6 +574,8 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "beside the records": add("decisions/2025-10/DEC-2025-10-02-001-picture.png", "no picture\n"),
         "in a folder of the documents": add("docs/more/more.md", "More.\n"),
         "beside the checkpoints": add("checkpoints/notes.md", "More.\n"),
+        "beside the sessions": add("sessions/notes.txt", "More.\n"),
+        "beside the lists of files": add("sessions/more/refunds.md", SESSION),
     },
     "MEM502": {
         "a link": Fault(lambda hand, _: linked(hand, "README.md", "../app.py"), "README.md"),
@@ -564,6 +607,43 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "no JSON": Fault(lambda hand, _: hand.write(CHECKPOINT, "{"), CHECKPOINT),
         "no checkpoint": Fault(lambda hand, _: hand.write(CHECKPOINT, "{}\n"), CHECKPOINT),
         "another name than its own": Fault(lambda hand, _: hand.write(CHECKPOINT, saved(1, 3)), CHECKPOINT),
+    },
+    "MEM507": {
+        "no front matter": add(PAGE, "Refunds by card\n"),
+        "of nobody": add(PAGE, SESSION.replace("session_id: refunds\n", "")),
+        "a figure that is none": add(PAGE, SESSION.replace("turns: 3", "turns: -3"), "turns: -3"),
+        "a time that is none": add(PAGE, SESSION.replace("2025-11-04T12:00:00Z", "noon"), "ended: noon"),
+        "another name than its own": add(PAGE, SESSION.replace("session_id: refunds", "session_id: other"), 2),
+        "a list of files": Fault(
+            lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, "| `src/a.py` | modified | |\n")), LIST
+        ),
+    },
+    "MEM508": {
+        "a copy": Fault(
+            lambda hand, _: (hand.write(PAGE, SESSION), hand.write("sessions/refunds-2.md", SESSION)),
+            "sessions/refunds-2.md",
+            "session_id: refunds",
+        ),
+    },
+    "MEM509": {
+        "above": add(PAGE, SESSION.replace("`src/payment/", "`../payment/"), "| `../payment/refund.py`"),
+        "from the root": add(PAGE, SESSION.replace("`docs/", "`/home/ada/docs/"), "- `/home/ada/docs/"),
+        "in between": add(PAGE, SESSION.replace("`src/payment/", "`src/../../payment/"), "| `src/../../payment/"),
+        "of a checkpoint": Fault(
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, files_touched=[{"path": "../../etc/passwd"}])),
+            CHECKPOINT,
+            '"path": "../../etc/passwd"',
+        ),
+        "not committed": Fault(
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, dirty_files=["/etc/passwd"])), CHECKPOINT, "/etc/passwd"
+        ),
+    },
+    "MEM510": {
+        "no list": add(PAGE, LISTED, "trail: sessions/files/refunds.md"),
+        "no page": add(LIST, SESSION),
+        "a page that does not name it": Fault(
+            lambda hand, _: (hand.write(PAGE, SESSION), hand.write(LIST, SESSION)), LIST
+        ),
     },
     "MEM506": {
         "in two clones": Fault(
@@ -887,7 +967,6 @@ NEAR: dict[str, dict[str, Near]] = {
                 hand.write(path, "")
                 for path in (
                     "templates/decision.md",
-                    "sessions/s-1.json",
                     "checkpoints/a/b.md",
                     ".gitignore",
                     "docs/.gitignore",
@@ -904,6 +983,30 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM503": {"a reason": Near(lambda hand, _: ignored(hand, "MEM307 details/3.1*: short on purpose"))},
     "MEM505": {"a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2)))},
+    "MEM507": {
+        "a page": beside(PAGE, SESSION),
+        "keys and sections of somebody's own": beside(
+            PAGE, SESSION.replace("turns: 3", "turns: 3\nmood: good") + "\n### Thoughts\n\nNone.\n"
+        ),
+        "line ends of another system": beside(PAGE, SESSION.replace("\n", "\r\n")),
+    },
+    "MEM508": {
+        "another session": Near(
+            lambda hand, _: (
+                hand.write(PAGE, SESSION),
+                hand.write("sessions/refunds-2.md", SESSION.replace("session_id: refunds", "session_id: refunds-2")),
+            )
+        )
+    },
+    "MEM509": {
+        "told as outside": beside(PAGE, SESSION),
+        "names with dots": Near(
+            lambda hand, _: hand.write(
+                CHECKPOINT, saved(1, 2, dirty_files=["...", "a..b/..c", "~$a", "http/x", "C/:/d"])
+            )
+        ),
+    },
+    "MEM510": {"both": Near(lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, SESSION)))},
     "MEM506": {
         "one went on": Near(
             lambda hand, _: [

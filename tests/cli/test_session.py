@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git
 from tests.sessions.claude import Transcript
 
@@ -263,9 +264,60 @@ def test_a_broken_page_is_told_and_hides_no_other(repo: Path, memctl: Memctl) ->
     (folder / "odd.md").write_text("no front matter")
     memctl("session", "start", "fine")
     memctl("session", "end", "fine")
+    copy = (folder / "fine.md").read_text()
+    (folder / "copy.md").write_text(copy)
+    (folder / "merged.md").write_text(copy + "<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n")
+    (folder / "link.md").symlink_to("fine.md")
     result = memctl("session", "list", code=1)
     assert result.out.startswith("fine ")
-    assert "odd.md" in result.err
+    assert result.out.count("\n") == 1
+    for name, why in (("odd", "front matter"), ("copy", "session_id"), ("merged", "conflict"), ("link", "link")):
+        (line,) = [line for line in result.err.splitlines() if f"sessions/{name}.md" in line]
+        assert why in line
+    assert len(memctl("session", "list", "--json", code=1).json["faults"]) == 4
+    shown = memctl("session", "show", "odd", code=1)
+    assert shown.out == "no front matter"
+    assert "warning: .memory/sessions/odd.md:1: the file does not begin with front matter" in shown.err
+    assert memctl("session", "show", "odd", "--json", code=1).out == ""
+    assert memctl("session", "show", "fine").err == ""
+
+
+def test_a_page_says_if_its_list_of_files_is_missing_or_broken(repo: Path, memctl: Memctl) -> None:
+    made, touched, _ = long_session(repo)
+    written(memctl, repo, made)
+    shown = memctl("session", "show", "5f6c", "--json").data["files"]
+    assert {row["path"] for row in shown["Files Modified"]} == set().union(*touched.values()) - touched["read"]
+    trail = repo / f".memory/sessions/files/{made.session}.md"
+    trail.write_text("broken")
+    assert f"sessions/files/{made.session}.md:1: the file does not begin" in memctl("session", "show", "5f", code=1).err
+    assert (
+        memctl("session", "show", "5f", "--json", code=1).json["faults"][0]["path"].endswith(f"files/{made.session}.md")
+    )
+    trail.unlink()
+    assert "the list of the session's files is missing" in memctl("session", "show", "5f", code=1).err
+
+
+def test_pages_and_checkpoints_written_by_hand_are_committed_unless_broken(repo: Path, memctl: Memctl) -> None:
+    page = "---\nsession_id: s\n---\n\n## Session Summary — s\n"
+    fine = {
+        ".memory/sessions/s.md": page,
+        ".memory/sessions/files/s.md": page,
+        ".memory/checkpoints/main/w1-v1-0a0a0a.json": saved(1, 1),
+        ".memory/checkpoints/main/w1-v1-0a0a0a.md": "Refunds\n",
+    }
+    broken = {
+        ".memory/sessions/t.md": page,
+        ".memory/checkpoints/main/w1-v2-0a0a0a.json": "{}",
+        ".memory/sessions/files/u.md": "Nothing.\n",
+    }
+    others = {".memory/sessions/s.txt": "x", ".memory/checkpoints/notes.md": "x", ".memory/sessions/a/s.md": page}
+    for path, text in {**fine, **broken, **others}.items():
+        (repo / path).parent.mkdir(parents=True, exist_ok=True)
+        (repo / path).write_text(text)
+    said = memctl("commit", code=1)
+    assert sorted(changed_in(repo)) == sorted(fine)
+    assert all(path in said.out + said.err for path in broken)
+    assert not any(path in said.out + said.err for path in others)
 
 
 def test_a_transcript_can_name_itself_no_path(repo: Path, memctl: Memctl) -> None:

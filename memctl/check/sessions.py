@@ -1,0 +1,110 @@
+"""Rules about what sessions and workflows leave behind: pages, lists of files, checkpoints (MEM5xx)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+
+from memctl.check.findings import Finding, Subject
+from memctl.model import checkpoint, session_page
+from memctl.model.checkpoint import Checkpoint, Version
+from memctl.model.faults import InvalidRecord
+from memctl.model.malformed import CONFLICT, DUPLICATE
+from memctl.model.session_page import CHANGED, READ, Page
+
+_CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
+_CONFLICT = re.compile(r"^<{7}(?: .*)?$\n(?:.*\n)*?^={7}$", re.MULTILINE)
+_OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
+
+
+def pages(subject: Subject) -> Iterator[Finding]:
+    """Every page of a session can be read, is the only one of that session, and its files are those of the project."""
+    found: dict[str, Page] = {}
+    for path in subject.snapshot.names(session_page.FOLDER):
+        if session_page.is_page(path) or session_page.is_trail(path):
+            page = yield from _read(subject, path)
+            if page is not None:
+                found[path] = page
+                yield from _outside(
+                    subject, path, [row.path for key in (CHANGED, READ) for row in page.files.get(key, ())]
+                )
+    yield from _trails(subject, found)
+
+
+def _read(subject: Subject, path: str) -> Generator[Finding, None, Page | None]:
+    try:
+        return session_page.parse(subject.snapshot.read(path), path)
+    except InvalidRecord as error:
+        for fault in error.faults:
+            message = f"{fault.field}: {fault.message}" if fault.field else fault.message
+            code, hint = _CODES.get(fault.about, "MEM507"), ""
+            if fault.field == "session_id" and (other := _other_of(subject, path)):
+                code, hint = "MEM508", f"{other} is of that session, too"
+            yield Finding(code, path, fault.line, message, hint)
+    except OSError:
+        pass  # `inventory` says what it is
+    return None
+
+
+def _other_of(subject: Subject, path: str) -> str:
+    """The page that there is already of the session that a page says to be of; "" if there is none."""
+    match = re.search(r"^session_id: *[\"']?([^\s\"']+)", subject.text(path) or "", re.MULTILINE)
+    if match is None:
+        return ""
+    other = session_page.path_of(match[1])
+    return other if other != path and other in subject.snapshot.names(session_page.FOLDER) else ""
+
+
+def _trails(subject: Subject, found: dict[str, Page]) -> Iterator[Finding]:
+    """A page that names a list of its files has one, and such a list has its page."""
+    names = frozenset(subject.snapshot.names(session_page.FOLDER))
+    for path, page in found.items():
+        if session_page.is_page(path) and page.trail and page.trail not in names:
+            line = subject.line_of(path, session_page.TRAIL)
+            hint = "bring it back with Git: it holds the paths of all files of the session"
+            yield Finding("MEM510", path, line, f"{page.trail} is not there", hint)
+        elif session_page.is_trail(path):
+            of = session_page.path_of(page.id)
+            if of not in names:
+                yield Finding("MEM510", path, 1, f"{of} is not there", "bring it back with Git, or delete the list")
+            elif of in found and not found[of].trail:
+                yield Finding("MEM510", path, 1, f"{of} does not name it", "a merge left it behind: delete it")
+
+
+def checkpoints(subject: Subject) -> Iterator[Finding]:
+    """Every checkpoint can be read, its files are the project's, and each workflow has one that is the newest."""
+    numbers: dict[str, list[Version]] = {}
+    for path in filter(checkpoint.is_json, subject.snapshot.names(checkpoint.FOLDER)):
+        found = yield from _checkpoint(subject, path)
+        if found is not None:
+            numbers.setdefault(found.workflow_id, []).append(found.number)
+            yield from _outside(subject, path, [*(one.path for one in found.files_touched), *found.dirty_files])
+    for versions in numbers.values():
+        first, *others = sorted(versions, reverse=True)
+        twins = [other for other in others if other.version == first.version]
+        yield from (Finding("MEM506", twin.path, 1, f"{first.id} is of the same version") for twin in twins)
+
+
+def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpoint | None]:
+    try:
+        text = subject.snapshot.read(path)
+        if match := _CONFLICT.search(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Finding("MEM103", path, line, "a merge conflict is not resolved here")
+            return None
+        return checkpoint.parse(text, path)
+    except InvalidRecord as error:
+        fault = error.faults[0]
+        yield Finding("MEM505", path, 1, f"{fault.field}: {fault.message}" if fault.field else fault.message)
+    except OSError:
+        pass  # `inventory` says what it is
+    return None
+
+
+def _outside(subject: Subject, path: str, named: list[str]) -> Iterator[Finding]:
+    """The paths among those of the project's files that lead out of the repository."""
+    wrong = dict.fromkeys(name for name in named if _OUTSIDE.match(name))
+    lines = (subject.text(path) or "").split("\n") if wrong else []
+    for name in wrong:
+        line = next((number for number, text in enumerate(lines, start=1) if name in text), 1)
+        yield Finding("MEM509", path, line, f"{name} is no file of the repository")

@@ -8,14 +8,14 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import opening, output, session_text
+from memctl.cli import material, opening, output, session_text
 from memctl.cli.command import Command, Group, how, json_option, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
-from memctl.sessions import gathering, listing, proposals, reading, running
+from memctl.sessions import gathering, listing, proposals, running
 from memctl.sessions import writing as session_writing
-from memctl.sessions.events import Session, joined
+from memctl.sessions.events import Session
 from memctl.sessions.running import Running
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
@@ -24,23 +24,6 @@ from memctl.store.memory import Memory
 @click.group("session", cls=Group)
 def session_command() -> None:
     """Sum up sessions of work: decisions, files, errors, and where they stopped."""
-
-
-def read_transcripts(sources: tuple[str, ...]) -> Session:
-    """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read."""
-    import sys
-
-    found = []
-    for source in sources:
-        try:
-            data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
-        except OSError as error:
-            raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
-        found.append(reading.read(data))
-        if not found[-1].events:
-            hint = "it is to be Claude Code's JSON Lines, messages as JSON, or text"
-            raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
-    return joined(found)
 
 
 def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[str, Running | None]:
@@ -56,9 +39,6 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     return running.name_like(own or memory.session), None
 
 
-_transcripts = click.option(
-    "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
-)
 _accepting = click.option(
     "--accept",
     is_flag=False,
@@ -79,31 +59,35 @@ _NOTHING = Session("Git", ())  # a session of which only Git knows
         ("memctl session summarize -t chat.txt --id design --accept 1,3", "Make the records 1 and 3, in one commit."),
     ),
 )
-@_transcripts
+@material.transcripts
 @click.option("--id", "given", default="", metavar="NAME", help="The session's name. [default: the transcript's own]")
 @click.option("--review", is_flag=True, help="Show the records that are proposed, and write nothing.")
 @_accepting
+@material.no_llm
 @writing
 @click.pass_context
 def summarize_command(
-    ctx: click.Context, /, sources: tuple[str, ...], given: str, review: bool, accept: str, **flags: Any
+    ctx: click.Context, /, sources: tuple[str, ...], given: str, review: bool, accept: str, no_llm: bool, **flags: Any
 ) -> None:
     """Write down what a session came to: its intent, files, decisions, state, errors.
 
     A later summary of the same session is merged into the page: the intent stays, files are merged by path, decisions
     are appended, the state is replaced. Transcripts are Claude Code's JSON Lines, messages as JSON, or text.
+
+    If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
+    memctl.llm.model), it is sent what was said, without credentials, and adds prose: what for, where it stands, why.
     """
     if not sources:
         raise MemctlError("a transcript is missing", "`memctl session summarize --transcript FILE`", USAGE)
     memory = opening.memory(ctx)
-    session = read_transcripts(sources)
+    session = material.read(sources)
     identifier, known = name_of(memory, given, session, sources[0])
     summary = gathering.gather(memory, session, identifier, known)
     if review:
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         session_text.review(proposed, as_json=flags["as_json"])
     else:
-        _write(memory, summary, accept, flags)
+        _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), accept, flags)
 
 
 def _write(memory: Memory, summary: Summary, accept: str, flags: dict[str, Any]) -> None:
@@ -203,19 +187,23 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
     ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@_transcripts
+@material.transcripts
 @_accepting
+@material.no_llm
 @writing
 @click.pass_context
-def end_command(ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, **flags: Any) -> None:
+def end_command(
+    ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
+) -> None:
     """Sum up a session that was started, and forget that it is under way."""
     memory = opening.memory(ctx)
     name = _named(memory, given)
     known = running.find(memory, name)
     if known is None:
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
-    session = read_transcripts(sources) if sources else _NOTHING
-    _write(memory, gathering.gather(memory, session, name, known), accept, flags)
+    session = material.read(sources) if sources else _NOTHING
+    summary = gathering.gather(memory, session, name, known)
+    _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), accept, flags)
     if not flags["dry_run"]:
         running.forget(memory, name)
 

@@ -142,7 +142,12 @@ def _files_text(heading: str, rows: tuple[Row, ...]) -> str:
         return ""
     if heading == READ:
         return "\n".join(f"- {_span(row.path)}{f' — {row.what}' if row.what else ''}" for row in rows)
-    return _HEAD + "\n".join(f"| {in_cell(_span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
+    return _HEAD + "\n".join(f"| {_celled(_span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
+
+
+def _celled(span: str) -> str:
+    """A code span as a cell: every bar gets a backslash, so that one which the path itself has before a bar stays."""
+    return span.replace("|", "\\|")
 
 
 def _lines_text(heading: str, page: Page) -> str:

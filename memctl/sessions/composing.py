@@ -19,6 +19,7 @@ from memctl.sessions.trail import Entry
 _LONGEST = 600  # characters of an entry
 OPEN, RESOLVED = "open", "resolved"
 IMPLIED = "(as said)"  # behind what has no label
+READ_INTO = "Because (as a model reads it): "  # before a reason that nobody gave in so many words
 
 
 def compose(summary: Summary, project: str, now: str) -> Page:
@@ -35,7 +36,7 @@ def compose(summary: Summary, project: str, now: str) -> Page:
         },
         lines={
             session_page.INTENT: tuple(_intent(summary)),
-            session_page.DECISIONS: tuple(map(_decision, summary.having(labels.DECISION))),
+            session_page.DECISIONS: tuple(_decision(one, summary) for one in summary.having(labels.DECISION)),
             session_page.STATE: tuple(_state(summary)),
             session_page.NEXT: tuple(map(text, summary.next_steps)),
             session_page.ISSUES: tuple(map(_said, summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO))),
@@ -73,6 +74,7 @@ def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
         "model": plain(summary.model)[:_LONGEST] or None,
         "branch": plain(summary.branch)[:_LONGEST] or None,
         "transcript": summary.form,
+        "prose_by": plain(summary.prose.by)[:_LONGEST] or None,
         "duration_minutes": figures.duration_minutes,
         "turns": figures.turns,
         "answers": figures.answers,
@@ -95,16 +97,21 @@ def _row(entry: Entry) -> Row:
 
 
 def _intent(summary: Summary) -> Iterable[str]:
+    said = "In the user's words: " if summary.prose.intent else ""
+    if said:
+        yield text(summary.prose.intent, 900)
     if summary.intent:
-        yield text(summary.intent, 900)
+        yield said + text(summary.intent, 900)
     for scope in summary.scope:
         yield f"Scope changed: {text(scope)}"
 
 
-def _decision(found: Found) -> str:
+def _decision(found: Found, summary: Summary) -> str:
     parts = [text(found.text)]
     if found.reason:
         parts.append(f"Because: {text(found.reason)}")
+    elif reason := summary.prose.reasons.get(found.text):
+        parts.append(f"{READ_INTO}{text(reason)}")
     if found.alternatives:
         parts.append(f"Instead of: {'; '.join(map(text, found.alternatives))}")
     return " — ".join(parts) + _mark(found)
@@ -130,6 +137,8 @@ def _mark(found: Found) -> str:
 def _state(summary: Summary) -> Iterable[str]:
     if summary.completion is not None:
         yield f"{summary.completion} % complete"
+    if summary.prose.state:
+        yield text(summary.prose.state, 900)
     for task in summary.tasks:
         yield f"{'[x]' if task.status == tasks.DONE else '[ ]'} {text(task.text)} ({task.status})"
     for found in summary.having(labels.STATE)[-3:]:

@@ -14,6 +14,9 @@ from memctl.sessions.touches import READ
 
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
          "broken_lines", "duration_minutes")  # fmt: skip
+_READ_INTO = re.compile(
+    f" — {re.escape(composing.READ_INTO)}.*?(?= — Instead of: | \\([^()]*\\)$|$)"
+)  # a model's words vary
 _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
@@ -55,7 +58,7 @@ def _appended(old: Iterable[str], new: Iterable[str]) -> tuple[str, ...]:
 
 
 def _key(line: str) -> str:
-    return " ".join(re.findall(r"\w+", line.replace(IMPLIED, "").lower()))
+    return " ".join(re.findall(r"\w+", _READ_INTO.sub("", line).replace(IMPLIED, "").lower()))
 
 
 def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,15 @@ class Metrics(msgspec.Struct, frozen=True):
     broken_lines: int = 0
 
 
+class Prose(msgspec.Struct, frozen=True):
+    """What a language model wrote of a session, and which it was; `reasons` by the texts of their decisions."""
+
+    intent: str = ""
+    state: str = ""
+    reasons: dict[str, str] = {}
+    by: str = ""
+
+
 class Summary(msgspec.Struct, frozen=True):
     """A session, summed up. `started` and `ended` are canonical times, "" if nobody knows them."""
 
@@ -59,6 +68,7 @@ class Summary(msgspec.Struct, frozen=True):
     records: tuple[str, ...] = ()  # ids of those that the session made or changed
     last_word: str = ""
     metrics: Metrics = Metrics()
+    prose: Prose = Prose()
 
     def having(self, *kinds: str) -> list[Found]:
         return [one for one in self.found if one.label in kinds]

@@ -1,0 +1,61 @@
+"""What commands make a summary of: transcripts, and a language model if the user has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memctl.cli import output
+from memctl.errors import USAGE, MemctlError
+from memctl.sessions import reading
+from memctl.sessions.events import Session, joined
+from memctl.sessions.summary import Summary
+from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.providers.provider import Provider
+
+transcripts = click.option(
+    "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
+)
+no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, even if one is set up.")
+
+
+def read(sources: tuple[str, ...]) -> Session:
+    """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read."""
+    import sys
+
+    found = []
+    for source in sources:
+        try:
+            data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        except OSError as error:
+            raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+        found.append(reading.read(data))
+        if not found[-1].events:
+            hint = "it is to be Claude Code's JSON Lines, messages as JSON, or text"
+            raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
+    return joined(found)
+
+
+def with_prose(memory: Memory, summary: Summary, session: Session, *, no_llm: bool) -> Summary:
+    """A summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
+    if no_llm:
+        return summary
+    from memctl.sessions import prose
+
+    try:
+        provider = provider_of(memory)
+        return prose.added(summary, session, provider) if provider and session.events else summary
+    except MemctlError as error:
+        output.note(f"warning: no prose: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        return summary
+
+
+def provider_of(memory: Memory) -> Provider | None:
+    """The language model that the user has set up, None without one; raises MemctlError if it can't be used."""
+    from memctl.providers import choosing
+
+    return choosing.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)

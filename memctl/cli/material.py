@@ -16,6 +16,8 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
+    from memctl.sessions.asking import Reply
+    from memctl.sessions.dimensions import Dimension
 
 transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
@@ -59,3 +61,21 @@ def provider_of(memory: Memory) -> Provider | None:
     from memctl.providers import choosing
 
     return choosing.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
+
+
+def judged(
+    memory: Memory, made: list[Reply], session: Session | None, text: str
+) -> tuple[list[Reply], Dimension | None]:
+    """Replies as a language model judges them, if the user has one, and how a summary respects instructions (if there
+    is a transcript that tells of them); the exact replies and a warning if that fails."""
+    from memctl.sessions import asking, dimensions
+
+    try:
+        judge = provider_of(memory)
+        if judge is None:
+            return made, None
+        found = asking.judged(made, text, judge)
+        return found, dimensions.instructions(session, text, judge) if session is not None else None
+    except MemctlError as error:
+        output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        return made, None

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, session_text
+from memctl.cli import material, opening, output, session_probe, session_text
 from memctl.cli.command import Command, Group, how, json_option, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
@@ -87,16 +87,20 @@ def summarize_command(
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         session_text.review(proposed, as_json=flags["as_json"])
     else:
-        _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), accept, flags)
+        _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), session, accept, flags)
 
 
-def _write(memory: Memory, summary: Summary, accept: str, flags: dict[str, Any]) -> None:
-    """Write a summary down, with the proposed records that are accepted, and report it."""
+def _write(memory: Memory, summary: Summary, session: Session, accept: str, flags: dict[str, Any]) -> None:
+    """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it."""
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = session_text.chosen(proposed, accept)
     result = door.carry_out(
         memory, lambda sequence: session_writing.plan(memory, sequence, summary, accepted), how(flags)
     )
+    if not flags["dry_run"]:
+        from memctl.sessions import kept_probes, probing
+
+        kept_probes.keep(memory, summary.id, probing.of_transcript(memory, summary, session))
     session_text.summarized(memory, result, summary, len(proposed) - len(accepted), flags)
 
 
@@ -203,9 +207,12 @@ def end_command(
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
     session = material.read(sources) if sources else _NOTHING
     summary = gathering.gather(memory, session, name, known)
-    _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), accept, flags)
+    _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), session, accept, flags)
     if not flags["dry_run"]:
         running.forget(memory, name)
+
+
+session_command.add_command(session_probe.probe_command)
 
 
 def _named(memory: Memory, given: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from memctl.errors import MemctlError
 
@@ -21,6 +23,15 @@ class Provider(Protocol):
 
     def answer(self, prompt: str) -> str:
         """The answer to a prompt, not empty; raises ProviderFailed."""
+
+
+def json_object(answer: str, name: str) -> dict[str, Any]:
+    """The JSON object in an answer, whatever a model puts around it; raises ProviderFailed, which names the model."""
+    start, end = answer.find("{"), answer.rfind("}")
+    try:
+        return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
 
 
 def told(text: str, longest: int = 300) -> str:

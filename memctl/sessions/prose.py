@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.model import xml_text
-from memctl.providers.provider import Provider, ProviderFailed
+from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.sessions import composing, labels
 from memctl.sessions.events import ANSWER, DIGEST, PROMPT, Event, Session
 from memctl.sessions.extraction import Found
@@ -118,11 +118,9 @@ def _talk(events: Iterable[Event]) -> list[Event]:
 
 
 def _read(answer: str, name: str) -> _Answer:
-    """The JSON object in an answer, whatever a model puts around it."""
-    start, end = answer.find("{"), answer.rfind("}")
     try:
-        return msgspec.json.decode(answer[start : end + 1] if 0 <= start < end else "", type=_Answer)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return msgspec.convert(json_object(answer, name), _Answer)
+    except msgspec.ValidationError:
         raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
 
 

@@ -1,0 +1,152 @@
+"""`session probe`: whether a summary still says what the session came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memctl.cli import material, opening, output
+from memctl.cli.command import Command
+from memctl.cli.command import reading as reading_options
+from memctl.errors import OK, REFUSED, MemctlError
+from memctl.sessions import gathering, listing, running
+from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.model.session_page import Page
+    from memctl.model.snapshot import Snapshot
+    from memctl.sessions.asking import Reply
+    from memctl.sessions.dimensions import Dimension
+    from memctl.sessions.events import Session
+    from memctl.sessions.probing import Facts, Share
+
+_HEALTHY, _POOR = 0.85, 0.75  # S4, "Six Metrics That Matter": compression fidelity
+
+
+@click.command(
+    "probe",
+    cls=Command,
+    examples=(
+        ("memctl session probe", "Ask the latest summary for what was kept of its session."),
+        ("memctl session probe 5f6c -t session.jsonl --min 0.9", "For what the transcript says; exit 1 below 90 %."),
+    ),
+)
+@click.argument("given", metavar="[NAME]", required=False, default="")
+@material.transcripts
+@click.option(
+    "--min", "least", type=click.FloatRange(0, 1), default=None, help="Exit 1 if a smaller share is answered."
+)
+@material.no_llm
+@reading_options
+@click.pass_context
+def probe_command(
+    ctx: click.Context,
+    /,
+    given: str,
+    sources: tuple[str, ...],
+    least: float | None,
+    no_llm: bool,
+    as_json: bool,
+    at: str | None,
+) -> None:
+    """Ask a summary for facts of its session, and say what it no longer knows.
+
+    The probes are of four kinds: recall (the goal, errors, issues), artifact (every file), continuation (next steps,
+    progress) and decision (what, and why). They come from the transcript and Git, never from the summary; without a
+    transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
+    there; if you have set up a language model, it answers and judges all but files.
+    """
+    from memctl.sessions import dimensions, probing
+
+    memory = opening.memory(ctx)
+    session = material.read(sources) if sources else None
+    page, text = _page(memory, opening.snapshot(memory, at), given, session)
+    told = []
+    if session is not None:
+        summary = gathering.gather(memory, session, page.id, running.find(memory, page.id))
+        told = probing.of_transcript(memory, summary, session)
+    found = probing.facts(memory, page, told)
+    made = probing.replies(found, page)
+    if not no_llm:
+        made, last = material.judged(memory, made, session, text)
+    else:
+        last = None
+    measured = dimensions.measured(made, page, whole=found.is_whole)
+    measured = [*measured[:-1], last or measured[-1]]
+    shares = probing.shares(made)
+    if as_json:
+        output.json("probes", _data(memory, page, found, made, shares, measured))
+    else:
+        _print(page, found, made, shares, measured)
+    share = shares[-1].value or 0.0
+    is_missed = least is not None and share < least
+    if is_missed:
+        output.note(f"{share:.1%} of the probes are answered, less than {least:.1%}")
+    ctx.exit(REFUSED if is_missed else OK)
+
+
+def _page(memory: Memory, snapshot: Snapshot, given: str, session: Session | None) -> tuple[Page, str]:
+    """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
+    name = given or memory.session or (running.name_like(session.id) if session and session.id else "")
+    if not name:
+        pages, _ = listing.pages(snapshot)
+        if not pages:
+            raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")
+        name = pages[0].id
+    path, text = listing.find(snapshot, name)
+    found, faults = listing.read(snapshot, path, text)
+    if found is None or faults:
+        raise MemctlError(f"{memory.prefix}/{faults[0]}", "mend the file first")
+    return found, text
+
+
+def _data(
+    memory: Memory,
+    page: Page,
+    found: Facts,
+    made: Sequence[Reply],
+    shares: Sequence[Share],
+    measured: Sequence[Dimension],
+) -> dict[str, Any]:
+    return {
+        "session": page.id,
+        "source": found.source,
+        "shares": [{**msgspec.structs.asdict(one), "share": one.value} for one in shares],
+        "dimensions": [msgspec.structs.asdict(one) for one in measured],
+        "probes": [msgspec.to_builtins(one) for one in made],
+    }
+
+
+def _print(
+    page: Page, found: Facts, made: Sequence[Reply], shares: Sequence[Share], measured: Sequence[Dimension]
+) -> None:
+    judges = sorted({one.by for one in made} - {"exact"})
+    output.text(output.plain(f"{page.id}: {len(made):,} probes, from {found.source}"))
+    output.text(output.plain(f"judged by {judges[0]}; files by their exact paths" if judges else "by exact facts"))
+    output.text()
+    rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]
+    output.columns([("probe", "answered", "share"), *rows])
+    value = shares[-1].value or 0.0
+    if value < _HEALTHY:
+        poor = f", below {_POOR:.0%} it lost too much" if value < _POOR else ""
+        output.text(f"a healthy summary answers {_HEALTHY:.0%}{poor}")
+    output.text()
+    table = [
+        ("-" if one.score is None else f"{one.score:.1f}", one.name, f"{one.target:.1f}", one.how) for one in measured
+    ]
+    output.columns([("of 5", "dimension", "target", "measured as"), *table])
+    missing = [one.probe for one in made if not one.answered]
+    if missing:
+        output.text("\nNot answered")
+        output.columns([(f"  {one.kind}", one.question, _fact(one.fact, one.action)) for one in missing])
+
+
+def _fact(fact: str, action: str) -> str:
+    return f"{fact} ({action})" if action else fact
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value * 100:.1f} %"

@@ -1,0 +1,168 @@
+"""Probes of a summary: questions about a session whose answers are facts of its transcript and of Git.
+
+The four kinds are S3's ("Validate with Probes"). Nothing is taken from the summary that is to be judged. What was only
+put like a decision, without a label, is no fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+import msgspec
+
+from memctl.journal import differences
+from memctl.journal.differences import FileChange
+from memctl.model import headings
+from memctl.model.markdown import one_line
+from memctl.model.session_page import printable
+from memctl.sessions import labels, trail
+from memctl.sessions.blanking import blanked
+from memctl.sessions.composing import plain
+from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Session
+from memctl.sessions.paths import Places
+from memctl.sessions.summary import Summary, latest_changes
+from memctl.sessions.touches import CREATED, DELETED, MODIFIED
+
+RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
+KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)
+GOAL = "What was the session to accomplish?"
+FILES = "Which files were created, modified, deleted or read?"
+NEXT, STANDS = "What is to be done next?", "Where does the work stand?"
+DECISIONS = "Which decisions were made?"
+_LONGEST = 2_000  # characters of a fact
+_DECISION = re.compile(r"^[ \t]*[*_]{0,2}DECISION[*_]{0,2}:[*_]{0,2}[ \t]*(\S.*)$")
+_WRITING = re.compile(r"write|edit|replace|create", re.IGNORECASE)
+_PATHS = ("file_path", "notebook_path", "path")
+_VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.CHANGED: MODIFIED}
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """A question, the fact that an answer must hold, and of a file what became of it ("" if only that it was touched).
+
+    Facts are on one line and without credentials; a path is exact.
+    """
+
+    kind: str
+    question: str
+    fact: str
+    action: str = ""
+
+
+def key(text: str) -> str:
+    """The words of a text: what two ways to write it down have in common."""
+    return " ".join(re.findall(r"\w+", re.sub(r"\\([^\w\s])", r"\1", text).lower())) or one_line(text)
+
+
+def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
+    """The probes of a session, from what its summary was made of: the events and Git, each fact once."""
+    found = (
+        *_recall(summary),
+        *_artifacts(summary, session, places),
+        *_continuation(summary),
+        *_decisions(summary, session),
+    )
+    return list({(one.kind, one.question, _same(one)): one for one in found if one.fact}.values())
+
+
+def _same(one: Probe) -> str:
+    return one.fact if one.kind == ARTIFACT else key(one.fact)
+
+
+def of_git(changes: Iterable[FileChange]) -> list[Probe]:
+    """The probes that Git alone gives: the files that it has seen change."""
+    pairs: list[tuple[str, str]] = []
+    for change in changes:
+        if change.status == differences.RENAMED:
+            pairs += [(change.before, DELETED), (change.path, CREATED)]
+        else:
+            pairs.append((change.path, _VERBS[change.status]))
+    return [Probe(ARTIFACT, FILES, _path(path), action) for path, action in pairs]
+
+
+def merged(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
+    """Probes of a session with those of a later part, by S3's "Merge Incrementally": state and next steps are the
+    later ones, the goal is the first one, of a file that was touched again there is one."""
+    replaced = {one.question for one in new if one.kind == CONTINUATION}
+    found: dict[tuple[str, str, str], Probe] = {}
+    for one in (*(probe for probe in old if probe.question not in replaced), *new):
+        name = (one.kind, one.question, "" if one.question == GOAL else _same(one))
+        before = found.get(name)
+        if before is None:
+            found[name] = one
+        elif one.kind == ARTIFACT and one.action:
+            action = trail.after(before.action, one.action) if before.action else one.action
+            found[name] = msgspec.structs.replace(one, action=action)
+    return list(found.values())
+
+
+def _recall(summary: Summary) -> Iterator[Probe]:
+    if summary.intent:
+        yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
+    for failure in summary.failures:
+        yield _probe(
+            RECALL, f"What was the error when {plain(failure.step)} failed?", failure.message.removesuffix("…")
+        )
+    for found in summary.having(labels.ISSUE, labels.BLOCKER):
+        if found.explicit:
+            yield _probe(RECALL, "Which issues came up?", found.text)
+    for found in summary.having(labels.LEARNING):
+        if found.explicit:
+            yield _probe(RECALL, "What was learned?", found.text)
+
+
+def _artifacts(summary: Summary, session: Session, places: Places) -> Iterator[Probe]:
+    """Every file of the trail, and every path that a tool was given to write to, whatever the trail makes of it."""
+    known = set()
+    for entry in summary.trail.entries:
+        known.add(entry.path)
+        yield Probe(ARTIFACT, FILES, _path(entry.path), entry.action)
+    results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
+    for event in session.events:
+        if event.kind == CALL and _WRITING.search(event.tool) and (result := results.get(event.call)) is not None:
+            given = next((event.arguments[name] for name in _PATHS if isinstance(event.arguments.get(name), str)), "")
+            if given and not result.is_error and not trail.is_without_effect(event, result):
+                path, _ = places.locate(given, event.cwd)
+                if path not in known and path != ".":
+                    yield Probe(ARTIFACT, FILES, _path(path))
+
+
+def _continuation(summary: Summary) -> Iterator[Probe]:
+    for step in summary.next_steps:
+        yield _probe(CONTINUATION, NEXT, step)
+    if summary.completion is not None:
+        yield _probe(CONTINUATION, STANDS, f"{summary.completion} % complete")
+    for task in summary.tasks:
+        yield _probe(CONTINUATION, STANDS, f"{task.text} ({task.status})")
+    for found in summary.having(labels.BLOCKER)[-1:]:
+        yield _probe(CONTINUATION, STANDS, found.text)
+    for path in latest_changes(summary):
+        yield Probe(CONTINUATION, STANDS, _path(path))
+
+
+def _decisions(summary: Summary, session: Session) -> Iterator[Probe]:
+    known = set()
+    for found in summary.having(labels.DECISION):
+        if found.explicit:
+            known |= {key(found.text), key(f"{found.text} because {found.reason}")}
+            yield _probe(DECISION, DECISIONS, found.text)
+            if found.reason:
+                yield _probe(DECISION, f"Why: {plain(found.text)[:200]}?", found.reason)
+    for event in session.events:
+        if event.kind == ANSWER or (event.kind == PROMPT and not event.agent):
+            for line, outside in headings.outside_fences(event.text):
+                if outside and (match := _DECISION.match(line)) and not _is_known(match[1], known):
+                    yield _probe(DECISION, DECISIONS, match[1])
+
+
+def _is_known(text: str, known: Collection[str]) -> bool:
+    """Whether a line says what was found already, which may have gone on in the next line."""
+    return any(one.startswith(key(text)) or key(text).startswith(one) for one in known)
+
+
+def _probe(kind: str, question: str, fact: str) -> Probe:
+    return Probe(kind, question, plain(fact)[:_LONGEST])
+
+
+def _path(path: str) -> str:
+    return printable(blanked(path))

@@ -1,0 +1,262 @@
+"""`session probe`: facts of a session asked for in its summary."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_session import KEY, long_session, written
+from tests.conftest import Memctl, Result, git
+from tests.providers.asked import Asked
+from tests.sessions.claude import Transcript
+
+
+def session(repo: Path) -> Transcript:
+    """A session that has something for every kind of probe."""
+    made = Transcript(repo)
+    made.prompt("Build refunds by card, and keep the API as it is.")
+    made.call("Write", file_path=f"{repo}/src/refund.py", content="x = 1\n")
+    made.call("Edit", file_path=f"{repo}/app.py", old_string="a", new_string="b")
+    made.call("Read", file_path=f"{repo}/docs/cards.md")
+    made.call("Bash", command="pytest -q", result="E   PoolError: the pool is exhausted\nexit code 1", error=True)
+    made.says("DECISION: Put refunds into a queue because they come in bursts")
+    made.says("Blocker: the sandbox of the bank is down\n\nLesson: retries hide an exhausted pool")
+    todos = [{"content": "Write the route", "status": "completed"}, {"content": "Test it", "status": "pending"}]
+    made.call("TodoWrite", todos=todos)
+    return made
+
+
+def page_of(repo: Path, made: Transcript) -> Path:
+    return repo / f".memory/sessions/{made.session}.md"
+
+
+def probe(memctl: Memctl, repo: Path, *args: str, code: int = 0) -> Result:
+    return memctl("session", "probe", "-t", str(repo.parent / "session.jsonl"), *args, code=code)
+
+
+def missing(result: Result) -> set[tuple[str, str]]:
+    return {(one["probe"]["kind"], one["probe"]["fact"]) for one in result.data["probes"] if not one["answered"]}
+
+
+def share(result: Result, kind: str) -> Any:
+    return next(one["share"] for one in result.data["shares"] if one["kind"] == kind)
+
+
+def score(result: Result, name: str) -> Any:
+    return next(one["score"] for one in result.data["dimensions"] if one["name"] == name)
+
+
+def test_a_fresh_summary_answers_every_probe(repo: Path, memctl: Memctl) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    result = probe(memctl, repo, "--json", "--min", "1")
+    assert missing(result) == set()
+    kinds = {one["kind"]: one["asked"] for one in result.data["shares"]}
+    assert kinds == {"recall": 4, "artifact": 3, "continuation": 7, "decision": 2, "all": 16}
+    scores = {one["name"]: one["score"] for one in result.data["dimensions"]}
+    assert scores == {
+        "Accuracy": 5.0,
+        "Context awareness": 5.0,
+        "Artifact trail": 5.0,
+        "Completeness": 5.0,
+        "Continuity": 5.0,
+        "Instruction following": None,
+    }
+    text = probe(memctl, repo).out
+    assert "Not answered" not in text
+    assert re.search(r"^-  +Instruction following +4\.0 +needs a model", text, re.M)
+
+
+def test_a_long_summary_answers_for_every_path_and_decision(repo: Path, memctl: Memctl) -> None:
+    made, touched, decisions = long_session(repo)
+    written(memctl, repo, made)
+    result = probe(memctl, repo, "--json", "--min", "1")
+    facts = {one["probe"]["fact"] for one in result.data["probes"] if one["probe"]["kind"] == "artifact"}
+    assert facts == set().union(*touched.values())
+    assert set(decisions) <= {one["probe"]["fact"] for one in result.data["probes"]}
+    assert score(result, "Artifact trail") == 5.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "fact", "dimension"),
+    [
+        (
+            "| `src/refund.py` | created |",
+            "| `src/refunds.py` | created |",
+            "artifact",
+            "src/refund.py",
+            "Artifact trail",
+        ),
+        ("| `app.py` | modified |", "| `app.py` | deleted |", "artifact", "app.py", "Accuracy"),
+        ("- `docs/cards.md`", "- `cards.md`", "artifact", "docs/cards.md", "Artifact trail"),
+        ("the pool is exhausted", "it failed", "recall", "E PoolError: the pool is exhausted", "Accuracy"),
+        ("keep the API as it is", "and so on", "recall", "Build refunds by card, and keep the API as it is.", ""),
+        ("retries hide an exhausted pool", "…", "recall", "retries hide an exhausted pool", "Completeness"),
+        ("Put refunds into a queue", "Use a queue", "decision", "Put refunds into a queue", "Completeness"),
+        ("they come in bursts", "why not", "decision", "they come in bursts", "Completeness"),
+        ("1. Test it\n", "1. Ship it\n", "continuation", "Test it", "Continuity"),
+        ("50 % complete", "90 % complete", "continuation", "50 % complete", "Context awareness"),
+    ],
+)
+def test_what_a_summary_lost_or_has_wrong_is_named(
+    repo: Path, memctl: Memctl, old: str, new: str, kind: str, fact: str, dimension: str
+) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    page = page_of(repo, made)
+    text = page.read_text()
+    assert old in text
+    page.write_text(text.replace(old, new))
+    result = probe(memctl, repo, "--json")
+    assert (kind, fact) in missing(result)
+    assert share(result, kind) < 1
+    assert share(result, "all") < 1
+    if dimension:
+        assert score(result, dimension) < 5
+    refused = probe(memctl, repo, "--min", "1", code=1)
+    assert fact in refused.out.split("Not answered")[1]
+    assert "less than 100.0%" in refused.err
+
+
+def test_what_the_page_makes_up_costs_accuracy_alone(repo: Path, memctl: Memctl) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    page = page_of(repo, made)
+    row = "| `src/refund.py` | created |"
+    text = page.read_text().replace(row, "| `src/made/up.py` | created |  |\n" + row)
+    page.write_text(text.replace("1. Put refunds", "1. Use nothing at all\n2. Put refunds"))
+    result = probe(memctl, repo, "--json")
+    assert missing(result) == set()
+    assert score(result, "Accuracy") == round(5 * 5 / 7, 1)
+    assert score(result, "Completeness") == 5.0
+
+
+def test_without_a_transcript_the_probes_that_were_kept_are_asked(repo: Path, memctl: Memctl) -> None:
+    made = session(repo)
+    made.says(f"DECISION: Take the key {KEY}")
+    written(memctl, repo, made)
+    (repo.parent / "session.jsonl").unlink()
+    result = memctl("session", "probe", "--json")
+    assert result.data["source"] == "probes kept when it was summed up"
+    assert (share(result, "all"), share(result, "decision")) == (1, 1)
+    (kept,) = (repo / ".git/memctl/probes").rglob("*.json")
+    assert KEY not in kept.read_text()
+    assert git(repo, "status", "--porcelain") == ""
+    kept.write_text("[broken")
+    assert "nothing is known" in memctl("session", "probe", code=1).err
+
+
+def test_probes_of_the_parts_of_a_session_are_asked_together(repo: Path, memctl: Memctl) -> None:
+    first = session(repo)
+    written(memctl, repo, first)
+    later = Transcript(repo)
+    later._seconds = first._seconds + 3600
+    later.prompt("Go on.")
+    later.call("Edit", file_path=f"{repo}/src/refund.py", old_string="a", new_string="b")
+    later.says("DECISION: Ship it on Monday\n\nNext steps:\n- Ask the bank")
+    written(memctl, repo, later)
+    result = probe(memctl, repo, "--json")
+    assert missing(result) == set()
+    facts = {one["probe"]["fact"] for one in result.data["probes"]}
+    assert {"Put refunds into a queue", "Ship it on Monday", "Ask the bank"} <= facts
+    assert "Test it" not in facts
+    assert "Go on." not in facts
+    files = {one["probe"]["fact"]: one["probe"]["action"] for one in result.data["probes"] if one["probe"]["action"]}
+    assert files == {"src/refund.py": "created", "app.py": "modified", "docs/cards.md": "read"}
+
+
+def test_git_alone_gives_probes_of_files(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2025-11-04T09:30:00Z")
+    (repo / "src").mkdir()
+    (repo / "src/refund.py").write_text("x = 1\n")
+    git(repo, "mv", "app.py", "shop.py")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "refunds")
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    made = Transcript(repo)
+    made.prompt("Build refunds.")
+    made._seconds += 3600
+    made.says("Done.")
+    written(memctl, repo, made)
+    for kept in (repo / ".git/memctl/probes").rglob("*.json"):
+        kept.unlink()
+    result = memctl("session", "probe", "--json")
+    assert result.data["source"].startswith("Git alone")
+    facts = {(one["probe"]["fact"], one["probe"]["action"]) for one in result.data["probes"]}
+    assert facts == {("src/refund.py", "created"), ("app.py", "deleted"), ("shop.py", "created")}
+    assert share(result, "all") == 1
+    assert score(result, "Artifact trail") == 5.0
+    for name in ("Accuracy", "Completeness", "Continuity", "Context awareness"):
+        assert score(result, name) is None
+    page = page_of(repo, made)
+    page.write_text(page.read_text().replace("`src/refund.py`", "`src/refunds.py`"))
+    assert missing(memctl("session", "probe", "--json")) == {("artifact", "src/refund.py")}
+
+
+def judge(repo: Path, tmp_path: Path) -> Asked:
+    asked = Asked(tmp_path)
+    git(repo, "config", "memctl.llm.provider", "command")
+    git(repo, "config", "memctl.llm.command", str(asked.program))
+    return asked
+
+
+def test_a_judge_answers_from_the_summary_and_compares(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    asked = judge(repo, tmp_path)
+    verdicts = {str(number): "YES" for number in range(1, 20)}
+    answers = {"1": "Refunds <by> card.", "2": "The pool & so on"}
+    asked.answers(answers, f"Sure: {json.dumps({**verdicts, '1': 'NO'})}", {"score": "4/5", "why": "Kept."})
+    result = probe(memctl, repo, "--json")
+    assert missing(result) == {("recall", "Build refunds by card, and keep the API as it is.")}
+    assert {one["by"] for one in result.data["probes"] if one["probe"]["kind"] == "artifact"} == {"exact"}
+    assert {one["by"] for one in result.data["probes"] if one["probe"]["kind"] != "artifact"} == {"the program ask"}
+    last = result.data["dimensions"][-1]
+    assert (last["score"], last["how"]) == (4.0, "judged by the program ask: Kept.")
+    first, second, third = asked.prompts
+    assert "What was the session to accomplish?" in first
+    assert "<summary>---" in first
+    assert "<fact>" not in first
+    assert "<answer>Refunds &lt;by&gt; card.</answer>" in second
+    assert "<summary>" not in second
+    assert "keep the API as it is" in third
+    asked.answers(None)
+    assert "judged by" not in probe(memctl, repo, "--no-llm").out
+    assert len(asked.prompts) == 3
+
+
+@pytest.mark.parametrize("answers", [(None,), ("What?",), ({"1": "x"}, "No."), ({}, {"1": "YES"}, {"score": "much"})])
+def test_without_a_usable_judge_exact_facts_decide(
+    repo: Path, memctl: Memctl, tmp_path: Path, answers: tuple[Any, ...]
+) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    judge(repo, tmp_path).answers(*answers)
+    result = probe(memctl, repo, "--json")
+    assert "warning: no judge: the program ask" in result.err
+    assert share(result, "all") == 1
+    assert {one["by"] for one in result.data["probes"]} == {"exact"}
+    assert score(result, "Instruction following") is None
+
+
+def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -> None:
+    assert "no session was summed up" in memctl("session", "probe", code=1).err
+    made = session(repo)
+    written(memctl, repo, made)
+    page_of(repo, made).write_text("nothing")
+    refused = probe(memctl, repo, "--json", code=1)
+    assert (refused.out, "mend the file" in refused.err) == ("", True)
+    assert "there is no summary" in probe(memctl, repo, "other", code=1).err
+
+
+def test_the_page_is_asked_as_it_was(repo: Path, memctl: Memctl) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    page = page_of(repo, made)
+    page.write_text(page.read_text().replace("they come in bursts", "why not"))
+    assert share(memctl("session", "probe", "--json"), "decision") == 0.5
+    assert share(memctl("session", "probe", "--json", "--at", "HEAD"), "decision") == 1

@@ -141,8 +141,8 @@ def _files_text(heading: str, rows: tuple[Row, ...]) -> str:
     if not rows:
         return ""
     if heading == READ:
-        return "\n".join(f"- {_span(row.path)}{f' — {row.what}' if row.what else ''}" for row in rows)
-    return _HEAD + "\n".join(f"| {_celled(_span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
+        return "\n".join(f"- {span(row.path)}{f' — {row.what}' if row.what else ''}" for row in rows)
+    return _HEAD + "\n".join(f"| {_celled(span(row.path))} | {row.action} | {in_cell(row.what)} |" for row in rows)
 
 
 def _celled(span: str) -> str:
@@ -256,7 +256,7 @@ def printable(path: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
 
 
-def _span(path: str) -> str:
+def span(path: str) -> str:
     """A path as a code span: exact, with spaces and backticks as they are."""
     path = printable(path)
     ticks = "`" * (max((len(run) for run in re.findall("`+", path)), default=0) + 1)

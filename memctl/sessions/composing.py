@@ -119,7 +119,7 @@ def _decision(found: Found, summary: Summary) -> str:
 
 def _said(found: Found) -> str:
     kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
-    where = f" ({code(blanked(found.path))})" if found.path else ""
+    where = f" ({session_page.span(blanked(found.path))})" if found.path else ""
     return f"{kind}{text(found.text)}{where}{_mark(found)}"
 
 
@@ -147,13 +147,14 @@ def _state(summary: Summary) -> Iterable[str]:
     for found in summary.having(labels.BLOCKER)[-3:]:
         yield f"Blocker: {text(found.text)}"
     if latest := latest_changes(summary):
-        yield f"Last changed: {', '.join(code(blanked(path)) for path in latest)}"
+        yield f"Last changed: {', '.join(session_page.span(blanked(path)) for path in latest)}"
     if summary.records:
         yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:
         yield f"Last said: {text(summary.last_word)}"
     if summary.root:
-        yield f"Worked in {code(blanked(summary.root))}, not in this worktree: paths are as seen from there"
+        where = session_page.span(blanked(summary.root))
+        yield f"Worked in {where}, not in this worktree: paths are as seen from there"
     if summary.trail.unknown:
         yield f"{summary.trail.unknown} words of shell commands can't be told; Git may know what they touched"
 

@@ -14,7 +14,6 @@ import msgspec
 from memctl.journal import differences
 from memctl.journal.differences import FileChange
 from memctl.model import headings
-from memctl.model.markdown import one_line
 from memctl.model.session_page import printable
 from memctl.sessions import labels, trail
 from memctl.sessions.blanking import blanked
@@ -51,7 +50,7 @@ class Probe(msgspec.Struct, frozen=True):
 
 def key(text: str) -> str:
     """The words of a text: what two ways to write it down have in common."""
-    return " ".join(re.findall(r"\w+", re.sub(r"\\([^\w\s])", r"\1", text).lower())) or one_line(text)
+    return " ".join(re.findall(r"\w+", re.sub(r"\\([^\w\s])", r"\1", text).lower()))
 
 
 def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
@@ -62,7 +61,11 @@ def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
         *_continuation(summary),
         *_decisions(summary, session),
     )
-    return list({(one.kind, one.question, _same(one)): one for one in found if one.fact}.values())
+    return list({(one.kind, one.question, _same(one)): one for one in found if _says_something(one)}.values())
+
+
+def _says_something(one: Probe) -> bool:
+    return bool(one.fact) if one.kind == ARTIFACT else re.search(r"\w", one.fact) is not None
 
 
 def _same(one: Probe) -> str:

@@ -14,6 +14,8 @@ from memctl.model.session_page import CHANGED, READ, Page
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 _CONFLICT = re.compile(r"^<{7}(?: .*)?$\n(?:.*\n)*?^={7}$", re.MULTILINE)
+# What a page has somewhere if one of its paths leads out: only then its rows are looked at, which takes far longer.
+_SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/| ?`)")
 _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
 
 
@@ -25,6 +27,8 @@ def pages(subject: Subject) -> Iterator[Finding]:
             page = yield from _read(subject, path)
             if page is not None:
                 found[path] = page
+            if page is not None and _SUSPECT.search(subject.snapshot.read(path)):
+                page = session_page.parse(subject.snapshot.read(path), path)
                 yield from _outside(
                     subject, path, [row.path for key in (CHANGED, READ) for row in page.files.get(key, ())]
                 )
@@ -33,7 +37,7 @@ def pages(subject: Subject) -> Iterator[Finding]:
 
 def _read(subject: Subject, path: str) -> Generator[Finding, None, Page | None]:
     try:
-        return session_page.parse(subject.snapshot.read(path), path)
+        return session_page.head(subject.snapshot.read(path), path)
     except InvalidRecord as error:
         for fault in error.faults:
             message = f"{fault.field}: {fault.message}" if fault.field else fault.message

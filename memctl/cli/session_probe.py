@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,17 +91,25 @@ def probe_command(
 
 def _page(memory: Memory, snapshot: Snapshot, given: str, session: Session | None) -> tuple[Page, str]:
     """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
-    name = given or memory.session or (running.name_like(session.id) if session and session.id else "")
-    if not name:
-        pages, _ = listing.pages(snapshot)
-        if not pages:
-            raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")
-        name = pages[0].id
-    path, text = listing.find(snapshot, name)
+    path, text = listing.find(snapshot, given or _name(memory, snapshot, session))
     found, faults = listing.read(snapshot, path, text)
     if found is None or faults:
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "mend the file first")
     return found, text
+
+
+def _name(memory: Memory, snapshot: Snapshot, session: Session | None) -> str:
+    """The session that is meant if none is named: the transcript's or MEMCTL_SESSION's if it has a page, the latest if
+    there is no transcript; raises MemctlError if there is none."""
+    own = running.name_like(session.id) if session is not None and session.id else ""
+    pages, _ = listing.pages(snapshot)
+    known = {page.id for page in pages}
+    named = next((name for name in (own, memory.session) if name in known), "")
+    if not named and session is not None:
+        raise MemctlError("the transcript's session has no summary", "name the one to ask; `memctl session list`")
+    if not named and not pages:
+        raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")
+    return named or pages[0].id
 
 
 def _data(
@@ -123,9 +132,11 @@ def _data(
 def _print(
     page: Page, found: Facts, made: Sequence[Reply], shares: Sequence[Share], measured: Sequence[Dimension]
 ) -> None:
-    judges = sorted({one.by for one in made} - {"exact"})
+    by = Counter(one.by for one in made)
+    judge = next((name for name in by if name != "exact"), "")
+    judged = f"{by[judge]:,} judged by {judge}, {by['exact']:,} by exact facts" if judge else "by exact facts"
     output.text(output.plain(f"{page.id}: {len(made):,} probes, from {found.source}"))
-    output.text(output.plain(f"judged by {judges[0]}; files by their exact paths" if judges else "by exact facts"))
+    output.text(output.plain(judged))
     output.text()
     rows = [(one.kind, f"{one.answered:,} of {one.asked:,}", _percent(one.value)) for one in shares]
     output.columns([("probe", "answered", "share"), *rows])

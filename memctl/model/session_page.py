@@ -161,10 +161,7 @@ def _lines_text(heading: str, page: Page) -> str:
 
 def parse(text: str, path: str) -> Page:
     """Read a page, or the list of a session's files, back; raises InvalidRecord with all that is wrong with it."""
-    values, body = take_apart(text, path)
-    wrong = _problems(values, path)
-    if wrong:
-        raise invalid(text, path, wrong)
+    values, body = _opened(text, path)
     files: dict[str, tuple[Row, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
@@ -176,6 +173,19 @@ def parse(text: str, path: str) -> Page:
         elif heading or section.strip():
             more.append(section)
     return Page(values, files, lines, "".join(more).strip("\n") + "\n" if more else "")
+
+
+def head(text: str, path: str) -> Page:
+    """A page without its sections, which takes a tenth of the time; raises InvalidRecord as `parse` does."""
+    return Page(_opened(text, path)[0])
+
+
+def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
+    values, body = take_apart(text, path)
+    wrong = _problems(values, path)
+    if wrong:
+        raise invalid(text, path, wrong)
+    return values, body
 
 
 def joined(page: Page, trail: Page) -> Page:

@@ -9,6 +9,7 @@ import msgspec
 from memctl.model import session_page
 from memctl.model.session_page import Page, Row
 from memctl.sessions.composing import IMPLIED, RESOLVED
+from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
 
 MOST_TOKENS = 10_000  # S0, "Session Summary Generation": 5,000-10,000 tokens
@@ -42,6 +43,8 @@ def fit(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
     if not any(whole.files.values()):
         return Fitted(_shortened(made, counter, most, _DECISIONS_LAST))
     trail = made
+    if len(session_page.render_trail(trail).encode()) > MAX_BYTES:
+        trail = _short_words(0)(trail)
     made = msgspec.structs.replace(
         made, values={**values, session_page.TRAIL: session_page.trail_of(made.id)}, files={}
     )

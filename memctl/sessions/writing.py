@@ -26,6 +26,12 @@ def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Seque
     """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
     old_texts, old = existing(memory, summary.id)
     texts = made(memory, summary, old).texts
+    for path, text in texts.items():
+        if (size := len(text.encode())) > files.MAX_BYTES:  # nobody could read it back
+            raise MemctlError(
+                f"{memory.tracked(path)} would have {size:,} bytes; at most {files.MAX_BYTES:,} are read",
+                "give the session's transcript in parts, each with a name of its own (--id)",
+            )
     writes = [Write(path, text, old_texts.get(path)) for path, text in texts.items()]
     deletes = [Delete(path, text) for path, text in old_texts.items() if path not in texts]
     identifiers = list[str]()

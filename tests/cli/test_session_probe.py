@@ -249,8 +249,27 @@ def test_a_page_that_can_not_be_read_is_not_judged(repo: Path, memctl: Memctl) -
     written(memctl, repo, made)
     page_of(repo, made).write_text("nothing")
     refused = probe(memctl, repo, "--json", code=1)
-    assert (refused.out, "mend the file" in refused.err) == ("", True)
+    assert (refused.out, "has no summary" in refused.err) == ("", True)
+    assert "mend the file" in probe(memctl, repo, made.session, code=1).err
     assert "there is no summary" in probe(memctl, repo, "other", code=1).err
+
+
+def test_the_session_that_is_meant_is_the_transcripts_the_environments_or_the_latest(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = session(repo)
+    written(memctl, repo, made)
+    later = Transcript(repo, "later")
+    later._seconds = made._seconds + 60
+    later.prompt("Go on.")
+    written(memctl, repo, later, name="later.jsonl")
+    assert memctl("session", "probe", "--json").data["session"] == "later"
+    assert probe(memctl, repo, "--json").data["session"] == made.session
+    monkeypatch.setenv("MEMCTL_SESSION", made.session)
+    assert memctl("session", "probe", "--json").data["session"] == made.session
+    monkeypatch.setenv("MEMCTL_SESSION", "nobody")
+    assert memctl("session", "probe", "--json").data["session"] == "later"
+    assert probe(memctl, repo, made.session[:4], "--json").data["session"] == made.session
 
 
 def test_the_page_is_asked_as_it_was(repo: Path, memctl: Memctl) -> None:

@@ -10,6 +10,7 @@ from memctl.model import session_page
 from memctl.model.markdown import inline
 from memctl.model.session_page import CHANGED, READ, Page, Row
 from memctl.sessions import fitting, merging
+from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
@@ -74,6 +75,16 @@ def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
     assert 1_400 < counter.tokens(page) <= 1_500 < counter.tokens(session_page.render(made))
     assert all(f"| `src/{n}.py` | modified | something changed" in trail for n in range(100))
     assert "1. Use Redis" in page
+
+
+def test_a_list_too_long_to_be_read_back_keeps_its_paths_and_not_its_words() -> None:
+    rows = tuple(Row(f"src/{n}.py", "modified", "something changed " * 3) for n in range(30_000))
+    fitted = fitting.fit(Page({"session_id": "s"}, {CHANGED: rows}), Counter(family_of("gpt")))
+    text = fitted.texts["sessions/files/s.md"]
+    assert len(text.encode()) < MAX_BYTES
+    assert {row.path for row in session_page.parse(text, "sessions/files/s.md").files[CHANGED]} == {
+        r.path for r in rows
+    }
 
 
 @pytest.mark.parametrize("count", [0, 1, 79, 80, 500, 5_000])

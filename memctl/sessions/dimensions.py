@@ -110,7 +110,7 @@ def _accuracy(facts: Sequence[Probe], page: Page) -> Dimension:
         right += sum(any(fact in f" {key(line)} " or _is_cut(line, fact) for fact in known) for line in lines)
     if not details:
         return Dimension("Accuracy", None, 4.0, "the page has no details")
-    how = f"{right:,} of {details:,} files, labelled decisions and errors on the page are as the facts have them"
+    how = f"{right:,} of {details:,} details (files, labelled decisions, errors) are as the facts have them"
     return Dimension("Accuracy", round(5 * right / details, 1), 4.0, how)
 
 

@@ -49,8 +49,8 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 def key(text: str) -> str:
-    """The words of a text: what two ways to write it down have in common."""
-    return " ".join(re.findall(r"\w+", re.sub(r"\\([^\w\s])", r"\1", text).lower()))
+    """The words of a text: what is the same in it with Markdown's marks and backslashes, and without."""
+    return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
 def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
@@ -65,7 +65,7 @@ def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
 
 
 def _says_something(one: Probe) -> bool:
-    return bool(one.fact) if one.kind == ARTIFACT else re.search(r"\w", one.fact) is not None
+    return bool(one.fact if one.kind == ARTIFACT else key(one.fact))
 
 
 def _same(one: Probe) -> str:
@@ -116,9 +116,10 @@ def _recall(summary: Summary) -> Iterator[Probe]:
 
 def _artifacts(summary: Summary, session: Session, places: Places) -> Iterator[Probe]:
     """Every file of the trail, and every path that a tool was given to write to, whatever the trail makes of it."""
-    known = set()
+    known = {"."}
     for entry in summary.trail.entries:
-        known.add(entry.path)
+        parts = entry.path.split("/")
+        known.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))  # a folder is no file that was written
         yield Probe(ARTIFACT, FILES, _path(entry.path), entry.action)
     results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
     for event in session.events:
@@ -126,7 +127,7 @@ def _artifacts(summary: Summary, session: Session, places: Places) -> Iterator[P
             given = next((event.arguments[name] for name in _PATHS if isinstance(event.arguments.get(name), str)), "")
             if given and not result.is_error and not trail.is_without_effect(event, result):
                 path, _ = places.locate(given, event.cwd)
-                if path not in known and path != ".":
+                if path not in known:
                     yield Probe(ARTIFACT, FILES, _path(path))
 
 

@@ -13,7 +13,9 @@ from memctl.model.change import rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, OTHER_END
 from memctl.model.malformed import CONFLICT, DUPLICATE
+from memctl.model.mentions import REFERENCE
 from memctl.model.record import Record, parse
+from memctl.model.snapshot import Snapshot
 from memctl.store import files
 
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
@@ -36,11 +38,7 @@ def identities(subject: Subject) -> Iterator[Finding]:
         for value, records in holders.items():
             for record in records[1:]:
                 line = subject.line_of(record.path, key)
-                hint = (
-                    "two clones gave it out: one record needs another, in its `id` and its file's name"
-                    if key == "id"
-                    else ""
-                )
+                hint = "`memctl renumber` gives the later one another" if key == "id" else ""
                 yield Finding(code, record.path, line, f"{key}: {value} is also that of {records[0].path}", hint)
 
 
@@ -70,7 +68,16 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
     elif record.id not in getattr(other, other_end) and not set(record.aliases) & set(getattr(other, other_end)):
         line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
-        yield Finding("MEM107", record.path, line, message, "`memctl check --fix` adds it")
+        hint = "`memctl check --fix` adds it"
+        if (meant := meant_under_alias(subject.snapshot, record, identifier, other_end)) is not None:
+            hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
+        yield Finding("MEM107", record.path, line, message, hint)
+
+
+def meant_under_alias(snapshot: Snapshot, record: Record, identifier: str, other_end: str) -> Record | None:
+    """The record that a link means by the id of another: one that was once called so, and has the other end."""
+    names = {record.id, *record.aliases}
+    return next((one for one in snapshot.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
 
 def circles(subject: Subject) -> Iterator[Finding]:
@@ -139,8 +146,16 @@ def accepted(subject: Subject) -> Iterator[Finding]:
         before = subject.earlier(path) if record else None
         if record is None or before is None:
             continue
-        if rewords(before, subject.snapshot.read(path), path):
+        if rewords(before, _renamed_back(subject, subject.snapshot.read(path)), path):
             yield _changed(subject, record, *parse(before, path))
+
+
+def _renamed_back(subject: Subject, text: str) -> str:
+    """A text with the names that records and pages had before `renumber`: a decision that names them is no other."""
+    named = [(record.id, record.aliases) for record in subject.snapshot.records]
+    named += [(page.id, page.aliases) for page in subject.snapshot.outline.pages]
+    once = {name: aliases[-1] for name, aliases in named if aliases}
+    return REFERENCE.sub(lambda match: once.get(match[0], match[0]), text) if once else text
 
 
 def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Finding:

@@ -43,7 +43,8 @@ RULES = _rules(
     ),
     (
         "MEM104", "duplicate-id", ERROR, "Two records have the same id.",
-        "Two clones gave it out on the same day. References to the id are ambiguous until one of them gets another.",
+        "Two clones gave it out on the same day. References to the id are ambiguous until `memctl renumber` gives one "
+        "of them another.",
     ),
     (
         "MEM105", "duplicate-memory-id", ERROR, "Two records have the same memory_id.",
@@ -120,7 +121,7 @@ RULES = _rules(
     ),
     (
         "MEM302", "duplicate-number", ERROR, "Two pages or headings have the same number.",
-        "A marker must lead to one place. Renumber the younger one (file name and `id`, or the heading).",
+        "A marker must lead to one place. `memctl renumber` gives the younger one another number.",
     ),
     (
         "MEM303", "section-without-details", WARNING, "A section has no page of details.",

@@ -12,6 +12,7 @@ from memctl.model import headings, markdown, pages
 from memctl.model.malformed import CONFLICT, DUPLICATE
 
 _TOLERANCE = 5  # points between declared and aggregated status; S0, "Consistency Checks"
+_RENUMBER = "`memctl renumber` gives the later one another number"
 
 
 def readable(subject: Subject) -> Iterator[Finding]:
@@ -28,7 +29,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
     for page in subject.snapshot.outline.pages:
         if page.id in holders:
             line = subject.line_of(page.path, "id")
-            yield Finding("MEM302", page.path, line, f"{page.id} is also {holders[page.id]}")
+            yield Finding("MEM302", page.path, line, f"{page.id} is also {holders[page.id]}", _RENUMBER)
         holders.setdefault(page.id, page.path)
     for page in subject.snapshot.outline.details:
         start = subject.body_line(page.path, page.body)
@@ -36,7 +37,7 @@ def numbers(subject: Subject) -> Iterator[Finding]:
             place = f"{page.path}:{start + part.line - 1}"
             if part.id in holders:
                 message = f"{part.id} is also the number of the heading at {holders[part.id]}"
-                yield Finding("MEM302", page.path, start + part.line - 1, message)
+                yield Finding("MEM302", page.path, start + part.line - 1, message, _RENUMBER)
             holders.setdefault(part.id, place)
 
 

@@ -74,6 +74,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Work together": {
         "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
+        "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
         "coordination": ("coordination", "Say which agents are at work, on what, and what stands in their way."),
     },
     "History": {

@@ -81,7 +81,7 @@ def refuse_doubled(snapshot: Snapshot, marker: str) -> None:
     found = [page for page in snapshot.outline.pages if page.id == marker]
     if len(found) > 1:
         names = " and ".join(f"{snapshot.prefix}/{page.path}" for page in found)
-        raise MemctlError(f"{marker} is the number of {names}", "give one another number, in its name and its `id`")
+        raise MemctlError(f"{marker} is the number of {names}", "`memctl renumber` gives one of them another number")
 
 
 def _page(snapshot: Snapshot, making: Renderer, marker: str, page: Page | None) -> Place:

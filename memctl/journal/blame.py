@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.journal import git
 from memctl.journal.repository import Repository
+
+_HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -37,6 +42,23 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
         return Origin("", path, line)
     name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
     return Origin(commit, _unquoted(name), int(there))
+
+
+def writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:
+    """The commits that wrote some lines (1-based) of a file in the worktree, or at a revision.
+
+    Lines that no commit has are left out. During a merge those of both sides are found.
+    """
+    wanted = [f"-L{line},{line}" for line in sorted(set(lines))]
+    # What the user wants passed over when people read blames, counts here: it is asked who knew what.
+    args = ["-c", "blame.ignoreRevsFile=", "blame", "--porcelain", "-s", *wanted]
+    try:
+        out = git.read([*args, *([revision] if revision else []), "--", path], repository.top)
+    except git.GitFailed:  # no commit has the file, or it has other line ends than memctl reads
+        return {}
+    heads = (_HEAD.fullmatch(line) for line in out.split(b"\n"))
+    found = {int(head[2]): head[1].decode() for head in heads if head}
+    return {line: commit for line, commit in found.items() if commit.strip("0")}
 
 
 def _unquoted(name: bytes) -> str:

@@ -53,12 +53,14 @@ def _commit(text: str) -> Commit:
     )
 
 
-def paths_ever(repository: Repository, folder: str, since: str | None = None, everywhere: bool = False) -> list[str]:
-    """Every path below `folder` that a commit added, in the history of HEAD or of all refs, newest first."""
-    if not everywhere and not repository.has_head():
+def paths_ever(
+    repository: Repository, folder: str, since: str | None = None, everywhere: bool = False, revision: str = "HEAD"
+) -> list[str]:
+    """Every path below `folder` that a commit added, in the history of a revision or of all refs, newest first."""
+    if not everywhere and revision == "HEAD" and not repository.has_head():
         return []
     args = ["log", "--no-show-signature", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
-    args += ["--all"] if everywhere else []
+    args += ["--all"] if everywhere else [revision]
     args += [f"--since={since}"] if since else []
     out = git.read([*args, "--", folder], repository.top)
     return [os.fsdecode(path).lstrip("\n") for path in out.split(b"\0") if path.strip(b"\n")]

@@ -30,6 +30,19 @@ def entries(repository: Repository, folder: str = "", *, without: str = "") -> l
     return list(found.values())
 
 
+def unmerged(repository: Repository, folder: str) -> dict[str, tuple[str, str]]:
+    """The files below `folder` that a merge left in conflict and that both sides have: our blob and theirs."""
+    args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
+    sides: dict[str, dict[bytes, str]] = {}
+    for item in git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"):
+        if item:
+            meta, _, path = item.partition(b"\t")
+            mode, blob, stage = meta.split()
+            if mode in REGULAR:
+                sides.setdefault(git.name(path), {})[stage] = blob.decode()
+    return {path: (found[b"2"], found[b"3"]) for path, found in sides.items() if {b"2", b"3"} <= found.keys()}
+
+
 def all_without(name: str) -> list[str]:
     """Arguments for a git command at the top that takes patterns: everything but what folders of that name hold."""
     return ["--", f":(exclude,glob)**/{name}/**"]

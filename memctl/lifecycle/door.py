@@ -14,7 +14,7 @@ from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.lifecycle import commit, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
-from memctl.model.change import Change
+from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
@@ -92,7 +92,7 @@ def _check(memory: Memory, change: Change, how: How) -> None:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
     if not how.allow_secret:
         credentials.refuse(change)
-    if (change.deletes or change.op == "restore") and not how.discard:
+    if (change.deletes or change.op == "restore") and change.op != RENUMBER and not how.discard:
         _keep_what_git_lacks(memory, change)
 
 

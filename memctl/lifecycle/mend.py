@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memctl.check.findings import Finding
+from memctl.check.records import meant_under_alias
 from memctl.lifecycle.edit import rewrite
 from memctl.model.change import Change
 from memctl.model.kinds import OTHER_END
@@ -50,6 +51,8 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
             other = snapshot.find(identifier)
             if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
                 continue
+            if meant_under_alias(snapshot, record, identifier, other_end) is not None:
+                continue  # the link is whole, and names its record as it was called before
             given = values.setdefault(other.path, {})
             given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]
             if other_end == "superseded_by" and other.status != "superseded":

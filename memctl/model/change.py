@@ -8,6 +8,8 @@ from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import DECISION
 from memctl.model.record import parse
 
+RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name
+
 
 class Write(msgspec.Struct, frozen=True):
     """One file with its whole new text; `old` is the text it replaces, None if there was no file."""

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 from memctl.model.kinds import BY_PREFIX, Kind
 
 PATTERN = re.compile(r"(?a:(DEC|ISS|STA|LRN)-(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{3,}))")
 ALLOWED = "an id such as DEC-2025-11-04-003"
 _SLUG_LIMIT = 50
+# From here on numbers are not counted but follow from a record's memory_id, so that every clone comes to the same one.
+FIRST_DERIVED, _DERIVED = 100_000, 900_000
 
 
 def record_id(kind: Kind, day: str, number: int) -> str:
     """The id of record `number` of a day (`YYYY-MM-DD`); numbers past 999 grow a digit."""
     return f"{kind.prefix}-{day}-{number:03d}"
+
+
+def derived(identifier: str, memory_id: str, taken: Collection[str]) -> str:
+    """Another id for a record, of the same type and day, that follows from its memory_id: six digits, none `taken`.
+
+    Nobody counts that far, so neither this clone nor another gives it out later.
+    """
+    from hashlib import blake2b
+
+    head, _ = series(identifier)
+    number = int.from_bytes(blake2b(memory_id.encode(), digest_size=8).digest(), "big")
+    while (found := f"{head}-{FIRST_DERIVED + number % _DERIVED}") in taken:
+        number += 1
+    return found
 
 
 def kind_of(identifier: str) -> Kind | None:

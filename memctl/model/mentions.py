@@ -11,7 +11,7 @@ from memctl.model.kinds import BY_PREFIX
 
 # Levels 1 to 3 by numbers, level 4 by a path or its dotted form, as S0 writes them ("Navigation System").
 MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
-_REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
+REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
 _BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))
 _BEGINNING = re.compile("|".join(_BEGINNINGS))  # found faster than the whole
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
@@ -36,9 +36,9 @@ def in_text(text: str, first_line: int = 1) -> list[Mention]:
         return _in_prose(text, first_line)
     found = []
     for number, (line, outside) in enumerate(headings.outside_code(text), first_line):
-        if outside and _REFERENCE.search(line):
+        if outside and REFERENCE.search(line):
             bare = CODE_SPAN.sub("", line)
-            found += [Mention(number, match[0].rstrip(_TRAILING)) for match in _REFERENCE.finditer(bare)]
+            found += [Mention(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
     return found
 
 
@@ -47,7 +47,7 @@ def _in_prose(text: str, line: int) -> list[Mention]:
     found, counted, end = [], 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
-        match = _REFERENCE.match(text, start) if start >= end else None
+        match = REFERENCE.match(text, start) if start >= end else None
         if match is not None:
             line += text.count("\n", counted, start)
             counted, end = start, match.end()

@@ -61,7 +61,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     `completion_percentage` is the declared status, `weight` what a section counts in the project's; `paths` are globs
     of the code a section covers, `code_refs` paths of files; `reviewed` says of files which content (the beginning of
-    the blob's id) the page was last found to agree with: `src/auth.py 1f0c9a2b7d3e`.
+    the blob's id) the page was last found to agree with: `src/auth.py 1f0c9a2b7d3e`. `aliases` are markers that the
+    page had before another clone turned out to have given them out too.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     paths: list[str] = []
     code_refs: list[str] = []
     reviewed: list[str] = []
+    aliases: list[str] = []
     timestamp: str | None = None
     agent_id: str | None = None
     path: str = ""
@@ -92,7 +94,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAID = ("id", "title", "section", "completion_percentage", "weight")
-ORDER = (*_SAID, "paths", "code_refs", "reviewed", "timestamp", "agent_id")
+ORDER = (*_SAID, "paths", "code_refs", "reviewed", "aliases", "timestamp", "agent_id")
 LISTS = ("paths", "code_refs", "reviewed")
 
 
@@ -195,6 +197,7 @@ _ALLOWED = {
     "paths": "a list of globs inside the repository, such as src/auth/**",
     "code_refs": "a list of paths inside the repository, such as src/auth.py",
     "reviewed": "a list of paths, each with the content's id, as `memctl review` writes it",
+    "aliases": "a list of markers that the page had before",
     "timestamp": moments.ALLOWED,
 }
 

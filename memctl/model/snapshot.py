@@ -229,19 +229,27 @@ class Snapshot:
         return body_of(self.read(record.path), record.path)
 
     def find(self, identifier: str) -> Record | None:
-        """The record with exactly this id, alias or memory_id."""
+        """The record with exactly this id or memory_id, or else the one that once had this id."""
+        once = None
         for record in self.records:
-            if identifier in (record.id, record.memory_id) or identifier in record.aliases:
+            if identifier in (record.id, record.memory_id):
                 return record
-        return None
+            once = record if once is None and identifier in record.aliases else once
+        return once
+
+    def once_called(self, identifier: str) -> list[Record]:
+        """The records that once had an id which is another's now."""
+        return [record for record in self.records if identifier in record.aliases and record.id != identifier]
 
     def resolve(self, reference: str) -> Record:
         """The record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
 
+        An id means the record that has it now; one that once had it is found by it only if no other has.
         Raises MemctlError with near misses if there is none, or with the candidates if there are several.
         """
         wanted = reference.strip().upper()
-        exact = [r for r in self.records if r.id == wanted or wanted in r.aliases or r.memory_id.upper() == wanted]
+        exact = [record for record in self.records if wanted in (record.id, record.memory_id.upper())]
+        exact = exact or [record for record in self.records if wanted in record.aliases]
         if not exact and wanted:
             exact = [r for r in self.records if r.id.startswith(wanted) or r.memory_id.upper().startswith(wanted)]
         if len(exact) == 1:
@@ -252,7 +260,8 @@ class Snapshot:
                 f"  {f'{r.memory_id}  {r.path}' if same else r.id}  {' '.join(r.title.split())}" for r in exact[:5]
             ]
             more = [f"  and {len(exact) - 5:,} more"] if len(exact) > 5 else []
-            raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), "give more of the id")
+            hint = "`memctl renumber` gives them ids of their own" if same else "give more of the id"
+            raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 

@@ -1,7 +1,7 @@
 """The next number of a day's ids. All worktrees of a clone share the sequence; the caller holds the lock.
 
 The counters are a cache: if they are missing, the numbers are found again from the disk of every worktree and from
-every commit since that day, on any branch.
+every commit since that day, on any branch. Numbers that `memctl renumber` gave do not count: they follow from records.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.journal import git, history
 from memctl.model import ids, moments
 from memctl.model.kinds import Kind
@@ -38,6 +39,8 @@ class Sequence:
         known = self._counters.get(series)
         last = self._search(kind, day) if known is None else known
         last = max(last, _highest(self._memory.folder / kind.folder / day[:7], series))
+        if last + count >= ids.FIRST_DERIVED:
+            raise MemctlError(f"{series} has no {count:,} numbers left", "spread the records over several days")
         self._counters[series] = last + count
         self._taken = True
         return [ids.record_id(kind, day, number) for number in range(last + 1, last + count + 1)]
@@ -89,7 +92,8 @@ def _highest_ever(memory: Memory) -> dict[str, int]:
     for name in names:
         if identifier := ids.id_in_path(name):
             series, number = ids.series(identifier)
-            highest[series] = max(highest.get(series, 0), number)
+            if number < ids.FIRST_DERIVED:
+                highest[series] = max(highest.get(series, 0), number)
     return highest
 
 
@@ -107,4 +111,5 @@ def _highest(folder: Path, series: str) -> int:
 
 def _highest_of(names: list[str], series: str) -> int:
     found = [ids.id_in_path(name) for name in names if name.startswith(series + "-")]
-    return max((ids.series(identifier)[1] for identifier in found if identifier), default=0)
+    numbers = (ids.series(identifier)[1] for identifier in found if identifier)
+    return max((number for number in numbers if number < ids.FIRST_DERIVED), default=0)

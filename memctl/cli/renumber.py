@@ -1,0 +1,67 @@
+"""`renumber`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import command, how, writing
+from memctl.journal.authorship import Authorship
+from memctl.lifecycle import door, renumber
+from memctl.lifecycle.renumber import Renumbering
+from memctl.model.change import Change
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
+
+
+@command(
+    "renumber",
+    ("memctl renumber --dry-run", "What would be renamed, and which references would be rewritten."),
+    ("memctl renumber", "After a merge in which `check` found an id twice (MEM104, MEM302)."),
+    ("memctl renumber --json", "The same, with what stays unclear, for a program."),
+)
+@writing
+@click.pass_context
+def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
+    """Give records and pages that share an id one each, and mend the references.
+
+    Two clones can give out one id. The record that was made first keeps it (by memory_id), of pages the one that was
+    committed first. The other gets an id that is the same in every clone, and keeps the old one as an alias.
+    References go along if their writer can't have known the other record; those of which that is unclear are named and
+    stay as they are.
+    """
+    memory = opening.memory(ctx)
+    made: list[Renumbering] = []
+
+    def plan(_: Sequence) -> Change:
+        history = Authorship(memory.repository, memory.prefix)
+        made.append(renumber.renumber(load.disk(memory), history, renumber.conflicting(memory)))
+        return made[0].change
+
+    result = door.carry_out(memory, plan, how(flags))
+    if flags["as_json"]:
+        data = report.change_data(memory, result, flags["dry_run"])
+        output.json("renumbering", data | _data(memory, made[0]))
+        return
+    report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made[0]))
+    for one in made[0].unclear:
+        place = f"{output.name(memory.tracked(one.path))}:{one.line}"
+        output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
+
+
+def _lines(made: Renumbering) -> Iterator[str]:
+    for holder in made.renamed:
+        yield f"{holder.name} -> {holder.now}  {holder.title}"
+
+
+def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
+    renamed = [{"from": one.name, "to": one.now, "title": one.title} for one in made.renamed]
+    unclear = [
+        {"path": memory.tracked(one.path), "line": one.line, "name": one.name, "taken_for": one.taken_for}
+        for one in made.unclear
+    ]
+    return {"renamed": renamed, "unclear": unclear}

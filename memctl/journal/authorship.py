@@ -1,0 +1,161 @@
+"""Who could know what: the commits that files and lines came with, and which of them lie in the history of others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from memctl.journal import blame, git, history, trees
+from memctl.journal.repository import Repository
+from memctl.model.provenance import Origin
+
+_LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
+
+
+class _Added(msgspec.Struct, frozen=True):
+    """A commit that added a file, when its change was first made, and the blob."""
+
+    commit: str
+    seconds: int
+    blob: str
+
+
+class Authorship:
+    """The history of a memory: of its worktree, with both sides of a merge under way, or of a `revision`.
+
+    `prefix` is the memory's folder below the worktree's top.
+    """
+
+    def __init__(self, repository: Repository, prefix: str, revision: str = "") -> None:
+        self._repository = repository
+        self._prefix = prefix
+        self._revision = revision
+        self._commits: dict[Origin, str] = {}
+        self._seconds: dict[str, int] = {}
+        self._tips = [revision] if revision else _tips(repository)
+
+    def added(self, origins: Collection[Origin]) -> Mapping[Origin, int]:
+        """When each was written, in Unix seconds; what is in no commit is left out."""
+        self._find(origins)
+        self._date({self._commits[origin] for origin in origins if origin in self._commits})
+        return {o: self._seconds[self._commits[o]] for o in origins if o in self._commits}
+
+    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        """Which of some things were in the history of the commit that brought each writer, or in that commit itself."""
+        self._find({*writers, *things})
+        of_things = {self._commits[thing] for thing in things if thing in self._commits}
+        of_writers = {self._commits[writer] for writer in writers if writer in self._commits}
+        reached = _reached(self._repository, of_writers, of_things)
+        found = {}
+        for writer in writers:
+            commit = self._commits.get(writer)
+            found[writer] = frozenset(
+                thing for thing in things if commit is None or self._commits.get(thing) in reached[commit]
+            )
+        return found
+
+    def ever(self, folder: str) -> Collection[str]:
+        """Every path below a folder of the memory that its history ever had."""
+        cut = len(self._prefix) + 1
+        return {
+            path[cut:]
+            for tip in self._tips
+            for path in history.paths_ever(self._repository, f"{self._prefix}/{folder}", revision=tip)
+        }
+
+    def _find(self, origins: Iterable[Origin]) -> None:
+        """Look up the commits of what has not been asked about before."""
+        missing = [origin for origin in dict.fromkeys(origins) if origin not in self._commits]
+        if not self._tips:
+            return
+        lines: dict[str, list[Origin]] = {}
+        for origin in missing:
+            if origin.line:
+                lines.setdefault(origin.path, []).append(origin)
+        for path, wanted in lines.items():
+            numbers = (origin.line for origin in wanted)
+            found = blame.writers(self._repository, f"{self._prefix}/{path}", numbers, self._revision)
+            self._commits |= {origin: found[origin.line] for origin in wanted if origin.line in found}
+        self._find_files([origin for origin in missing if not origin.line])
+
+    def _find_files(self, wanted: Collection[Origin]) -> None:
+        adding = _adding(self._repository, self._tips, {f"{self._prefix}/{origin.path}" for origin in wanted})
+        blobs = [
+            one.blob for origin in wanted if origin.mark for one in adding.get(f"{self._prefix}/{origin.path}", ())
+        ]
+        texts = trees.blobs(self._repository, blobs, _LARGEST)
+        for origin in wanted:
+            mark = origin.mark.encode()
+            for one in adding.get(f"{self._prefix}/{origin.path}", ()):  # the newest first: the oldest counts
+                if not mark or mark in (texts[one.blob] or b""):
+                    self._commits[origin] = one.commit
+                    self._seconds[one.commit] = one.seconds
+
+    def _date(self, commits: Iterable[str]) -> None:
+        missing = sorted(commit for commit in commits if commit not in self._seconds)
+        if missing:
+            args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %at", "--stdin"]
+            out = git.read(args, self._repository.top, "".join(f"{name}\n" for name in missing).encode())
+            pairs = (line.split() for line in out.decode().splitlines())
+            self._seconds |= {name: int(seconds) for name, seconds in pairs}
+
+
+def _tips(repository: Repository) -> list[str]:
+    """The commits that the worktree comes from: HEAD, and during a merge the other side."""
+    if not repository.has_head():
+        return []
+    try:
+        merging = (repository.git_dir / "MERGE_HEAD").read_text().split()
+    except OSError:
+        merging = []
+    return ["HEAD", *merging]
+
+
+def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Added]]:
+    """The commits that added each of some paths, the newest first; a merge may add what neither side has."""
+    if not paths:
+        return {}
+    args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]
+    args += ["--diff-filter=A", "--format=%x1e%H %at"]
+    found: dict[str, list[_Added]] = {}
+    commit, seconds, blob = "", 0, ""
+    for item in git.read([*args, *tips, "--", *sorted(paths)], repository.top).split(b"\0"):
+        item = item.lstrip(b"\n")
+        if item.startswith(b"\x1e"):
+            commit, _, when = item[1:].decode().partition(" ")
+            seconds = int(when)
+        elif item.startswith(b":"):
+            blob = item.split()[3].decode()
+        elif item:
+            found.setdefault(git.name(item), []).append(_Added(commit, seconds, blob))
+    return found
+
+
+def _reached(repository: Repository, writers: Collection[str], things: Collection[str]) -> dict[str, frozenset[str]]:
+    """Which of the commits `things` lie in the history of each of the commits `writers`.
+
+    Only the commits since the last one that all of the things have in common are looked at.
+    """
+    if not writers or not things:
+        return dict.fromkeys(writers, frozenset())
+    bases = _common(repository, sorted(things))
+    asked = [*writers, *things, *(f"^{base}^@" for base in bases)]
+    args = ["rev-list", "--parents", "--topo-order", "--reverse", "--stdin"]
+    out = git.read(args, repository.top, "".join(f"{name}\n" for name in asked).encode())
+    reached: dict[str, frozenset[str]] = {}
+    nothing: frozenset[str] = frozenset()
+    for line in out.decode().splitlines():
+        commit, *parents = line.split()
+        own = {commit} if commit in things else ()
+        reached[commit] = nothing.union(own, *(reached.get(parent, nothing) for parent in parents))
+    return {writer: reached.get(writer, nothing) for writer in writers}
+
+
+def _common(repository: Repository, commits: list[str]) -> list[str]:
+    try:
+        return git.read(["merge-base", "--octopus", *commits], repository.top).decode().split()
+    except git.GitFailed as error:
+        if error.code == 1:  # their histories have nothing in common
+            return []
+        raise

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import editor, opening, report
+from memctl.cli import editor, opening, output, report
 from memctl.cli.command import command, complete_id, discard_option, how, writing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
@@ -16,6 +16,7 @@ from memctl.model.change import Change
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
 
 _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 
@@ -65,7 +66,10 @@ def edit_command(
             raise MemctlError("--file and --set, --add or --remove exclude each other", exit_code=USAGE)
         edits = edit.Edits(_pairs(assignments), _pairs(additions), _pairs(removals))
         _carry_out(
-            memory, lambda snapshot: edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted), flags
+            memory,
+            lambda snapshot: edit.edit(snapshot, id, edits, memory.now, allow_accepted=allow_accepted),
+            flags,
+            id,
         )
         return
     before = load.disk(memory)
@@ -79,7 +83,7 @@ def edit_command(
         return edit.edit_text(snapshot, record, text, allow_accepted=allow_accepted)
 
     with editor.kept(memory, "" if source else text):
-        _carry_out(memory, change, flags)
+        _carry_out(memory, change, flags, id)
 
 
 @command(
@@ -100,7 +104,11 @@ def edit_command(
 def link_command(ctx: click.Context, /, source: str, target: str, relation: str, remove: bool, **flags: Any) -> None:
     """Link two records, at both ends, in one commit."""
     _carry_out(
-        opening.memory(ctx), lambda snapshot: links.link(snapshot, source, target, relation, remove=remove), flags
+        opening.memory(ctx),
+        lambda snapshot: links.link(snapshot, source, target, relation, remove=remove),
+        flags,
+        source,
+        target,
     )
 
 
@@ -114,7 +122,7 @@ def link_command(ctx: click.Context, /, source: str, target: str, relation: str,
 @click.pass_context
 def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -> None:
     """Let one record take the place of another of its type: both ends change in one commit."""
-    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: links.supersede(snapshot, old, new), flags, old, new)
 
 
 @command(
@@ -128,7 +136,7 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:
     """Resolve issues, or finish states."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.close(snapshot, ids, resolution), flags, *ids)
 
 
 @command("reopen", ('memctl reopen ISS-2025-11-04-001 --reason "Came back under load"', "Open an issue again."))
@@ -137,7 +145,7 @@ def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str
 @click.pass_context
 def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Open resolved issues or finished states again."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.reopen(snapshot, ids), flags, *ids)
 
 
 @command("archive", ('memctl archive LRN-2025-11-04-001 --reason "Holds no longer"', "Put a record out of the way."))
@@ -147,7 +155,7 @@ def reopen_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) ->
 def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Put records out of the way. They stay where they are; `list --archived` shows them."""
     memory = opening.memory(ctx)
-    _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags)
+    _carry_out(memory, lambda snapshot: edit.archive(snapshot, ids, memory.now), flags, *ids)
 
 
 @command("unarchive", ("memctl unarchive LRN-2025-11-04-001", "Bring an archived record back."))
@@ -156,7 +164,7 @@ def archive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -
 @click.pass_context
 def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any) -> None:
     """Bring archived records back."""
-    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: edit.unarchive(snapshot, ids), flags, *ids)
 
 
 @command(
@@ -171,7 +179,7 @@ def unarchive_command(ctx: click.Context, /, ids: tuple[str, ...], **flags: Any)
 @click.pass_context
 def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **flags: Any) -> None:
     """Delete records; Git keeps them. `restore` brings them back."""
-    _carry_out(opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags)
+    _carry_out(opening.memory(ctx), lambda snapshot: remove.delete(snapshot, ids, unlink=unlink), flags, *ids)
 
 
 @command(
@@ -190,8 +198,14 @@ def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any
     _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at), flags)
 
 
-def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict[str, Any]) -> None:
-    result = door.carry_out(memory, lambda _: change(load.disk(memory)), how(flags))
+def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict[str, Any], *named: str) -> None:
+    def plan(_: Sequence) -> Change:
+        snapshot = load.disk(memory)
+        made = change(snapshot)
+        output.namesakes(snapshot, named)
+        return made
+
+    result = door.carry_out(memory, plan, how(flags))
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

@@ -11,7 +11,7 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
 from memctl.journal import differences, history, message
-from memctl.lifecycle import remove
+from memctl.lifecycle import naming, remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
 from memctl.store import load
@@ -42,13 +42,16 @@ def log_command(
 ) -> None:
     """Show who changed what, when and why: of one record, of a type, or of the whole memory."""
     memory = opening.memory(ctx)
-    path = memory.prefix
+    path, former = memory.prefix, list[str]()
     if id:
-        path = memory.tracked(remove.path_of(memory, load.disk(memory), id))
+        snapshot = load.disk(memory)
+        path = memory.tracked(remove.path_of(memory, snapshot, id))
+        former = [memory.tracked(name) for name in naming.former_paths(snapshot, path[len(memory.prefix) + 1 :])]
+        output.namesakes(snapshot, [id])
     elif kind:
         path = memory.tracked(KINDS[kind].folder)
     revision = memory.repository.resolve(at) if at else "HEAD"
-    found = history.commits(memory.repository, [path], revision, None if since else limit or None)
+    found = history.commits(memory.repository, [path, *former], revision, None if since else limit or None)
     if since:
         earliest = moments.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]

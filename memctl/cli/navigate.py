@@ -59,6 +59,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     if at is None and records:
         access.count(memory.repository.shared, [record.memory_id for record in records], memory.now)
     if records:
+        output.namesakes(snapshot, ids)
         output.warn(memory, snapshot)
     if any(not isinstance(item, Record) and item.level < 4 for item in found):
         _warn_of_pages(memory, snapshot)

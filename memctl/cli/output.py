@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -77,6 +77,15 @@ def warn(memory: Memory, snapshot: Snapshot) -> None:
     if snapshot.faults:
         number = len({fault.path for fault in snapshot.faults})
         note(f"hint: {number} file{'s are' if number > 1 else ' is'} left out until mended")
+
+
+def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
+    """Say on stderr where an id that somebody gave was once also that of another record than the one that has it."""
+    for identifier in dict.fromkeys(reference.strip().upper() for reference in references):
+        others = snapshot.once_called(identifier)
+        if others and any(record.id == identifier for record in snapshot.records):
+            for other in others:
+                note(f"note: {other.id} ({plain(other.title)}) was once called {identifier} too")
 
 
 def diff(lines: str) -> None:

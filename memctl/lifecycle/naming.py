@@ -125,6 +125,14 @@ def former_path(record: Record, alias: str) -> str:
     return record.path.replace(record.id, alias)
 
 
+def former_paths(snapshot: Snapshot, path: str) -> list[str]:
+    """Where the record at a path was under its earlier ids, but for paths that are another's now."""
+    taken = {record.path for record in snapshot.records}
+    own = [record for record in snapshot.records if record.path == path]
+    found = [former_path(record, alias) for record in own for alias in record.aliases]
+    return [one for one in found if one not in taken]
+
+
 def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
     """The sections and pages of details that share a number, and those that once had the number of another."""
     found: list[Holder] = []

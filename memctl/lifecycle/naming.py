@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, pairwise
 
 import msgspec
 
@@ -40,7 +40,8 @@ class File(msgspec.Struct, frozen=True):
 class Holder(msgspec.Struct, frozen=True):
     """One of those that go by a name or did once: its file, where it got the name, and what it is called from now on.
 
-    `now` is the name itself for the one that keeps it. `memory_id` is that of a record after the change.
+    `now` is the name itself for the one that keeps it. `memory_id` is that of a record after the change. Who knew
+    what stands in `until`, knew that it goes by the name no longer.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Holder(msgspec.Struct, frozen=True):
     title: str
     record: Record | None = None
     memory_id: str = ""
+    until: Origin | None = None
     is_new: bool = True  # the collision is there now, and not only a trace of one that was mended
 
     @property
@@ -108,10 +110,12 @@ def _copied(record: Record) -> str:
 def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
     """A record under the names that it once had and others have."""
     found = []
-    for alias in record.aliases:
+    names = (*record.aliases, record.id)
+    for alias, following in pairwise(names):
         if any(other.path != record.path for other in by_id.get(alias, ())):
-            origin = Origin(former_path(record, alias), mark=record.memory_id)
-            found.append(Holder(alias, now, record.path, origin, record.title, record, record.memory_id, is_new=False))
+            origin, until = (Origin(former_path(record, n), mark=record.memory_id) for n in (alias, following))
+            one = Holder(alias, now, record.path, origin, record.title, record, record.memory_id, until, is_new=False)
+            found.append(one)
     return found
 
 
@@ -148,17 +152,24 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
             moved |= {page.path: next(free) for page in others}
             found += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
         for page in group:
-            for alias in page.aliases:
+            names = (*page.aliases, page.id)
+            for alias, following in pairwise(names):
                 if any(other.path != page.path for other in by_id.get(alias, ())):
-                    path = f"{kind.folder}/{_renamed(page, alias)}"
-                    found.append(_page_holder(page, alias, moved.get(page.path, page.id), path))
+                    found.append(_once_a_page(page, alias, moved.get(page.path, page.id), following))
                     if alias not in shared:
                         found.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
     return list(dict.fromkeys(found))
 
 
-def _page_holder(page: Page, name: str, now: str, former: str = "", *, is_new: bool = True) -> Holder:
-    return Holder(name, now, page.path, Origin(former or page.path), page.title, is_new=is_new and not former)
+def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Holder:
+    return Holder(name, now, page.path, Origin(page.path), page.title, is_new=is_new)
+
+
+def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
+    """A page under a number that it once had, until it got the one that followed."""
+    folder, _, file = page.path.rpartition("/")
+    origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
+    return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
 
 
 def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
@@ -183,10 +194,6 @@ def new_path(holder: Holder) -> str:
     old = holder.name if holder.record else holder.name[1:]
     new = holder.now if holder.record else holder.now[1:]
     return f"{folder}/{new}{name.removeprefix(old)}"
-
-
-def _renamed(page: Page, marker: str) -> str:
-    return _NUMBER.sub(marker[1:], page.path.rpartition("/")[2], count=1)
 
 
 def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:

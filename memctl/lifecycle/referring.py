@@ -17,6 +17,7 @@ from memctl.model.provenance import History, Origin
 from memctl.model.record import ORDER, Record
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
+_PERHAPS, _SURELY = 1, 2
 
 
 class Reference(msgspec.Struct, frozen=True):
@@ -49,6 +50,7 @@ class Rewriting:
         self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
         self._headings = {holder.origin: holder for holder in holders if holder.origin.line}
         self._files = files
+        self._by_key = {(file.path, file.mark): file for file in files}
         self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
         self._near = self._look(history)
         self._renamed = _file_names(self._moving.values())
@@ -64,9 +66,12 @@ class Rewriting:
         }
         if not asked:
             return {}
-        things = [holder.origin for sharing in self._by_name.values() for holder in sharing]
-        knew = history.knew({writer for writer, _ in asked}, things)
-        near = {(w, name): [one for one in self._by_name[name] if one.origin in knew[w]] for w, name in asked}
+        holders = [holder for sharing in self._by_name.values() for holder in sharing]
+        things = [holder.origin for holder in holders]
+        knew = history.knew({writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)})
+        near = {
+            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
+        }
         early = {writer for (writer, _), known in near.items() if not known}
         if early:
             later = history.knew(things, early)
@@ -150,7 +155,7 @@ class Rewriting:
             return [heading]
         known = self._near[_writer(file, found), found.name]
         if found.key and file.record:
-            meant = self._linked(file.record, found, known)
+            meant = self._linked(file, found)
         else:
             own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
             meant = known if len(known) == 1 else own
@@ -162,21 +167,34 @@ class Rewriting:
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
-    def _linked(self, record: Record, found: Reference, known: Sequence[Holder]) -> list[Holder]:
-        """Whom a link means: those that have its other end, and where that is not plain, the one that was known."""
-        names, other_end = {record.id, *record.aliases}, OTHER_END[found.key]
-        linked = getattr(record, found.key)  # who has another name by now may be there under that already
-        sharing = [
-            h for h in self._by_name[found.name] if h.record and (h.is_new or h.now == h.name or h.now not in linked)
-        ]
-        holders = [h for h in sharing if h.record and names & set(getattr(h.record, other_end))]
-        if record.id not in self._by_name:
-            return holders or (list(known) if len(known) == 1 else [])
-        both = [holder for holder in holders if holder in known]  # the other end may name another of this one's name
-        for likely in (both, known, holders):
-            if len(likely) == 1:
-                return list(likely)
-        return []
+    def _linked(self, file: File, found: Reference) -> list[Holder]:
+        """Whom a link means: those that link back to its record, or else the one that its writer can have meant."""
+        sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
+        back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
+        surely = [holder for how, holder in back if how == _SURELY]
+        perhaps = [holder for how, holder in back if how]
+        if surely:
+            return surely
+        return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
+
+    def _links_to(self, holder: Holder, key: str, target: File) -> int:
+        """Whether a record has a link to that of another file, as far as its names tell."""
+        key_of_file = (holder.path, holder.origin.mark)
+        if target.record is None or holder.record is None:
+            return 0
+        linked = getattr(holder.record, key)
+        how = _SURELY if any(n in linked and n not in self._by_name for n in _names(target.record)) else 0
+        for found in self._found[key_of_file]:
+            if found.key == key and not how:
+                near = self._near[_writer(self._by_key[key_of_file], found), found.name]
+                meant = [(one.path, one.origin.mark) for one in near or self._by_name[found.name]]
+                if (target.path, target.mark) in meant:
+                    how = _SURELY if len(meant) == 1 else _PERHAPS
+        return how
+
+
+def _names(record: Record) -> tuple[str, ...]:
+    return (record.id, *record.aliases)
 
 
 def _writer(file: File, found: Reference) -> Origin:

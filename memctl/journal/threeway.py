@@ -5,21 +5,23 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from memctl.journal import git
 
 T = TypeVar("T")
+Preference = Literal["", "ours", "theirs"]  # whose lines stand where both sides changed the same; "" for markers
 
 _NAMES = ("ours", "base", "theirs")
 # Whatever the user prefers elsewhere, the same two versions always give the same text.
-_COMMAND = ("-c", "merge.conflictStyle=merge", "merge-file", "-p", *(f"-L{name}" for name in _NAMES), *_NAMES)
+_COMMAND = ("-c", "merge.conflictStyle=merge", "merge-file", "-p", *(f"-L{name}" for name in _NAMES))
 _FAILED = 128  # from here on the exit code of `git merge-file` is no count of conflicts (git-merge-file(1))
 
 
-def texts(base: str, ours: str, theirs: str) -> tuple[str, int]:
+def texts(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> tuple[str, int]:
     """Merge two texts line by line: the result, with markers around what conflicts, and the number of conflicts.
 
+    If one side is preferred, its lines stand instead of each conflict, and there is none.
     Bytes that are not UTF-8 stand in the texts as `surrogateescape` gives them. Raises GitFailed for what Git takes
     for binary.
     """
@@ -27,7 +29,7 @@ def texts(base: str, ours: str, theirs: str) -> tuple[str, int]:
         folder = Path(name)
         for version, text in zip(_NAMES, (ours, base, theirs), strict=True):
             (folder / version).write_bytes(text.encode(errors="surrogateescape"))
-        process = git.start(_COMMAND, folder)
+        process = git.start([*_COMMAND, *([f"--{prefer}"] if prefer else []), *_NAMES], folder)
         out, err = process.communicate()
     if process.returncode < 0 or process.returncode >= _FAILED:
         raise git.GitFailed(["merge-file"], process.returncode, err.decode(errors="replace"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memctl.journal.git import GitFailed
 from memctl.lifecycle import transitions
-from memctl.lifecycle.merge import merge
+from memctl.lifecycle.merge import Merged, merge
 from memctl.model import frontmatter, headings, pages
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS, STATE
@@ -551,6 +551,114 @@ def test_both_directions_say_the_same_and_a_merge_without_conflict_is_a_record(
         for _, body in results
     )
     assert parts == others
+
+
+PREFERENCES: tuple[Any, ...] = ("ours", "theirs")
+
+
+def named_lost(found: Merged) -> dict[str, tuple[str, str]]:
+    return {one.key: (one.lost, one.kept) for one in found.lost}
+
+
+@pytest.mark.parametrize(
+    ("key", "ours", "theirs", "told"),
+    [
+        ("title", "Ours", "Theirs", ("Ours", "Theirs")),
+        ("importance", 8, 9, ("8", "9")),
+        ("section", "§2.1", None, ("§2.1", "")),
+        (
+            "expires_at",
+            "2026-01-01T00:00:00Z",
+            "2026-02-01T00:00:00Z",
+            ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"),
+        ),
+        ("unknown", {"a": 1}, {"a": [2]}, ('{"a":1}', '{"a":[2]}')),
+        ("tags", "no list", ["a"], ("no list", '["a"]')),
+        ("status", "done", "active", None),  # by its order, whoever is preferred
+    ],
+)
+def test_a_preferred_side_decides_and_what_gives_way_is_named(key: str, ours: Any, theirs: Any, told: Any) -> None:
+    base: Any = {"section": "§2.9", "unknown": 5, "importance": 5}.get(key)
+    versions = [state(**({} if value is None else {key: value})) for value in (base, ours, theirs)]
+    found, other = (merge(*versions, prefer=side) for side in ("theirs", "ours"))
+    assert found.conflicts == other.conflicts == ()
+    if told is None:
+        assert (read(found.text)[key], read(other.text)[key]) == (ours, ours)
+        assert found.lost == other.lost == ()
+        return
+    assert (read(found.text).get(key), read(other.text).get(key)) == (theirs, ours)
+    assert named_lost(found) == {key: told}
+    assert named_lost(other) == {key: told[::-1]}
+
+
+def test_of_a_text_only_the_lines_in_conflict_give_way() -> None:
+    prose = "## Task\n\none\n\ntwo\n\nthree\n"
+    ours = state(prose.replace("one", "1").replace("three", "3"))
+    theirs = state(prose.replace("one", "I"))
+    found = merge(state(prose), ours, theirs, prefer="theirs")
+    assert found.text.endswith("## Task\n\nI\n\ntwo\n\n3\n")
+    assert named_lost(found) == {"task": ("1", "I")}
+
+
+def test_a_section_taken_away_gives_way_or_takes_the_other_along_by_name() -> None:
+    ours, theirs = state(BODY.replace("it is", "it was")), state(BODY.partition("## Remaining")[2])
+    assert named_lost(merge(state(), ours, theirs, prefer="theirs")) == {"task": ("What it was.", "")}
+    assert named_lost(merge(state(), ours, theirs, prefer="ours")) == {"task": ("", "What it was.")}
+
+
+def test_of_two_records_in_one_path_the_preferred_one_stays_and_the_other_is_named_whole() -> None:
+    other = state("## Task\n\nOther.\n", memory_id="019a4f3e-7b1c-7d2e-8f3a-000000000000")
+    found = merge("", state(), other, prefer="theirs")
+    assert (found.text, named_lost(found)) == (other, {"the text": (state(), other)})
+
+
+def test_a_version_that_can_be_read_is_preferred_to_one_that_cannot() -> None:
+    broken = state(title="Mine").replace("id:", "id", 1)
+    for pair, side in (((broken, state(title="Yours")), "ours"), ((state(title="Yours"), broken), "theirs")):
+        found = merge(state(), *pair, prefer=side)  # type: ignore[arg-type]
+        assert found.text == state(title="Yours")
+        assert found.lost[0].lost == broken
+
+
+def test_a_status_that_gives_way_by_its_order_is_named_too() -> None:
+    found = merge(state(status="active"), state(status="done"), state(status="superseded"))
+    assert named_lost(found) == {"status": ("done", "superseded")}
+
+
+@SPAWNING
+@given(records(), records(), records(), st.sampled_from(PREFERENCES))
+def test_with_a_preferred_side_there_is_always_a_record_and_nothing_goes_unnamed(
+    base: str, ours: str, theirs: str, side: Any
+) -> None:
+    found, marked = merge(base, ours, theirs, prefer=side), merge(base, ours, theirs)
+    parse(found.text, PATH)
+    assert found.conflicts == ()
+    assert found.text == merge(base, ours, theirs, prefer=side).text
+    assert {one.key for one in found.lost} == {*marked.conflicts, *(one.key for one in marked.lost)}
+    if not marked.conflicts:
+        assert found.text == marked.text
+    mirrored = merge(base, theirs, ours, prefer="ours" if side == "theirs" else "theirs")
+    assert sorted(mirrored.lost, key=str) == sorted(found.lost, key=str)
+    values = {name: value for name, value in read(mirrored.text).items() if name not in LISTS}
+    assert values == {name: value for name, value in read(found.text).items() if name not in LISTS}
+    told = "\n".join(one.lost for one in found.lost)
+    known = set(base.split("\n"))
+    for line in {*prose(ours), *prose(theirs)} - known:
+        assert line in found.text.split("\n") or line in told
+
+
+def prose(text: str) -> list[str]:
+    """The lines of the sections that are no lists."""
+    body = frontmatter.read(text)[1]
+    return [line for part in headings.split(body) if part.heading != "Remaining" for line in part.text.split("\n")]
+
+
+@QUICK
+@given(records(), records(), st.sampled_from(PREFERENCES))
+def test_a_preference_changes_nothing_that_only_one_side_said(base: str, changed: str, side: Any) -> None:
+    for versions in ((changed, base), (base, changed), (changed, changed)):
+        found = merge(base, *versions, prefer=side)
+        assert (found.text, found.lost) == (changed, ())
 
 
 HAND_WRITTEN = (

@@ -11,7 +11,9 @@ from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import threeway
 from memctl.lifecycle import merge
+from memctl.lifecycle.merge import Merged
 
+_MODEL = "claude"  # whose tokens a page's budget counts: the settings may be in conflict just now
 _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
 
 
@@ -19,8 +21,9 @@ _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
     "merge-file",
     ("git config merge.memctl-record.driver 'memctl merge-file record %O %A %B %P'", "Have Git merge records with it."),
     ("git config merge.memctl-docs.driver 'memctl merge-file docs %O %A %B %P'", "The same for rendered documents."),
+    ("git config merge.memctl-session.driver 'memctl merge-file session %O %A %B %P'", "And for sessions' pages."),
 )
-@click.argument("kind", type=click.Choice(("record", "docs")))
+@click.argument("kind", type=click.Choice(("record", "docs", "session")))
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("ours", type=click.Path(path_type=Path))
 @click.argument("theirs", type=click.Path(path_type=Path))
@@ -31,19 +34,20 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
 
     BASE, OURS and THEIRS are files with its three versions (BASE is empty if both sides added it), PATH is its path
     in the repository. The result goes to OURS. Records and pages are merged key by key and section by section;
-    of rendered documents OURS is kept, since they are rendered again. The exit code is 1 if there are conflicts.
+    pages of sessions by the rules for a later summary of the same session; of rendered documents OURS is kept, since
+    they are rendered again. The exit code is 1 if there are conflicts.
     """
     if kind == "docs":
         ctx.exit(OK)
     versions = [file.read_bytes().decode(_ENCODING, _ERRORS) for file in (base, ours, theirs)]
     try:
-        merged = merge.merge(*versions)
+        merged = _merged(kind, *versions)
     except MemctlError:
         raise  # Git itself can't merge them
     except Exception as error:  # whatever is wrong with memctl, nobody gets less than Git's own merge
         output.note(f"warning: {output.name(path)} is merged as plain lines: {error}")
         text, count = threeway.texts(*versions)
-        merged = merge.Merged(text, ("the text",) if count else ())
+        merged = Merged(text, ("the text",) if count else ())
     except KeyboardInterrupt:  # Git takes a code above 128 for a driver that is broken, and stops half-way
         ctx.exit(REFUSED)
     ours.write_bytes(merged.text.encode(_ENCODING, _ERRORS))
@@ -52,3 +56,13 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
     if merged.conflicts:
         output.note(f"note: {output.name(path)}: choose between ours and theirs: {', '.join(merged.conflicts)}")
     ctx.exit(REFUSED if merged.conflicts else OK)
+
+
+def _merged(kind: str, base: str, ours: str, theirs: str) -> Merged:
+    if kind == "record":
+        return merge.merge(base, ours, theirs)
+    from memctl.sessions import versions
+    from memctl.tokens.count import Counter
+    from memctl.tokens.families import family_of
+
+    return versions.merge(base, ours, theirs, Counter(family_of(_MODEL)))

@@ -6,7 +6,8 @@ commit. One that was edited by hand is left alone; `check` names it, and `render
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -32,6 +33,7 @@ from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
 _SHOWN_NOWHERE = (f"{session_page.FOLDER}/", f"{checkpoint.FOLDER}/")
+_LATER = ("sessions/**", "checkpoints/**")  # patterns that the first memories did not get
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
@@ -83,10 +85,11 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         put(memory, texts)
         take_rule_out(memory)
         changed = tuple(texts)
-        if not (memory.folder / ATTRIBUTES).exists():
-            files.replace(files.locate(memory.folder, ATTRIBUTES), attributes())
-            changed = (*changed, ATTRIBUTES)
         dirty = commit.uncommitted(memory)
+        if (text := _attributes_to_be(memory, dirty)) is not None:
+            files.replace(files.locate(memory.folder, ATTRIBUTES), text)
+            changed = (*changed, ATTRIBUTES)
+            dirty = commit.uncommitted(memory)
         waiting = [path for path in _settled((*making.names(), SOURCES), found) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:
@@ -136,6 +139,23 @@ def complete_merge(memory: Memory) -> str:
 def attributes() -> str:
     """The `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which files."""
     return (files.templates() / "gitattributes").read_text(encoding="utf-8")
+
+
+def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
+    """The `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
+
+    Whatever else stands there stays, and one that says something of those files itself, has somebody's edits that are
+    in no commit, or is none of memctl's, is left alone.
+    """
+    old = _on_disk(memory, ATTRIBUTES)
+    if old is None:
+        return None if os.path.lexists(memory.folder / ATTRIBUTES) else attributes()
+    if ATTRIBUTES in dirty or "merge=memctl-record" not in old:
+        return None
+    said = {line.split()[0] for line in old.split("\n") if line.split()}
+    lines = attributes().splitlines()
+    missing = [line for line in lines if line.split()[0] in _LATER and line.split()[0] not in said]
+    return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None
 
 
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:

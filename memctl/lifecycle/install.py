@@ -21,7 +21,11 @@ from memctl.journal.repository import Repository
 from memctl.store.memory import Memory
 
 _LEGACY = ".legacy"  # what the pre-commit framework puts at the end of the name of the hook that it found
-DRIVERS = {"record": "memctl: records, field by field", "docs": "memctl: rendered documents"}
+DRIVERS = {
+    "record": "memctl: records, field by field",
+    "docs": "memctl: rendered documents",
+    "session": "memctl: pages of sessions, by the rules for a later summary",
+}
 # Git runs this through sh and quotes %P itself. A driver that can't run would leave our side without any marks of the
 # conflict, so that all but a merge (0) and a conflict (1) hands the file on, at last to Git's own merge of text.
 _DRIVER = (

@@ -25,7 +25,7 @@ from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import SESSIONS
+
 
 _SHOWN = 3  # of those renamed, in the subject of the commit
 
@@ -100,7 +100,7 @@ def _others(snapshot: Snapshot) -> Iterator[File]:
     """Pages, and what is written of sessions and tasks; documents are rendered from the rest."""
     for page in snapshot.outline.pages:
         yield File(page.path, snapshot.read(page.path))
-    for path in (*snapshot.names(SESSIONS), *snapshot.names(checkpoint.FOLDER)):
+    for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER)):
         with suppress(InvalidRecord, OSError):  # `check` says what it is
             yield File(path, snapshot.read(path))
 

@@ -469,6 +469,7 @@ def test_a_hook_that_goes_by_its_name_is_left_where_it_is(repo: Path, memctl: Me
         "hook post-merge": "unchanged",
         "merge driver memctl-record": "unchanged",
         "merge driver memctl-docs": "unchanged",
+        "merge driver memctl-session": "unchanged",
     }
 
 

@@ -51,6 +51,9 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     for one in made[0].unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
+    for path, identifier in made[0].returned:
+        name = output.name(memory.tracked(path))
+        output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
 
 
 def _lines(made: Renumbering) -> Iterator[str]:
@@ -64,4 +67,5 @@ def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
         {"path": memory.tracked(one.path), "line": one.line, "name": one.name, "taken_for": one.taken_for}
         for one in made.unclear
     ]
-    return {"renamed": renamed, "unclear": unclear}
+    returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
+    return {"renamed": renamed, "unclear": unclear, "returned": returned}

@@ -32,6 +32,7 @@ class Authorship:
         self._prefix = prefix
         self._revision = revision
         self._commits: dict[Origin, str] = {}
+        self._every: dict[Origin, set[str | None]] = {}  # files come by several ways: two clones rename one alike
         self._seconds: dict[str, int] = {}
         self._tips = [revision] if revision else _tips(repository)
 
@@ -44,14 +45,15 @@ class Authorship:
     def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
         """Which of some things were in the history of the commit that brought each writer, or in that commit itself."""
         self._find({*writers, *things})
-        of_things = {self._commits[thing] for thing in things if thing in self._commits}
+        bringing = {thing: self._every.get(thing) or {self._commits.get(thing)} for thing in things}
+        of_things = {commit for commits in bringing.values() for commit in commits if commit}
         of_writers = {self._commits[writer] for writer in writers if writer in self._commits}
         reached = _reached(self._repository, of_writers, of_things)
         found = {}
         for writer in writers:
             commit = self._commits.get(writer)
             found[writer] = frozenset(
-                thing for thing in things if commit is None or self._commits.get(thing) in reached[commit]
+                thing for thing in things if commit is None or not reached[commit].isdisjoint(bringing[thing])
             )
         return found
 
@@ -87,10 +89,12 @@ class Authorship:
         texts = trees.blobs(self._repository, blobs, _LARGEST)
         for origin in wanted:
             mark = origin.mark.encode()
-            for one in adding.get(f"{self._prefix}/{origin.path}", ()):  # the newest first: the oldest counts
-                if not mark or mark in (texts[one.blob] or b""):
-                    self._commits[origin] = one.commit
-                    self._seconds[one.commit] = one.seconds
+            adders = adding.get(f"{self._prefix}/{origin.path}", ())
+            fitting = [one for one in adders if not mark or mark in (texts[one.blob] or b"")]
+            if fitting:
+                first = min(fitting, key=lambda one: (one.seconds, one.commit))  # in each clone the same
+                self._commits[origin], self._seconds[first.commit] = first.commit, first.seconds
+                self._every[origin] = {one.commit for one in fitting}
 
     def _date(self, commits: Iterable[str]) -> None:
         missing = sorted(commit for commit in commits if commit not in self._seconds)
@@ -113,7 +117,7 @@ def _tips(repository: Repository) -> list[str]:
 
 
 def _adding(repository: Repository, tips: Iterable[str], paths: Collection[str]) -> dict[str, list[_Added]]:
-    """The commits that added each of some paths, the newest first; a merge may add what neither side has."""
+    """The commits that added each of some paths; a merge may add what neither side has."""
     if not paths:
         return {}
     args = ["log", "--no-show-signature", "--topo-order", "-m", "--raw", "--no-abbrev", "-z", "--no-renames"]

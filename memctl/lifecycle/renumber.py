@@ -38,11 +38,16 @@ class Apart(msgspec.Struct, frozen=True):
 
 
 class Renumbering(msgspec.Struct, frozen=True):
-    """What is to be done: the change, who is renamed, and the references of which it can't be told whom they mean."""
+    """What is to be done: the change, who is renamed, and the references of which it can't be told whom they mean.
+
+    `returned` are pairs of a path and an id: a file of a record from before it was renamed, which a merge has brought
+    back, and what the record is called now. Which of the two says more, only a person can tell.
+    """
 
     change: Change
-    renamed: tuple[Holder, ...]
-    unclear: tuple[Unclear, ...]
+    renamed: tuple[Holder, ...] = ()
+    unclear: tuple[Unclear, ...] = ()
+    returned: tuple[tuple[str, str], ...] = ()
 
 
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) -> Renumbering:
@@ -52,10 +57,12 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     is put into files; of several with one path that goes to the record whose memory_id is first.
     """
     records = list(_records(snapshot, apart))
+    returned = _returned(snapshot)
+    records = [file for file in records if file.path not in returned]
     holders = naming.of_records([file.record for file in records if file.record])
     holders += [*naming.of_pages(snapshot, history), *naming.of_headings(snapshot, history)]
     if not holders and not apart:
-        return Renumbering(Change(op=RENUMBER, title="nothing"), (), ())
+        return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     rewriting = Rewriting(holders, [*records, *_others(snapshot)], history)
     old: dict[str, str] = {}
     new: dict[str, str] = {}
@@ -69,7 +76,14 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
     change = msgspec.structs.replace(_told(holders), writes=writes, deletes=deletes)
-    return Renumbering(change, renamed, tuple(rewriting.unclear))
+    return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()))
+
+
+def _returned(snapshot: Snapshot) -> dict[str, str]:
+    """The files of records from before they were renamed, each with the id that its record has now."""
+    now = {(record.memory_id, alias): record.id for record in snapshot.records for alias in record.aliases}
+    pairs = ((record.path, now.get((record.memory_id, record.id))) for record in snapshot.records)
+    return {path: identifier for path, identifier in pairs if identifier}
 
 
 def conflicting(memory: Memory) -> list[Apart]:

@@ -300,6 +300,24 @@ def test_headings_of_one_page_get_numbers_of_their_own(clones: tuple[Clone, ...]
     assert one.errors() == ""
 
 
+def test_a_record_that_comes_back_under_its_former_id_is_named_and_not_made_a_third(
+    clones: tuple[Clone, ...], memctl: Memctl
+) -> None:
+    one, two, _ = clones
+    one("decide", "Sell books")
+    two("decide", "Sell maps")
+    one.merge(two)
+    one("renumber")
+    path = f".memory/decisions/2025-11/{FIRST}-sell-maps.md"
+    git(one.folder, "checkout", "-q", "HEAD~1", "--", path)
+    git(one.folder, "commit", "-qm", "back")
+    new = next(f.name[:21] for f in one.files() if "sell-maps" in f.name and FIRST not in f.name)
+    result = memctl("renumber", where=one.folder)
+    assert result.out == ""
+    assert f"{path} is {new} from before it was renamed" in result.err
+    assert memctl("renumber", "--json", where=one.folder).data["returned"] == [{"path": path, "id": new}]
+
+
 def test_a_dry_run_shows_all_and_writes_nothing(clones: tuple[Clone, ...], memctl: Memctl) -> None:
     one, two, _ = clones
     one("decide", "Sell books")

@@ -107,3 +107,11 @@ def test_different_bytes_make_different_uuids() -> None:
 
 def test_series_belong_to_one_kind_and_day() -> None:
     assert ids.series(ids.record_id(ISSUE, "2025-01-02", 7)) == ("ISS-2025-01-02", 7)
+
+
+def test_a_derived_id_follows_from_the_record_and_avoids_what_is_taken() -> None:
+    memory_id = "019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90"
+    found = ids.derived("DEC-2025-11-04-001", memory_id, ())
+    assert found == ids.derived("DEC-2025-11-04-002", memory_id, ())
+    assert ids.FIRST_DERIVED <= ids.series(found)[1] < 1_000_000
+    assert ids.derived("DEC-2025-11-04-001", memory_id, {found}) != found

@@ -119,3 +119,11 @@ def test_find_takes_only_whole_ids() -> None:
 
 def test_body_is_the_text_below_the_front_matter() -> None:
     assert VIEW.body(ONE) == "Body of DEC-2025-11-04-001\n"
+
+
+def test_an_id_means_the_record_that_has_it_and_not_one_that_once_had_it() -> None:
+    once = made(3, "019a4f3e-0000-7000-8000-000000000003", aliases=[TWO.id, "DEC-2025-11-04-008"])
+    snapshot = snapshots.snapshot([once, TWO])
+    assert snapshot.find(TWO.id) == snapshot.resolve(TWO.id) == TWO
+    assert snapshot.find("DEC-2025-11-04-008") == snapshot.resolve("dec-2025-11-04-008") == once
+    assert snapshot.once_called(TWO.id) == [once]

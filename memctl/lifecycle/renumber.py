@@ -16,7 +16,7 @@ from memctl.journal import index, trees
 from memctl.lifecycle import naming
 from memctl.lifecycle.naming import File, Holder
 from memctl.lifecycle.referring import Rewriting, Unclear
-from memctl.model import checkpoint
+from memctl.model import checkpoint, session_page
 from memctl.model.change import RENUMBER, Change, Deed, Delete, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
@@ -25,7 +25,6 @@ from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-
 
 _SHOWN = 3  # of those renamed, in the subject of the commit
 

@@ -110,6 +110,11 @@ def is_trail(path: str) -> bool:
     return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
+def is_list(page: Page) -> bool:
+    """Whether something that was read as a page is the list of a session's files (`render_trail`)."""
+    return set(page.values) <= {"session_id", "files_accessed"}
+
+
 def render(page: Page) -> str:
     """The text of a page."""
     parts = [f"## Session Summary — {page.id}\n"]

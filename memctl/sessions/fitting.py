@@ -53,6 +53,14 @@ def fit(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
     return Fitted(_with_files(made, changed, counter, most), trail)
 
 
+def alone(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Page:
+    """A page within its budget without a file beside it being made: only one that has such a file leaves files out."""
+    made = _shortened(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
+    if not made.trail or _size(made, counter) <= most:
+        return made
+    return _with_files(made, made.files.get(session_page.CHANGED, ()), counter, most)
+
+
 def _with_files(made: Page, changed: Sequence[Row], counter: Counter, most: int) -> Page:
     """A page with as many of the files that were changed last as it has room for."""
 

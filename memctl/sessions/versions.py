@@ -12,23 +12,24 @@ from memctl.journal import threeway
 from memctl.journal.threeway import Preference
 from memctl.lifecycle.merge import WHOLE, Merged
 from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import frontmatter
+from memctl.model import frontmatter, session_page
 from memctl.model.faults import InvalidRecord
-from memctl.sessions import merging, page
-from memctl.sessions.page import Page
+from memctl.model.session_page import Page
+from memctl.sessions import fitting, merging
 from memctl.tokens.count import Counter
 
 _BY_HAND = "text under other headings"
-_REPLACED = (page.STATE, page.NEXT)
+_REPLACED = (session_page.STATE, session_page.NEXT)
 
 
 def merge(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Preference = "") -> Merged:
     """Merge two versions of a page that come from `base` ("" if both were added).
 
     Decisions, issues, learnings and errors are joined, files merged per path; state and next steps are those of the
-    later summary, and those of the other are `lost` if it had changed them. Text by hand in conflict stands between
-    Git's markers, or as the preferred side has it. The page keeps within its budget, as `counter` counts. Versions
-    that can't be read, or are of two sessions, are merged as lines. Raises GitFailed for what Git takes for binary.
+    later summary, and those of the other are `lost` if it had changed them. Lists of files beside pages are joined.
+    Text by hand in conflict stands between Git's markers, or as the preferred side has it. The page keeps within its
+    budget, as `counter` counts. Versions that can't be read, or are of two sessions, are merged as lines. Raises
+    GitFailed for what Git takes for binary.
     """
     if ours == theirs or theirs == base:
         return Merged(ours)
@@ -51,20 +52,37 @@ def merge(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Prefer
     if count:
         winner, loser = (one, other) if prefer == "ours" else (other, one)
         lost += [Lost(_BY_HAND, loser.more, winner.more)] if prefer else []
-    made = merging.fit(msgspec.structs.replace(made, more=more), counter)
-    return Merged(page.render(made), (_BY_HAND,) if count and not prefer else (), _notes(lost), tuple(lost))
+    text = _text(msgspec.structs.replace(made, more=more), (one, other), counter)
+    return Merged(text, (_BY_HAND,) if count and not prefer else (), _notes(lost), tuple(lost))
+
+
+def _text(made: Page, sides: tuple[Page, Page], counter: Counter) -> str:
+    """The text of a merged page within its budget, or of a merged list of files.
+
+    A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
+    """
+    if all(session_page.is_list(side) for side in sides):
+        return session_page.render_trail(made)
+    if made.trail:
+        most = max(int(side.values.get("files_accessed") or 0) for side in sides)
+        made = msgspec.structs.replace(made, values={**made.values, "files_accessed": most})
+    return session_page.render(fitting.alone(made, counter))
 
 
 def _read(text: str) -> Page | None:
     try:
-        found = page.parse(text, "")
+        found = session_page.parse(text, "")
     except InvalidRecord:
         return None
     return found if found.id else None
 
 
 def _order(version: Page) -> tuple[str, str, str]:
-    return str(version.values.get("ended") or ""), str(version.values.get("summarized") or ""), page.render(version)
+    return (
+        str(version.values.get("ended") or ""),
+        str(version.values.get("summarized") or ""),
+        session_page.render(version),
+    )
 
 
 def _by_hand(base: str, ours: str, theirs: str, prefer: Preference) -> tuple[str, int]:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.lifecycle.merge import Merged
-from memctl.sessions import page, versions
-from memctl.sessions.page import Page, Row
+from memctl.model import session_page as page
+from memctl.model.session_page import Page, Row
+from memctl.sessions import versions
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.conftest import Memctl, git
@@ -81,6 +82,21 @@ def test_what_is_no_page_of_that_session_is_merged_as_lines(broken: str) -> None
     assert versions.merge("", text(), broken, COUNTER).conflicts == ("the text",)
     found = versions.merge("", text(), broken, COUNTER, prefer="theirs")
     assert (found.text, found.lost[0].lost) == (broken, text())
+
+
+def test_lists_of_files_are_joined_and_the_page_keeps_naming_them() -> None:
+    lists = [
+        page.render_trail(Page({"session_id": "abc"}, {page.CHANGED: tuple(Row(p, "modified") for p in paths)}))
+        for paths in (["a.py", "b.py"], ["b.py", "c.py"])
+    ]
+    found = page.parse(merged("", *lists).text, "")
+    assert [row.path for row in found.files[page.CHANGED]] == ["a.py", "b.py", "c.py"]
+    assert found.values["files_accessed"] == 3
+    values = {"session_id": "abc", "started": START, "ended": START, "files_accessed": 400, page.TRAIL: "files/abc.md"}
+    sides = [page.render(Page({**values, "turns": turns})) for turns in (3, 4)]
+    made = page.parse(merged("", *sides).text, "")
+    assert made.trail == "sessions/files/abc.md"
+    assert made.values["files_accessed"] == 400
 
 
 LINES = st.lists(st.sampled_from(("one", "two", "three `x`", "four (implied)")), max_size=3, unique=True)

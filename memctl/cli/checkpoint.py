@@ -16,7 +16,7 @@ from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.workflow import checkpoint_xml, completeness, names, resuming, saving, versions
+from memctl.workflow import checkpoint_xml, completeness, names, readable, resuming, saving, versions
 from memctl.workflow.markdown import document
 from memctl.workflow.resuming import Resumption
 from memctl.workflow.saving import Said
@@ -104,10 +104,12 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 def list_command(ctx: click.Context, /, workflow: str, limit: int, as_json: bool, at: str | None) -> None:
     """List checkpoints, newest first."""
     memory = opening.memory(ctx)
-    found = versions.read(opening.snapshot(memory, at), names.slug(workflow))
+    snapshot = opening.readable(memory, at)
+    found = versions.read(snapshot, names.slug(workflow))
     shown = found.checkpoints[: limit or None]
     if as_json:
-        data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in shown]}
+        opened = [readable.without_closed(one, snapshot)[0] for one in shown]
+        data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
         output.json("checkpoints", data, found.faults, memory)
     else:
         output.columns([_row(one) for one in shown])
@@ -142,11 +144,13 @@ def list_command(ctx: click.Context, /, workflow: str, limit: int, as_json: bool
 def show_command(ctx: click.Context, /, id: str, workflow: str, form: str, as_json: bool, at: str | None) -> None:
     """Print a checkpoint as it was saved."""
     memory = opening.memory(ctx)
-    found = versions.resolve(opening.snapshot(memory, at), id, names.workflow(memory, workflow))
+    snapshot = opening.readable(memory, at)
+    found, closed = readable.without_closed(versions.resolve(snapshot, id, names.workflow(memory, workflow)), snapshot)
     if as_json:
         output.json("checkpoint", _data(memory, found))
     else:
         output.text(output.plain(_FORMS[form](found)), newline=False)
+    _tell_closed(closed)
 
 
 @command(
@@ -172,7 +176,7 @@ def resume_command(
     can't be resumed, since it is stale or lacks the task or the next step.
     """
     memory = opening.memory(ctx)
-    found = resuming.look(memory, load.disk(memory), id, names.workflow(memory, workflow))
+    found = resuming.look(memory, opening.readable(memory, None), id, names.workflow(memory, workflow))
     obstacles = found.obstacles(allow_stale=allow_stale, strict=strict)
     if as_json:
         output.json("resumption", _resumption_data(memory, found, obstacles))
@@ -181,6 +185,7 @@ def resume_command(
         raise MemctlError("\n".join(lines), _hint(found))
     else:
         output.text(output.plain(found.bootstrap.text), newline=False)
+    _tell_closed(found.closed)
     ctx.exit(REFUSED if obstacles else OK)
 
 
@@ -212,6 +217,11 @@ def _resumption_data(memory: Memory, found: Resumption, obstacles: list[str]) ->
         "left_out": found.bootstrap.left_out,
         "checkpoint": _data(memory, found.checkpoint),
     }
+
+
+def _tell_closed(number: int) -> None:
+    if number:
+        output.note(f"{number:,} files and records are left out: their owners keep them to some (`memctl own list`)")
 
 
 def _hint(found: Resumption) -> str:

@@ -84,7 +84,7 @@ def context_summary_command(
 
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
-    snapshot = opening.snapshot(memory, None)
+    snapshot = opening.readable(memory, None)
     found = phase.standing(snapshot, memory.now)
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")

@@ -104,7 +104,7 @@ def export_command(
     if format_ == "adr" and out:
         raise MemctlError("--out is for JSON Lines", "`memctl export adr DIR` writes to the folder", USAGE)
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     records = select(snapshot.records, opening.filters(memory, **given), "id")
     if format_ == "adr":
         exported = _export_adr(snapshot, records, Path(str(place)), form, write=not dry_run, force=force)

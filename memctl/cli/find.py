@@ -33,7 +33,7 @@ def list_command(
 ) -> None:
     """List records, newest first, without the archived ones."""
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     found = select(snapshot.records, opening.filters(memory, **given), order, reverse=reverse)
     shown = found[: limit or None]
     if as_json:

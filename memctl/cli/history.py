@@ -76,14 +76,16 @@ def log_command(
 def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str | None) -> None:
     """Show how the memory, or one record, differs from a revision. Without one, from HEAD; with A..B, between two."""
     memory = opening.memory(ctx)
-    path = memory.tracked(remove.path_of(memory, load.disk(memory), id)) if id else memory.prefix
+    snapshot = opening.readable(memory, None)
+    path = memory.tracked(remove.path_of(memory, snapshot, id)) if id else memory.prefix
     first, dots, second = (at or "HEAD").partition("..")
     if not memory.repository.has_head():
         raise MemctlError("there is no commit yet to compare with", "`memctl commit` makes what is pending into one")
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
-    text = differences.diff(memory.repository, revisions, [path])
+    closed = map(memory.tracked, {*snapshot.veil.paths, *snapshot.veil.records})
+    text = differences.diff(memory.repository, revisions, [path], closed)
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})
     elif text:

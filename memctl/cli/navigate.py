@@ -79,7 +79,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
     from memctl.hierarchy import places
 
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     outline, reader = snapshot.outline, _Reader(memory, snapshot)
     if with_tokens or as_json:
         markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]

@@ -45,21 +45,22 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The same as an agent may read it: without the details and files that an owner keeps to some.
+    """The same as an agent may read it: without the details, their records and the files that an owner keeps to some.
 
     Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
     """
     found = snapshot(opened, at)
     if not opened.environ.get("MEMCTL_AGENT"):
         return found
-    from memctl.coordination import shared
+    from memctl.coordination import readers
 
-    seen = shared.read(opened)
-    if not seen.commit:
+    state = readers.restricting(opened)
+    if state is None:
         return found
     from memctl.hierarchy import readable
 
-    return readable.without_closed(found, seen.state, opened.actor, opened.now)
+    today = load.disk(opened) if at is not None else None
+    return readable.without_closed(found, state, opened.actor, opened.now, today)
 
 
 def section(read: Snapshot, given: str) -> str:

@@ -161,7 +161,7 @@ def _list(kind: PageKind) -> click.Command:
     @click.pass_context
     def list_pages(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
         memory = opening.memory(ctx)
-        snapshot = opening.snapshot(memory, at)
+        snapshot = opening.readable(memory, at)
         found = [page for page in snapshot.outline.pages if page.kind is kind]
         faults = [fault for fault in snapshot.outline.faults if kind_at(fault.path) is kind]
         if as_json:

@@ -59,7 +59,7 @@ def search_command(
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     filters = opening.filters(memory, **given)
     if related is None:
         _search(memory, snapshot, " ".join(query), filters, limit, explain, as_json)

@@ -34,8 +34,7 @@ def summarize_command(
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    closed = snapshot.veil.files if snapshot.veil else {}
-    name = file_named(snapshot.files.names() | closed.keys(), memory.repository.top, ctx.obj.folder, path)
+    name = file_named(snapshot.files.names() | snapshot.veil.files.keys(), memory.repository.top, ctx.obj.folder, path)
     refuse_closed_file(snapshot, name)
     counter = counting.counter(counting.model_of(model, memory), memory)
     found = summary(snapshot, name, budget, counter)

@@ -37,7 +37,7 @@ def why_command(ctx: click.Context, /, path: str, limit: int, as_json: bool, at:
     may be a file that is gone. Of a LINE Git tells the commit that brought it.
     """
     memory = opening.memory(ctx)
-    snapshot = opening.snapshot(memory, at)
+    snapshot = opening.readable(memory, at)
     commit = memory.repository.resolve(at) if at is not None else ""
     found = why.why(memory, snapshot, why.locate(memory, snapshot, ctx.obj.folder, path, commit), commit, limit)
     if as_json:

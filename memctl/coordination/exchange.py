@@ -11,7 +11,7 @@ import time
 
 import msgspec
 
-from memctl.coordination import merging, shared
+from memctl.coordination import merging, place, shared
 from memctl.coordination.shared import Outcome, Plan, Seen, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
@@ -56,7 +56,7 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
                 commit = shared.commit_step(memory, taken.seen, step, terms.reason)
             if commit == taken.theirs:
                 return outcome
-            if refs.push(memory.repository, remote, shared.ref(memory), commit, taken.theirs):
+            if refs.push(memory.repository, remote, place.ref(memory), commit, taken.theirs):
                 if not outcome.changed:
                     return outcome
                 if not shared.move(memory, commit, taken.seen.commit):
@@ -68,7 +68,7 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
 
 def _take_in(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
     """Merge what the remote has, and let the ref be at that; in a dry run the ref stays."""
-    repository, ref = memory.repository, shared.ref(memory)
+    repository, ref = memory.repository, place.ref(memory)
     tracking = ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
     theirs = refs.fetch(repository, remote, ref, tracking)
     for _ in range(_TRIES):

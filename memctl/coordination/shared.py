@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 
 import msgspec
 
+from memctl.coordination.place import ref
 from memctl.coordination.state import FILES, State, decode, encode
 from memctl.errors import MemctlError
 from memctl.journal import message, refs
@@ -21,7 +21,6 @@ from memctl.model.change import Change
 from memctl.store import lock
 from memctl.store.memory import Memory
 
-_REF = "refs/memctl/coordination"
 _TRIES = 50  # of other programs that move the ref all the while; those of memctl wait for each other
 
 
@@ -66,13 +65,6 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 Plan = Callable[[State], Step]
-
-
-def ref(memory: Memory) -> str:
-    """The ref of a memory; one that is not at the worktree's top has its own."""
-    if memory.prefix == ".memory":
-        return _REF
-    return f"{_REF}-{blake2b(memory.prefix.encode(errors='surrogateescape'), digest_size=6).hexdigest()}"
 
 
 def read(memory: Memory) -> Seen:

@@ -65,7 +65,7 @@ def find(snapshot: Snapshot, making: Callable[[], Renderer], marker: str) -> Pla
 def refuse_closed(snapshot: Snapshot, marker: str) -> None:
     """Raise MemctlError if the page of a marker is kept from the reader."""
     number = "§" + ".".join(marker[1:].split(".")[:2])
-    if snapshot.veil and (why := snapshot.veil.pages.get(number)):
+    if why := snapshot.veil.pages.get(number):
         raise MemctlError(why, "ask its owner")
 
 
@@ -160,7 +160,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
 
 def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
     """Raise MemctlError if what a reference leads to is kept from the reader."""
-    closed = snapshot.veil.files if snapshot.veil else {}
+    closed = snapshot.veil.files
     for path in repository_paths.resolve(closed, reference) if closed else []:
         raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")
 

@@ -13,6 +13,7 @@ from memctl.hierarchy import freshness, repository_paths
 from memctl.hierarchy.coverage import Referral, covering, referring
 from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.hierarchy.given_paths import inside, readings, refuse_memory, unknown
+from memctl.hierarchy.readable import refuse_closed
 from memctl.journal import blame, history, message, trees
 from memctl.journal.blame import Origin
 from memctl.journal.history import LastKnown, Touch
@@ -135,7 +136,8 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     """The file, and the line if there is one, that a person names as PATH or PATH:LINE.
 
     PATH is taken as seen from `folder`, then from the worktree's top, then as a file that the history of the commit
-    `at` (or "" for HEAD) has. Raises MemctlError with near names if Git knows no such file.
+    `at` (or "" for HEAD) has. Raises MemctlError with near names if Git knows no such file, or if it is kept from the
+    reader.
     """
     texts: list[tuple[str, int | None]] = [(given, None)]
     if match := _WITH_LINE.fullmatch(given):
@@ -147,6 +149,7 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
             return Asked(path, line)
     for path, line in known:
         refuse_memory(path)
+        refuse_closed(snapshot, path)
         if start and (last := history.last_known(memory.repository, path, start)) is not None:
             return Asked(path, line, last)
     for path, _ in known:

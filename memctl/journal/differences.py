@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -88,9 +88,10 @@ def changed(
     return [git.name(path) for path in out.split(b"\0") if path]
 
 
-def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str]) -> str:
-    """A unified diff of paths between two revisions, or between one and the worktree."""
+def diff(repository: Repository, revisions: Sequence[str], paths: Sequence[str], without: Iterable[str] = ()) -> str:
+    """A unified diff of paths, but for some below them, between two revisions or between one and the worktree."""
     # Without this setting `git diff` would rewrite the user's index; with it, it names files only touched, too.
     args = ["-c", "diff.autoRefreshIndex=false", "diff", "--no-ext-diff", "--no-color", "--no-renames"]
-    out = git.read([*args, *revisions, "--", *paths], repository.top).decode(errors="replace")
+    specs = [*(f":(literal){path}" for path in paths), *(f":(exclude,literal){path}" for path in without)]
+    out = git.read([*args, *revisions, "--", *specs], repository.top, literal=False).decode(errors="replace")
     return re.sub(r"^diff --git .*\n(?=diff --git |\Z)", "", out, flags=re.MULTILINE)

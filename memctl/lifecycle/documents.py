@@ -26,7 +26,6 @@ from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files, load, lock, place
-from memctl.store.cache import place_of
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
@@ -241,7 +240,7 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
             if not files.is_record_path(path, BY_FOLDER):
                 return None
             try:
-                places.add(place_of(parse(text, path)[0]))
+                places.add(parse(text, path)[0].place)
             except InvalidRecord:
                 return None
     return places

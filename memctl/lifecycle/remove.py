@@ -79,6 +79,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
+    snapshot.refuse_closed(wanted)
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for path in history.paths_ever(memory.repository, folder):
         if ids.id_in_path(path) == wanted:

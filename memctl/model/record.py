@@ -64,6 +64,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         """Whether the record still takes part: not archived, and its status not a closed one."""
         return not self.is_archived and self.status not in self.kind.closed
 
+    @property
+    def place(self) -> str:
+        """The page that the record belongs to: §2.N or §3.N for one of that section or below it, "" for none."""
+        if self.section is None or self.section[1] not in "23":
+            return ""
+        return ".".join(self.section.split(".")[:2])
+
     def is_expired(self, now: str) -> bool:
         """Whether the record was meant to hold only until a time that is past, `now` being a canonical time."""
         return self.expires_at is not None and self.expires_at <= now

@@ -167,7 +167,7 @@ class Snapshot:
 
     def __init__(self, source: Source, veil: Veil | None = None) -> None:
         self._source = source
-        self.veil = veil  # what is left out, and why
+        self.veil = veil or Veil()  # what is left out, and why
         self.source = source.name
         self.config = source.config
         self.prefix = source.prefix
@@ -263,6 +263,7 @@ class Snapshot:
             hint = "`memctl renumber` gives them ids of their own" if same else "give more of the id"
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
+        self.refuse_closed(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 
     def _refuse_broken(self, wanted: str) -> None:
@@ -273,6 +274,12 @@ class Snapshot:
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
                 "mend the file; `memctl status` lists all faults",
             )
+
+    def refuse_closed(self, wanted: str) -> None:
+        """Raise MemctlError if an id, or the beginning of one, is of a record that is kept from the reader."""
+        for path, why in self.veil.records.items():
+            if wanted and (ids.id_in_path(path) or "").startswith(wanted):
+                raise MemctlError(why, "ask its owner")
 
     def _place(self) -> str:
         return "" if self.source == "disk" else f" at {self.source}"

@@ -169,7 +169,7 @@ class Cache:
         counts: Counter[tuple[str, str]] = Counter()
         for record in records:
             if record.is_open:
-                place = place_of(record)
+                place = record.place
                 counts.update((tag, place) for tag in set(record.tags))
         self.database.executemany(
             "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -265,13 +265,6 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("COMMIT")
 
 
-def place_of(record: Record) -> str:
-    """The page that a record belongs to: §2.N or §3.N for a record of that section or below it, "" for none."""
-    if record.section is None or record.section[1] not in "23":
-        return ""
-    return ".".join(record.section.split(".")[:2])
-
-
 def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
     record = item.record
     packed = None if record is None else _ENCODE(record)
@@ -280,5 +273,5 @@ def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
         return *stored, *(None,) * 8
-    asked = (record.memory_type, place_of(record), int(record.is_open), record.importance, record.severity)
+    asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     return *stored, *asked, record.timestamp, item.weight, int(item.is_suspicious)

@@ -11,7 +11,7 @@ from memctl.model.checkpoint import Checkpoint, Version
 from memctl.model.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.workflow import emitting, environment, versions
+from memctl.workflow import emitting, environment, readable, versions
 from memctl.workflow.bootstrap import Bootstrap, bootstrap
 from memctl.workflow.completeness import Missing, missing
 from memctl.workflow.environment import Drift
@@ -29,6 +29,7 @@ class Resumption(msgspec.Struct, frozen=True):
     newer: Version | None
     twins: list[str]
     bootstrap: Bootstrap
+    closed: int = 0  # files and records of it that are kept from the reader
 
     def obstacles(self, *, allow_stale: bool = False, strict: bool = False) -> list[str]:
         """Why it can't be resumed; with `strict` whatever is missing is a reason."""
@@ -46,10 +47,11 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
 
     Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
     """
-    saved = versions.resolve(snapshot, reference, workflow)
+    saved, closed = readable.without_closed(versions.resolve(snapshot, reference, workflow), snapshot)
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
-    drift = [*environment.drift(memory, saved, environment.look(memory)), *_of_events(memory, saved)]
+    now = readable.open_environment(environment.look(memory), snapshot)
+    drift = [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
     return Resumption(
         checkpoint=saved,
         missing=lacking,
@@ -57,6 +59,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
         bootstrap=bootstrap(saved, lacking, drift),
+        closed=closed,
     )
 
 

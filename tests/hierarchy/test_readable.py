@@ -91,3 +91,127 @@ def test_what_a_reply_asks_for_is_answered_by_why_it_is_not_given(memctl: Memctl
     assert "The bank says" not in answered
     assert "About pay" not in answered
     assert answered.count("is read by bob, elena only") == 2
+
+
+@pytest.fixture
+def placed(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A decision that bob has placed in the closed details."""
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMCTL_AGENT", "bob")
+        made = memctl(
+            "decide",
+            "Refuse okapis",
+            "--section",
+            "3.1",
+            "--rationale",
+            "The quagga says so",
+            "-i",
+            "9",
+            "--tag",
+            "zoo",
+        )
+    return made.id
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("list",),
+        ("search", "quagga"),
+        ("search", "--related", "src/search/search.py"),
+        ("export",),
+        ("index",),
+        ("rehydrate",),
+        ("context-summary",),
+        ("prompt", "user", "what does the quagga say?"),
+        ("diff", "--at", "HEAD~1"),
+        ("show", "§2.1"),
+        ("show", "§1.0"),
+    ],
+)
+def test_a_record_placed_in_closed_details_is_kept_with_them(
+    memctl: Memctl, placed: str, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    memctl("learn", "About searching", "--code", "src/search/search.py", "--lesson", f"As {placed} says")
+    told = memctl(*args, code=None).out
+    assert "okapis" not in told
+    assert "quagga says" not in told
+    refused = memctl("show", placed, code=1)
+    assert "§3.1 is read by bob, elena only" in refused.err
+    assert memctl("diff", placed, code=1).out == ""
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")
+    assert "okapis" in memctl("list").out
+    assert "quagga" in memctl("show", placed).out
+
+
+def test_the_index_and_the_list_of_details_leave_out_what_is_closed(
+    memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for args in (
+        ("index",),
+        ("index", "--tokens"),
+        ("index", "--json"),
+        ("detail", "list"),
+        ("detail", "list", "--json"),
+    ):
+        told = memctl(*args).out
+        assert "§3.1" not in told
+        assert "Refusals" not in told
+        monkeypatch.setenv("MEMCTL_AGENT", "elena")
+        assert "§3.1" in memctl(*args).out
+        monkeypatch.setenv("MEMCTL_AGENT", "claude")
+
+
+@pytest.mark.parametrize(
+    ("is_gone", "args"),
+    [
+        (False, ("why",)),
+        (False, ("search", "--related")),
+        (False, ("summarize",)),
+        (True, ("why",)),
+        (True, ("search", "--related")),
+    ],
+)
+def test_nothing_is_told_of_a_closed_file_be_it_gone(
+    memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, is_gone: bool, args: tuple[str, ...]
+) -> None:
+    if is_gone:
+        git(closed, "rm", "-q", "src/pay/pay.py")
+        git(closed, "commit", "-qm", "gone")
+    refused = memctl(*args, "src/pay/pay.py", code=1)
+    assert "src/pay/pay.py is read by bob, elena only; §2.1 is owned by bob" in refused.err
+    assert refused.out == ""
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")
+    memctl(*args, "src/pay/pay.py")
+
+
+def test_an_earlier_revision_does_not_open_what_is_closed_today(memctl: Memctl, closed: Path) -> None:
+    git(closed, "rm", "-q", ".memory/sections/2.1-payment.md")
+    git(closed, "commit", "-qm", "nothing covers the file")
+    git(closed, "revert", "--no-edit", "HEAD")
+    assert "is read by bob" in memctl("show", "§4.src/pay/pay.py", "--at", "HEAD~1", code=1).err
+
+
+def test_a_checkpoint_leaves_out_files_and_records_that_are_closed(
+    memctl: Memctl, closed: Path, placed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (closed / "src/pay/pay.py").write_text("changed = 1\n")
+    memctl("checkpoint", "save", "--task", "Refunds", "--next", "Go on")
+    for args in (
+        ("show",),
+        ("show", "--json"),
+        ("show", "-f", "xml"),
+        ("resume",),
+        ("resume", "--json"),
+        ("list", "--json"),
+    ):
+        told = memctl("checkpoint", *args).out
+        assert "src/pay" not in told
+        assert "okapis" not in told
+        assert "src/search/search.py" in told
+        monkeypatch.setenv("MEMCTL_AGENT", "elena")
+        told = memctl("checkpoint", *args).out
+        assert "src/pay/pay.py" in told
+        assert "okapis" in told
+        monkeypatch.setenv("MEMCTL_AGENT", "claude")
+    assert "2 files and records are left out" in memctl("checkpoint", "resume").err

@@ -1,0 +1,36 @@
+"""What of a checkpoint an agent may read: all but files and records that an owner keeps to some.
+
+S0, "Read Access Rules", as `hierarchy.readable` has them. What the one who saved it says in words of its own is for
+whoever takes over, and stays.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.hierarchy.readable import closed_files
+from memctl.model import ids
+from memctl.model.checkpoint import Checkpoint
+from memctl.model.snapshot import Snapshot
+from memctl.workflow.environment import Environment
+
+_RECORDS = ("recorded_decisions", "open_issues", "learnings")
+
+
+def without_closed(saved: Checkpoint, snapshot: Snapshot) -> tuple[Checkpoint, int]:
+    """A checkpoint without what is kept from the reader of a snapshot, and how many files and records that is."""
+    closed = closed_files(snapshot, {*(one.path for one in saved.files_touched), *saved.dirty_files})
+    names = {ids.id_in_path(path) for path in snapshot.veil.records}
+    records = {name: tuple(one for one in getattr(saved, name) if one.id not in names) for name in _RECORDS}
+    left = len(closed) + sum(len(getattr(saved, name)) - len(kept) for name, kept in records.items())
+    if not left:
+        return saved, 0
+    files = tuple(one for one in saved.files_touched if one.path not in closed)
+    dirty = tuple(path for path in saved.dirty_files if path not in closed)
+    return msgspec.structs.replace(saved, files_touched=files, dirty_files=dirty, **records), left
+
+
+def open_environment(now: Environment, snapshot: Snapshot) -> Environment:
+    """The environment without files that are kept from the reader."""
+    closed = closed_files(snapshot, [one.path for one in now.dirty])
+    return msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in closed))

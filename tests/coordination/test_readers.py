@@ -1,0 +1,56 @@
+"""Whether anybody keeps anything from readers is known without reading the state, and never wrongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+NOTE = ".git/memctl/open-coordination"
+
+
+@pytest.fixture(autouse=True)
+def details(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
+
+
+def test_each_state_is_looked_at_once_and_a_restriction_counts_at_once(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    memctl("show", "§3.1")
+    assert not (repo / NOTE).exists()
+    memctl("own", "acquire", "2.1")
+    bob("show", "§3.1")
+    assert (repo / NOTE).read_text() == git(repo, "rev-parse", "refs/memctl/coordination").strip()
+    memctl("own", "acquire", "2.1", "--reader", "elena")
+    bob("show", "§3.1", code=1)
+    memctl("own", "release", "2.1")
+    bob("show", "§3.1")
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\xff\xfe", b"0" * 40, b"open"])
+def test_a_note_that_says_something_else_counts_for_nothing(
+    memctl: Memctl, bob: Memctl, repo: Path, wrong: bytes
+) -> None:
+    memctl("own", "acquire", "2.1", "--reader", "elena")
+    (repo / NOTE).write_bytes(wrong)
+    bob("show", "§3.1", code=1)
+
+
+def test_where_no_note_can_be_written_it_is_read_all_the_same(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    memctl("own", "acquire", "2.1")
+    (repo / NOTE).mkdir()
+    bob("show", "§3.1")
+    memctl("own", "acquire", "2.1", "--reader", "elena")
+    bob("show", "§3.1", code=1)
+
+
+def test_a_state_that_is_broken_lets_nobody_read_on_who_says_to_be_an_agent(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = git(repo, "rev-parse", "HEAD^{tree}").strip()
+    git(repo, "update-ref", "refs/memctl/coordination", git(repo, "commit-tree", tree, "-m", "odd").strip())
+    assert "can't be read" in memctl("list", code=1).err
+    monkeypatch.delenv("MEMCTL_AGENT")
+    memctl("list")

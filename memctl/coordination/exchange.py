@@ -43,10 +43,12 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
     change at the remote, and the next fetch brings it here.
     """
     lost: list[str] = []
+    tips: set[str] = set()
     with shared.alone(memory):
         for number in range(_TRIES):
             taken = _take_in(memory, remote, dry_run=terms.dry_run)
             lost += taken.lost
+            tips.add(taken.theirs)
             step = shared.planned(memory, taken.seen, plan, terms)
             outcome = Outcome(step, taken.seen.state, lost=tuple(lost))
             if terms.dry_run:
@@ -63,7 +65,12 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
                     _take_in(memory, remote)
                 return msgspec.structs.replace(outcome, commit=commit)
             time.sleep(_PAUSE * (number + 1))
-    raise MemctlError(f"{remote} has had {_TRIES} changes by others meanwhile", "try again")
+    if len(tips) > 1:
+        raise MemctlError(f"{remote} has had {len(tips) - 1} changes by others meanwhile", "try again")
+    raise MemctlError(
+        f"{remote} has refused {_TRIES} pushes, and nobody has changed what it has",
+        f"a killed process may have left {place.ref(memory)}.lock there; delete it",
+    )
 
 
 def _take_in(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:

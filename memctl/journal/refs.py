@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -13,6 +15,7 @@ from memctl.journal.repository import Repository
 
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
+_DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
 _LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
 _LOCKED = ("File exists", "Another git process")
 # What Git says of a ref that is not, or no longer, where it was expected; the last two come from the other end.
@@ -28,19 +31,27 @@ class File(msgspec.Struct, frozen=True):
 
 
 def tip(repository: Repository, ref: str) -> str:
-    """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process."""
+    """The commit that a ref is at, "" if there is no such ref; files say so, which saves a process.
+
+    Raises MemctlError for a ref that is broken: it is not one that is not there.
+    """
+    file = repository.common_dir / ref
     try:
-        said = (repository.common_dir / ref).read_bytes().strip().decode("ascii", "replace")
-    except OSError:
-        said = ""
-    if len(said) in _DIGITS and said.isalnum():
+        said: str | None = file.read_bytes().strip().decode("ascii", "replace")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        said = None
+    except OSError as error:
+        raise MemctlError(f"{file} can't be read: {error.strerror}") from None
+    if said is not None and len(said) in _DIGITS and said.isalnum():
         return said
-    if not said and not (repository.common_dir / "reftable").is_dir():
+    if said is None and not (repository.common_dir / "reftable").is_dir():
         return _packed(repository, ref)
     try:
         return git.read(["rev-parse", "--verify", "--quiet", ref], repository.top).decode().strip()
     except git.GitFailed:
-        return ""
+        if said is None:
+            return ""
+        raise _broken(repository, ref, file) from None
 
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, File]:
@@ -97,9 +108,27 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
         except git.GitFailed as error:
             if any(words in error.stderr for words in _MOVED) or tip(repository, ref) != old:
                 return False
-            if time.monotonic() > deadline or not any(words in error.stderr for words in _LOCKED):
+            if not any(words in error.stderr for words in _LOCKED):
                 raise
-            time.sleep(0.02)
+            _wait_for(repository, ref, deadline)
+
+
+def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
+    """Wait a moment for the lock of a ref, and take away one that a killed process has left.
+
+    Raises MemctlError after the deadline. Only memctl has refs of these names, so nobody else holds them for long.
+    """
+    lock = repository.common_dir / f"{ref}.lock"
+    with suppress(OSError):
+        if time.time() - lock.stat().st_mtime > _DEAD:
+            lock.unlink()
+            return
+    if time.monotonic() > deadline:
+        raise MemctlError(
+            f"{ref} has been locked for {_PATIENCE:.0f} s ({lock})",
+            f"if a git process was killed, try again in {_DEAD:.0f} s: then the lock is taken away",
+        )
+    time.sleep(0.02)
 
 
 def base(repository: Repository, one: str, other: str) -> str:
@@ -133,9 +162,9 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:
                 return ""
-            if time.monotonic() > deadline or not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
+            if not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
                 raise
-            time.sleep(0.05)
+            _wait_for(repository, tracking, deadline)
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
@@ -152,6 +181,17 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
             return False
         raise
     return True
+
+
+def _broken(repository: Repository, ref: str, file: Path) -> MemctlError:
+    """What to say of a ref whose file says nothing, as after a power failure: where it was last stands in its log."""
+    try:
+        last = (repository.common_dir / "logs" / ref).read_text(errors="replace").splitlines()[-1].split()[1]
+    except (OSError, IndexError):
+        last = "COMMIT"
+    return MemctlError(
+        f"{ref} is broken: {file} names no commit", f"delete that file, then `git update-ref {ref} {last}`"
+    )
 
 
 def _packed(repository: Repository, ref: str) -> str:

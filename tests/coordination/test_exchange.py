@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.coordination import exchange
 from tests.conftest import Memctl, git, process
 
 REF = "refs/memctl/coordination"
@@ -123,3 +124,16 @@ def test_a_push_that_was_not_brought_here_any_more_comes_with_the_next_fetch(
     assert owners(memctl, clones[0]) == {}
     as_agent("bob", "own", "acquire", "2.1", *REMOTE, where=clones[0], code=1)
     assert owners(memctl, clones[0]) == {"§2.1": "ada"}
+
+
+def test_a_remote_whose_ref_stays_locked_is_told_apart_from_one_that_others_change(
+    memctl: Memctl, clones: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("own", "acquire", "2.1", *REMOTE, where=clones[0])
+    (tmp_path / "bare.git" / f"{REF}.lock").touch()
+    monkeypatch.setattr(exchange, "_TRIES", 2)
+    told = memctl("own", "acquire", "2.2", *REMOTE, where=clones[0], code=1).err
+    assert "nobody has changed what it has" in told
+    assert f"{REF}.lock" in told
+    (tmp_path / "bare.git" / f"{REF}.lock").unlink()
+    memctl("own", "acquire", "2.2", *REMOTE, where=clones[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -124,3 +125,47 @@ def test_who_has_no_name_in_git_is_told_how_to_get_one(repo: Path, monkeypatch: 
     git(repo, "config", "user.useConfigOnly", "true")
     with pytest.raises(MemctlError, match="does not know who you are"):
         made(open_repository(repo), "one")
+
+
+@pytest.mark.parametrize("said", [b"", b"garbage", b"\xff\xfe"])
+def test_a_broken_ref_is_not_one_that_is_not_there(repo: Path, said: bytes) -> None:
+    repository = open_repository(repo)
+    one = made(repository, "one")
+    assert refs.swap(repository, REF, one, "")
+    (repo / ".git" / REF).write_bytes(said)
+    with pytest.raises(MemctlError, match="is broken") as raised:
+        refs.tip(repository, REF)
+    (repo / ".git" / REF).unlink()
+    command = str(raised.value.hint).split("`")[1]
+    git(repo, *command.split()[1:])
+    assert refs.tip(repository, REF) == one
+
+
+def test_the_lock_of_a_killed_process_is_taken_away_and_that_of_a_living_one_is_not(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = open_repository(repo)
+    one, lock = made(repository, "one"), repo / ".git" / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    monkeypatch.setattr(refs, "_PATIENCE", 0.1)
+    with pytest.raises(MemctlError, match="has been locked"):
+        refs.swap(repository, REF, one, "")
+    assert lock.exists()
+    os.utime(lock, (0, 0))
+    assert refs.swap(repository, REF, one, "")
+    assert refs.tip(repository, REF) == one
+    assert not lock.exists()
+
+
+def test_a_fetch_takes_away_the_lock_of_a_killed_one(repo: Path, tmp_path: Path) -> None:
+    repository, tracking = open_repository(repo), "refs/memctl/remotes/origin/coordination"
+    git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+    git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
+    one = made(repository, "one")
+    assert refs.push(repository, "origin", REF, one, "")
+    lock = repo / ".git" / f"{tracking}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (0, 0))
+    assert refs.fetch(repository, "origin", REF, tracking) == one

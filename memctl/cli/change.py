@@ -186,6 +186,7 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
     "restore",
     ("memctl restore LRN-2025-11-04-001", "Bring a deleted record back as it last was."),
     ("memctl restore DEC-2025-11-04-003 --at HEAD~3", "Make a record what it was three commits ago."),
+    ("memctl restore main-w1-v3-570863", "Bring a deleted checkpoint back; `memctl checkpoint list --all` names them."),
 )
 @click.argument("id", shell_complete=complete_id)
 @click.option("--at", metavar="REV", help="The commit, branch or tag whose version to bring back.")
@@ -193,7 +194,7 @@ def delete_command(ctx: click.Context, /, ids: tuple[str, ...], unlink: bool, **
 @writing
 @click.pass_context
 def restore_command(ctx: click.Context, /, id: str, at: str | None, **flags: Any) -> None:
-    """Bring back a deleted record, or an earlier version of one."""
+    """Bring back a deleted record or checkpoint, or an earlier version of a record."""
     memory = opening.memory(ctx)
     _carry_out(memory, lambda snapshot: remove.restore(memory, snapshot, id, at), flags)
 

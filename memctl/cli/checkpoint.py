@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, how, json_option, reading, writing
 from memctl.cli.event import workflow_option
-from memctl.errors import OK, REFUSED, MemctlError
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
 from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint
@@ -73,7 +73,8 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 
     Steps stay where they were until they are given for another list; another task begins with empty lists. Decisions,
     issues and learnings come from the memory, files from Git, the rest from the checkpoint before. A checkpoint that
-    goes on from another than the newest is stale, and refused.
+    goes on from another than the newest is stale, and refused. `--next none`, with every step done, says that the task
+    is finished.
     """
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
@@ -99,23 +100,34 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
 )
 @click.option("--workflow", default="", metavar="NAME", help="Only of this workflow.")
 @click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also those deleted since, which `memctl restore ID` brings back."
+)
 @reading
 @click.pass_context
-def list_command(ctx: click.Context, /, workflow: str, limit: int, as_json: bool, at: str | None) -> None:
-    """List checkpoints, newest first."""
+def list_command(
+    ctx: click.Context, /, workflow: str, limit: int, everything: bool, as_json: bool, at: str | None
+) -> None:
+    """List checkpoints, newest first.
+
+    `memctl maintain` deletes those that newer ones have taken the place of; Git keeps them.
+    """
+    if everything and at is not None:
+        raise MemctlError("--all is about the worktree, and goes without --at", exit_code=USAGE)
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
     found = versions.read(snapshot, names.slug(workflow))
     shown = found.checkpoints[: limit or None]
+    gone = [one.id for one in versions.deleted(memory, snapshot, names.slug(workflow))] if everything else []
     if as_json:
         opened = [readable.without_closed(one, snapshot)[0] for one in shown]
         data = {"total": len(found.checkpoints), "checkpoints": [_data(memory, one) for one in opened]}
-        output.json("checkpoints", data, found.faults, memory)
+        output.json("checkpoints", data | ({"deleted": gone} if everything else {}), found.faults, memory)
     else:
-        output.columns([_row(one) for one in shown])
+        output.columns([*(_row(one) for one in shown), *((name, "deleted", "", "", "") for name in gone)])
         if len(found.checkpoints) > len(shown):
             output.note(f"{len(found.checkpoints) - len(shown):,} more: --limit 0 lists all")
-        if not found.checkpoints:
+        if not found.checkpoints and not gone:
             output.note("there are no checkpoints")
     for fault in found.faults:
         output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")

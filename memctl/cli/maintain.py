@@ -10,7 +10,6 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
 from memctl.lifecycle import maintenance
 from memctl.lifecycle.maintenance import Maintained
-from memctl.lifecycle.retention import Spared
 from memctl.store.memory import Memory
 
 
@@ -34,6 +33,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     learning  never retrieved, older than      never retrieved, older than 365 days
               180 days
     any       expired
+    checkpoint                                 older than 30 days, and ten newer versions; or
+                                               its task is finished, and it is not the newest
 
     Importance of 8 and more, open issues and the latest state are never touched. What an open record or a page
     refers to is archived and not deleted, but for what the open record supersedes; other links to what is deleted are
@@ -56,6 +57,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
       delete_issue_days: 180
       delete_state_days: 90
       delete_learning_days: 365
+      keep_checkpoints: 10
+      delete_checkpoint_days: 30
     """
     memory = opening.memory(ctx)
     done = maintenance.maintain(memory, how(flags))
@@ -68,12 +71,19 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
 def _data(memory: Memory, done: Maintained, dry_run: bool) -> dict[str, Any]:
     deeds = [{"action": deed.action, "id": deed.id, "reason": deed.reason} for deed in done.outcome.change.deeds]
     data = report.change_data(memory, done.outcome, dry_run)
-    return {**data, "deeds": deeds, "kept": [_spared_data(one) for one in done.judgement.spared], "folded": done.folded}
+    return {**data, "deeds": deeds, "kept": _kept(done), "folded": done.folded}
 
 
-def _spared_data(spared: Spared) -> dict[str, str]:
-    verdict = spared.verdict
-    return {"id": verdict.record.id, "due": verdict.action, "reason": verdict.reason, "why": spared.why}
+def _kept(done: Maintained) -> list[dict[str, str]]:
+    """What is due and kept: which record or checkpoint, what is due by which rule, and why it is not done."""
+    records = [
+        {"id": one.verdict.record.id, "due": one.verdict.action, "reason": one.verdict.reason, "why": one.why}
+        for one in done.judgement.spared
+    ]
+    checkpoints = [
+        {"id": one.id, "due": "delete", "reason": one.reason, "why": one.kept} for one in done.kept_checkpoints
+    ]
+    return records + checkpoints
 
 
 def _print(done: Maintained, dry_run: bool) -> None:
@@ -81,12 +91,11 @@ def _print(done: Maintained, dry_run: bool) -> None:
     would = "would " if dry_run else ""
     for deed in change.deeds:
         output.text(output.plain(f"{would}{deed.action} {deed.id}: {deed.reason}"))
-    spared = done.judgement.spared
-    for one in spared if dry_run else ():
-        verdict = one.verdict
-        output.text(output.plain(f"would not {verdict.action} {verdict.record.id} ({verdict.reason}): {one.why}"))
+    kept = _kept(done)
+    for one in kept if dry_run else ():
+        output.text(output.plain(f"would not {one['due']} {one['id']} ({one['reason']}): {one['why']}"))
     # On stdout, for that nothing was due is the answer; a cron job that drops it hears of what went wrong only.
     output.text("nothing to change" if change.is_empty else f"{would}maintain {change.title}")
-    if spared and not dry_run:
-        output.text(f"{len(spared):,} due and kept; `memctl maintain --dry-run` says why")
+    if kept and not dry_run:
+        output.text(f"{len(kept):,} due and kept; `memctl maintain --dry-run` says why")
     report.pending(done.outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.journal import commits
-from memctl.lifecycle import commit, door, links, retention
+from memctl.lifecycle import commit, door, links, old_checkpoints, retention
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.door import How
 from memctl.lifecycle.edit import rewrite
+from memctl.lifecycle.old_checkpoints import OldCheckpoint
 from memctl.lifecycle.retention import Judgement, Verdict
 from memctl.model.change import Change, Deed, Delete
 from memctl.model.record import Record, parse
@@ -28,12 +29,13 @@ _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
 class Maintained(msgspec.Struct, frozen=True):
-    """What maintenance came to: the outcome of its change, the judgement that it carries out, and the number of
-    records whose access counts were folded in."""
+    """What maintenance came to: the outcome of its change, the judgement that it carries out, the number of records
+    whose access counts were folded in, and the checkpoints that were due and are kept."""
 
     outcome: Outcome
     judgement: Judgement
     folded: int
+    kept_checkpoints: tuple[OldCheckpoint, ...] = ()
 
 
 class _Folding(msgspec.Struct, frozen=True):
@@ -52,10 +54,10 @@ def maintain(memory: Memory, how: How) -> Maintained:
 
     Raises MemctlError, having written nothing, while a commit can't be made: during a merge or rebase, in a hook.
     """
-    judged, folding = Judgement(), _Folding()
+    judged, folding, old = Judgement(), _Folding(), list[OldCheckpoint]()
 
     def plan(_: Sequence) -> Change:
-        nonlocal judged, folding
+        nonlocal judged, folding, old
         if not how.dry_run:
             _refuse_if_unsafe(memory)
         snapshot = load.disk(memory)
@@ -63,34 +65,45 @@ def maintain(memory: Memory, how: How) -> Maintained:
         judged = retention.judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
         folding = _fold(memory, snapshot, gone | untouchable, dry_run=how.dry_run)
-        return change(snapshot, judged, memory.now, folding.values)
+        old = old_checkpoints.old(snapshot, memory.now, untouchable)
+        return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
 
     outcome = door.carry_out(memory, plan, how)
     if folding.counts and not how.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and any(entry.stage == PENDING for entry in commit.waiting(memory)):
         outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
-    return Maintained(outcome, judged, len(folding.counts))
+    return Maintained(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
 
 
-def change(snapshot: Snapshot, judged: Judgement, now: str, more: Mapping[str, Mapping[str, Any]]) -> Change:
-    """The Change that carries out a judgement; `more` is front matter that changes besides, by path.
+def change(
+    snapshot: Snapshot,
+    judged: Judgement,
+    now: str,
+    more: Mapping[str, Mapping[str, Any]],
+    old: Iterable[OldCheckpoint] = (),
+) -> Change:
+    """The Change that carries out a judgement; `more` is front matter that changes besides, by path, and `old` are
+    checkpoints that go.
 
     Links to what is deleted are taken out of all other records.
     """
+    checkpoints = list(old)
     values: Values = {path: dict(found) for path, found in more.items()}
     gone = [verdict.record for verdict in judged.due if verdict.action == "delete"]
     for verdict in judged.due:
         if verdict.action != "delete":
             values.setdefault(verdict.record.path, {}).update({"is_archived": True, "archived_at": now})
     deeds = [_deed(verdict) for verdict in judged.due] + _unlink(snapshot, gone, values)
+    deeds += [Deed("delete", one.id, one.reason) for one in checkpoints]
     records = {record.path: record for record in snapshot.records if record.path in values}
+    paths = [*(record.path for record in gone), *(path for one in checkpoints for path in one.paths)]
     return Change(
         op="maintain",
-        title=_title(judged, len(more)),
+        title=_title(judged, len(more), len(checkpoints)),
         ids=tuple(dict.fromkeys([*(deed.id for deed in deeds), *(record.id for record in records.values())])),
         writes=tuple(rewrite(snapshot, record, values[path]) for path, record in records.items()),
-        deletes=tuple(Delete(record.path, snapshot.read(record.path)) for record in gone),
+        deletes=tuple(Delete(path, snapshot.read(path)) for path in paths),
         deeds=tuple(deeds),
     )
 
@@ -162,8 +175,9 @@ def _deed(verdict: Verdict) -> Deed:
     return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 
-def _title(judged: Judgement, folded: int) -> str:
+def _title(judged: Judgement, folded: int, checkpoints: int) -> str:
     numbers = {word: sum(verdict.action == action for verdict in judged.due) for action, word in _WORDS.items()}
     words = [f"{number:,} {word}" for word, number in numbers.items() if number]
+    words += [f"{checkpoints:,} checkpoint{'' if checkpoints == 1 else 's'} deleted"] if checkpoints else []
     words += [f"{folded:,} access count{'' if folded == 1 else 's'} folded in"] if folded else []
     return ", ".join(words)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.journal import history, trees
 from memctl.lifecycle import links
-from memctl.model import ids
+from memctl.model import checkpoint, ids
 from memctl.model.change import Change, Delete, Write
+from memctl.model.checkpoint import Version
 from memctl.model.faults import InvalidRecord
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
@@ -48,7 +51,9 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
-    """Bring a deleted record back as it last was, or a record to what it was at a revision."""
+    """Bring a deleted record or checkpoint back as it last was, or a record to what it was at a revision."""
+    if version := checkpoint.version_in(reference.strip()):
+        return _restore_checkpoint(memory, version, revision)
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference
     try:
@@ -70,6 +75,22 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     )
 
 
+def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
+    """Bring a deleted checkpoint back, and the page beside it if there was one; it never was any other."""
+    if os.path.lexists(memory.folder / version.path):
+        raise MemctlError(f"{version.id} is there", "a checkpoint is never changed")
+    text = _file_at(memory, version.path, revision)
+    try:
+        found = checkpoint.parse(text, version.path)
+    except InvalidRecord as error:
+        raise MemctlError("it is no valid checkpoint there:\n" + str(error)) from None
+    writes = [Write(version.path, text)]
+    with suppress(MemctlError):
+        writes.append(Write(version.page, _file_at(memory, version.page, revision)))
+    title = f"{version.id} {found.mission}"
+    return Change(op="restore", title=title, ids=(version.id,), writes=tuple(writes))
+
+
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     """Where a record lives, or lived before it was deleted; raises MemctlError if it never existed."""
     wanted = reference.strip().upper()
@@ -88,7 +109,16 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:
-    """The text of a record at a revision, or where Git last had it."""
+    """The text of a record at a revision, or where Git last had it; raises MemctlError if it was none there."""
+    text = _file_at(memory, path, revision)
+    try:
+        parse(text, path)
+    except InvalidRecord as error:
+        raise MemctlError("it is no valid record there:\n" + str(error)) from None
+    return text
+
+
+def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     tracked = memory.tracked(path)
     if revision is None:
         found = history.last_version(memory.repository, tracked)
@@ -100,13 +130,13 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
         entries = trees.entries(memory.repository, commit, tracked.rpartition("/")[0])
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
         if not blob:
-            raise MemctlError(f"there is no {ids.id_in_path(path)} at {revision}", "`memctl log ID` lists its commits")
+            raise MemctlError(
+                f"there is no {ids.id_in_path(path) or tracked} at {revision}", "`memctl log ID` lists its commits"
+            )
     content = trees.blobs(memory.repository, [blob], files.MAX_BYTES)[blob]
     if content is None:
         raise MemctlError(f"{path} is too large there")
     try:
-        text = files.decode(content, path)
-        parse(text, path)
+        return files.decode(content, path)
     except InvalidRecord as error:
-        raise MemctlError("it is no valid record there:\n" + str(error)) from None
-    return text
+        raise MemctlError("it is no text there:\n" + str(error)) from None

@@ -26,6 +26,7 @@ _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
 _ID = re.compile(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
 _PATH = re.compile(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
+_NOTHING = ("none", "nothing")
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -48,6 +49,11 @@ class Version(msgspec.Struct, frozen=True, order=True):
     def path(self) -> str:
         """Its JSON file, below `.memory/`."""
         return f"{FOLDER}/{self.workflow}/w{self.window}-v{self.version}-{self.mark}.json"
+
+    @property
+    def page(self) -> str:
+        """The Markdown file beside it."""
+        return self.path.removesuffix("json") + "md"
 
     def is_behind(self, other: Version) -> bool:
         """Whether it is stale as compared with another of its workflow."""
@@ -109,6 +115,12 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     dirty_files: tuple[str, ...] = ()
     event_stream_summary: Lines = ()
     context_metrics: Metrics = Metrics()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do: no step that is not done, and no next action but "none"."""
+        ahead = (*self.planned, *self.in_progress, *self.next_actions)
+        return bool(self.done) and all(key(item).rstrip(".") in _NOTHING for item in ahead)
 
     @property
     def number(self) -> Version:
@@ -181,6 +193,10 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     said = (found.version, found.window_id, found.workflow_id)
     if named is None or number is None or number != named or said != (named.version, named.window, named.workflow):
         wrong.append(("checkpoint_id", "id, workflow, window, version and the name of the file don't agree"))
+    try:
+        moments.parse(found.saved_at)
+    except ValueError:
+        wrong.append(("saved_at", f"{found.saved_at} is on no calendar"))
     wrong += [("done", f"{item!r} stands in two of {', '.join(PROGRESS)}") for item in mixed(_progress(found))]
     return wrong
 

@@ -46,6 +46,7 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     The values are those of S0, "Memory Lifecycle Management"; `keep_importance` is the weight from which S0, "Session
     Summary Generation", preserves for ever, and can only be made stricter. Days count from a record's `timestamp`;
     those of `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted.
+    Of a workflow the last `keep_checkpoints` versions are kept, and what is not older than `delete_checkpoint_days`.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
@@ -59,6 +60,8 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     delete_issue_days: Days = 180
     delete_state_days: Days = 90
     delete_learning_days: Days = 365
+    keep_checkpoints: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 10
+    delete_checkpoint_days: Days = 30
 
 
 class Llm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

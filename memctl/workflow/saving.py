@@ -220,14 +220,14 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
 
 
 def _change(memory: Memory, made: Checkpoint) -> Change:
-    path = made.number.path
+    number = made.number
     return Change(
         op="checkpoint",
         title=f"{made.checkpoint_id} {made.mission}",
         ids=(made.checkpoint_id,),
         writes=(
-            Write(path, checkpoint.written(made)),
-            Write(path.removesuffix("json") + "md", document(made)),
+            Write(number.path, checkpoint.written(made)),
+            Write(number.page, document(made)),
         ),
     )
 

@@ -51,6 +51,15 @@ def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
     return {version for path in paths if (version := checkpoint.version_at(path))}
 
 
+def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
+    """The versions of a workflow, or of all, that the history of HEAD has and the worktree has not, newest first."""
+    folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
+    here = set(snapshot.names(folder))
+    paths = (path[len(memory.prefix) + 1 :] for path in history.paths_ever(memory.repository, memory.tracked(folder)))
+    found = {version for path in paths if path not in here and (version := checkpoint.version_at(path))}
+    return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
+
+
 def newer(known: Iterable[Version], than: Version) -> Version | None:
     """The newest of some versions of a workflow if it makes `than` stale."""
     return max((version for version in known if than.is_behind(version)), default=None)
@@ -82,7 +91,7 @@ def resolve(snapshot: Snapshot, reference: str, workflow: str) -> Checkpoint:
     if len(exact) == 1:
         return exact[0]
     if not exact:
-        raise MemctlError(f"there is no checkpoint {reference!r}", "`memctl checkpoint list` lists them")
+        raise MemctlError(f"there is no checkpoint {reference!r}", "`memctl checkpoint list --all` lists them")
     names = ", ".join(one.checkpoint_id for one in exact[:5])
     raise MemctlError(f"{reference!r} may be any of {names}", "give more of the id")
 

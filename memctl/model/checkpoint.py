@@ -111,7 +111,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     learnings: tuple[Noted, ...] = ()
     files_touched: tuple[Touched, ...] = ()  # the latest first
     branch: str = ""
-    head: str = ""
+    head: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""
     dirty_files: tuple[str, ...] = ()
     event_stream_summary: Lines = ()
     context_metrics: Metrics = Metrics()
@@ -127,6 +127,12 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         found = version_in(self.checkpoint_id)
         assert found is not None  # `parse` and `saving` see to it
         return found
+
+
+def leads_out(path: str) -> bool:
+    """Whether a path is not one of the repository's files. A file may be called almost anything, in other respects."""
+    parts = path.split("/")
+    return not parts[0] or ".." in parts or parts[0].lower() == ".git" or "\0" in path
 
 
 def key(item: str) -> str:
@@ -197,6 +203,11 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
         moments.parse(found.saved_at)
     except ValueError:
         wrong.append(("saved_at", f"{found.saved_at} is on no calendar"))
+    for name, paths in (
+        ("files_touched", [one.path for one in found.files_touched]),
+        ("dirty_files", found.dirty_files),
+    ):
+        wrong += [(name, f"{path!r} leads out of the repository") for path in paths if leads_out(path)]
     wrong += [("done", f"{item!r} stands in two of {', '.join(PROGRESS)}") for item in mixed(_progress(found))]
     return wrong
 

@@ -7,6 +7,7 @@ services run is not looked at.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -137,9 +138,15 @@ def _is_ours(memory: Memory, path: str) -> bool:
 
 
 def _is_there(memory: Memory, path: str) -> bool:
-    """Whether a path of a checkpoint is in the worktree; one that leads out of it is not."""
-    inside = not os.path.isabs(path) and ".." not in path.split("/") and "\0" not in path
-    return inside and os.path.lexists(memory.repository.top / path)
+    """Whether a path of a checkpoint, which is none that leads out, is in the worktree."""
+    return any(os.path.lexists(os.path.join(os.fsencode(memory.repository.top), name)) for name in _names(path))
+
+
+def _names(path: str) -> Iterator[bytes]:
+    """The names that a path stands for: bytes that are no UTF-8 are written as `\\xe9`."""
+    yield os.fsencode(path)
+    if "\\x" in path:
+        yield re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes([int(match[1], 16)]), os.fsencode(path))
 
 
 def _named(items: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memctl.errors import USAGE
+from memctl.model.checkpoint import Touched
 from memctl.model.said import MOST_LINES
 from memctl.workflow.bootstrap import LIMIT
 from memctl.workflow.environment import MOST_DIRTY
@@ -292,12 +294,16 @@ def test_what_was_recorded_is_data_in_every_form(repo: Path, memctl: Memctl) -> 
     assert len(text) <= LIMIT
 
 
-def test_a_checkpoint_that_names_a_path_outside_only_misses_it(repo: Path, memctl: Memctl) -> None:
-    path = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
-    path.parent.mkdir(parents=True)
-    touched = [{"path": "../../etc/passwd"}, {"path": "/etc/passwd"}, {"path": "app.py"}]
-    path.write_text(saved(files_touched=touched, next_actions=("Go on",)))
-    assert drift(memctl)["missing_files"] == ["../../etc/passwd", "/etc/passwd"]
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", ".git/config"])
+def test_a_checkpoint_that_names_a_path_outside_is_refused_for_no_model_is_to_be_sent_there(
+    repo: Path, memctl: Memctl, path: str
+) -> None:
+    file = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(saved(next_actions=("Go on",), files_touched=(Touched(path),)))
+    for command in ("resume", "show"):
+        assert "leads out of the repository" in memctl("checkpoint", command, code=1).err
+    assert "MEM505" in memctl("check", code=1).out
 
 
 def test_a_checkpoint_is_written_in_the_names_of_the_seed(memctl: Memctl) -> None:
@@ -399,3 +405,19 @@ def test_an_event_stream_that_cannot_be_written_costs_no_checkpoint(repo: Path, 
     result = memctl(*SAVE, "--done", "POST")
     assert "warning: the event stream does not tell of it" in result.err
     assert shown(memctl)["version"] == 2
+
+
+def test_files_with_odd_names_are_there_when_they_are_there(repo: Path, memctl: Memctl) -> None:
+    names = [b"caf\xe9.py", b"new\nline.py", b"a\\x41.py"]
+    for name in names:
+        Path(os.fsdecode(os.path.join(os.fsencode(repo), name))).write_text("x")
+    memctl(*FIRST)
+    touched = {one["path"]: one["deleted"] for one in shown(memctl)["files_touched"]}
+    assert {path: gone for path, gone in touched.items() if path != "app.py"} == {
+        "caf\\xe9.py": False,
+        "new\nline.py": False,
+        "a\\x41.py": False,
+    }
+    assert "missing_files" not in drift(memctl)
+    os.unlink(os.path.join(os.fsencode(repo), names[0]))
+    assert drift(memctl)["missing_files"] == ["caf\\xe9.py"]

@@ -40,7 +40,9 @@ _FORCE = "Although another owns it; needs --reason."
               help="Who may write: you, all, nobody.")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="How long, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="Until when.")
-@click.option("--reader", "readers", multiple=True, metavar="AGENT", help="Besides you only these read its details.")
+@click.option(
+    "--reader", "readers", multiple=True, metavar="AGENT", help="Besides you only these read its details and files."
+)
 @click.option("--force", is_flag=True, help=_FORCE)
 @agreeing
 @click.pass_context
@@ -57,8 +59,8 @@ def acquire_command(
 ) -> None:
     """Take sections, all or none: details, records and code of §2.N go with it.
 
-    Who has a section takes it again to change the type, the end or the reason. Refused is what another owns; what has
-    come to its end is free. MEMCTL_AGENT is who you are.
+    Who has a section takes it again to change the type, the end, the readers or the reason; what is not given stays as
+    it is. Refused is what another owns; what has come to its end is free. MEMCTL_AGENT is who you are.
     """
     if span and until:
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
@@ -168,7 +170,7 @@ def check_command(
     Exit code 0: everywhere, 1: not everywhere.
     """
     memory = opening.memory(ctx)
-    name, now = agent or memory.actor, memory.now
+    name, now = ownership.agent_name(agent) if agent else memory.actor, memory.now
     state, outline = seen(memory, remote).state, load.disk(memory).outline
     rows = []
     for place in places:

@@ -7,7 +7,8 @@ owned section and owned details in it, the details' own ownership decides about 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import msgspec
 
@@ -18,7 +19,7 @@ from memctl.model import pages
 from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import parse
+from memctl.model.record import Record, parse
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -43,7 +44,7 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
     if not allow_owned:
         lines = [f"{memory.tracked(item.path)}: {item.ownership.told}" for item in found[:_SHOWN]]
         lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        raise MemctlError("\n".join(lines), f"{_ask(found[0])}, or write with --allow-owned --reason WHY")
+        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or write with --allow-owned --reason WHY")
     if not change.reason.strip():
         raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
@@ -54,7 +55,7 @@ def refuse(memory: Memory, change: Change) -> None:
     """Raise MemctlError if files that were changed by hand lie in a section that is another's."""
     if found := denied(memory, change):
         own = f"take it with `memctl own acquire {found[0].ownership.section_id} --force --reason WHY`"
-        raise MemctlError(found[0].ownership.told, f"{_ask(found[0])}, or {own}")
+        raise MemctlError(found[0].ownership.told, f"{_ask(memory, found[0])}, or {own}")
 
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
@@ -71,6 +72,20 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
         if held and not held.lets_write(agent):
             found.setdefault(path, Denied(path, held))
     return list(found.values())
+
+
+def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
+    """The records that who is at work may not write, by path, each with the ownership that says so in words."""
+    state, agent, now = shared.read(memory).state, memory.actor, memory.now
+    if not forbidding(state, agent, now):
+        return {}
+    parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers
+    found = {}
+    for record in records:
+        held = holding(state, around(record.section or "", parent), now)
+        if held and not held.lets_write(agent):
+            found[record.path] = held.told
+    return found
 
 
 def forbidding(state: State, agent: str, now: str) -> list[Ownership]:
@@ -126,5 +141,7 @@ def _named(memory: Memory, number: str) -> Iterator[str]:
             yield path
 
 
-def _ask(item: Denied) -> str:
+def _ask(memory: Memory, item: Denied) -> str:
+    if item.ownership.owner_agent_id == memory.actor:  # of what is read-only
+        return f"take it for yourself with `memctl own acquire {item.ownership.section_id} --type exclusive`"
     return f"ask {item.ownership.owner_agent_id} to release {item.ownership.section_id}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 import msgspec
 
 from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State
+from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State, plain_line
 from memctl.errors import USAGE, MemctlError
 
-_NAME = 100  # characters
+_NAME, _REASON = 100, 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,7 @@ def acquire(claim: Claim) -> Plan:
     if claim.expires_at is not None and claim.expires_at <= claim.now:
         raise MemctlError(f"{claim.expires_at} is not ahead", "give a time to come, or a span such as 4h", USAGE)
     refuse_no_reason(claim.force, claim.reason)
+    claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
@@ -71,7 +73,7 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
 def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: bool = False, reason: str = "") -> Plan:
     """Hand sections to another agent, all or none; the way of owning, its end and its readers stay as they are."""
-    name = agent_name(to)
+    name, reason = agent_name(to), _reason(reason)
     refuse_no_reason(force, reason)
 
     def plan(state: State) -> Step:
@@ -109,10 +111,18 @@ def section_id(text: str) -> str:
 
 def agent_name(text: str) -> str:
     """The name of an agent: one line of at most 100 printable characters; raises MemctlError."""
-    name = " ".join(text.split())
+    name = unicodedata.normalize("NFC", " ".join(text.split()))
     if not name or len(name) > _NAME or not name.isprintable():
-        raise MemctlError(f"{text!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
+        raise MemctlError(f"{text[:_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
     return name
+
+
+def _reason(text: str) -> str:
+    """Why somebody has a section, on one line; raises MemctlError if that is a whole story."""
+    line = plain_line(text)
+    if len(line) > _REASON:
+        raise MemctlError(f"the reason has {len(line):,} characters", f"give one of at most {_REASON}", USAGE)
+    return line
 
 
 def refuse_no_reason(force: bool, reason: str) -> None:
@@ -122,7 +132,7 @@ def refuse_no_reason(force: bool, reason: str) -> None:
 
 
 def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: Ownership | None) -> Ownership:
-    """The new ownership; one that the agent has already keeps when it began and who was before."""
+    """The new ownership; one that the agent has already keeps what is not given anew, when it began, who was before."""
     own = held if held and held.owner_agent_id == name else None
     former = own.previous_owner if own else last.owner_agent_id if last else None
     readers = claim.readers if claim.readers is not None or own is None else own.agents_with_read_access
@@ -131,7 +141,7 @@ def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: 
         "owner_agent_id": name,
         "ownership_type": claim.ownership_type,
         "acquired_at": own.acquired_at if own else claim.now,
-        "expires_at": claim.expires_at,
+        "expires_at": claim.expires_at or (own.expires_at if own else None),
         "previous_owner": former,
         "lock_reason": claim.reason or (own.lock_reason if own else ""),
         "agents_with_read_access": readers,

@@ -57,7 +57,12 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         until = f"until {self.expires_at}" if self.expires_at else "with no end"
         why = f": {self.lock_reason}" if self.lock_reason else ""
         said = f"{self.section_id} is owned by {self.owner_agent_id} ({self.ownership_type}), since {self.acquired_at}"
-        return " ".join(f"{said} {until}{why}".split())  # another machine's words stay on their line
+        return plain_line(f"{said} {until}{why}")  # another machine's words stay on their line
+
+
+def plain_line(text: str) -> str:
+    """A text on one line, with nothing in it that would make a terminal do something."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,9 +110,10 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _HEAD = "state.json"
+_OWNERSHIP = "ownership.json"
 _PARTS: dict[str, tuple[str, Any]] = {
     "agents.json": ("active_agents", dict[str, Agent]),
-    "ownership.json": ("section_ownership_map", dict[str, Ownership]),
+    _OWNERSHIP: ("section_ownership_map", dict[str, Ownership]),
     "assignments.json": ("agent_task_assignments", dict[str, list[str]]),
     "blockers.json": ("global_blockers", dict[str, Blocker]),
     "resources.json": ("shared_resources", dict[str, str]),
@@ -129,6 +135,7 @@ def encode(state: State) -> dict[str, bytes]:
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
     """Read a state back; raises MemctlError for files that are not of this form, or of a newer one."""
+    name = _HEAD
     try:
         head = msgspec.json.decode(files.get(_HEAD, b""), type=_Head)
         if head.format > FORMAT:
@@ -136,15 +143,15 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
                 f"{where}: this state has format {head.format}; this memctl knows formats up to {FORMAT}",
                 "upgrade memctl",
             )
-        parts = {
-            field: msgspec.json.decode(files[name], type=type_)
-            for name, (field, type_) in _PARTS.items()
-            if name in files
-        }
+        parts = {}
+        for name, (field, type_) in _PARTS.items():
+            if name in files:
+                parts[field] = msgspec.json.decode(files[name], type=type_)
+        name = _OWNERSHIP
         _refuse_odd(parts.get("section_ownership_map", {}))
     except (msgspec.DecodeError, ValueError) as error:
         raise MemctlError(
-            f"{where} can't be read: {error}",
+            f"{where}:{name} can't be read: {error}",
             f"`git log -p {where}` shows who wrote it; `git update-ref` moves it back",
         ) from None
     return State(
@@ -156,13 +163,15 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
 
 
 def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
-    """Times are compared as texts: one of another form would never end, or count for nothing."""
+    """Refuse what memctl does not write. Times are compared as texts: one of another form would never end."""
     for section, ownership in ownerships.items():
         if SECTION.fullmatch(section) is None:
             raise ValueError(f"{section!r} is no section")
         for time in (ownership.acquired_at, ownership.expires_at):
             if time is not None and moments.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is no time")
+        if not ownership.owner_agent_id.isprintable():  # it stands in refusals, which agents read
+            raise ValueError(f"{section}: {ownership.owner_agent_id!r} is no name")
         if ownership.section_id != section:
             raise ValueError(f"{section}: is about {ownership.section_id}")
 

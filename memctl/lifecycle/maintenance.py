@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.journal import commits
 from memctl.lifecycle import commit, door, links, old_checkpoints, retention
@@ -25,6 +26,7 @@ from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
+_UNCOMMITTED = "it has changes that are in no commit"
 _WORDS = {"archive": "archived", "delete": "deleted", "date": "dated"}
 
 
@@ -50,7 +52,8 @@ class _Folding(msgspec.Struct, frozen=True):
 
 
 def maintain(memory: Memory, how: How) -> Maintained:
-    """Do what is due at `memory.now`, in one commit. Records with changes that are in no commit are left alone.
+    """Do what is due at `memory.now`, in one commit. Records with changes that are in no commit are left alone, and so
+    are those in sections of others, unless `how` allows that.
 
     Raises MemctlError, having written nothing, while a commit can't be made: during a merge or rebase, in a hook.
     """
@@ -61,10 +64,10 @@ def maintain(memory: Memory, how: How) -> Maintained:
         if not how.dry_run:
             _refuse_if_unsafe(memory)
         snapshot = load.disk(memory)
-        untouchable = set(commit.uncommitted(memory, ignored=True))
+        untouchable = _untouchable(memory, snapshot, how)
         judged = retention.judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
-        folding = _fold(memory, snapshot, gone | untouchable, dry_run=how.dry_run)
+        folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=how.dry_run)
         old = old_checkpoints.old(snapshot, memory.now, untouchable)
         return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
 
@@ -74,6 +77,12 @@ def maintain(memory: Memory, how: How) -> Maintained:
     if outcome.change.is_empty and any(entry.stage == PENDING for entry in commit.waiting(memory)):
         outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
     return Maintained(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
+
+
+def _untouchable(memory: Memory, snapshot: Snapshot, how: How) -> dict[str, str]:
+    """The paths of files that are left alone, each with why."""
+    owned = {} if how.allow_owned else guard.forbidden(memory, snapshot.records)
+    return owned | dict.fromkeys(commit.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(

@@ -6,7 +6,7 @@ see how it went, or to go back. No document of the project's says how many: the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import msgspec
 
@@ -25,11 +25,12 @@ class OldCheckpoint(msgspec.Struct, frozen=True):
     kept: str = ""
 
 
-def old(snapshot: Snapshot, now: str, untouchable: Collection[str] = ()) -> list[OldCheckpoint]:
+def old(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[OldCheckpoint]:
     """The checkpoints that are due, workflow by workflow, oldest first.
 
     Kept are the newest of each workflow, the last few versions, and what is younger than some days; of a task that is
-    finished only the newest. One that can't be read is left to `check`. `untouchable` are paths that must stay.
+    finished only the newest. One that can't be read is left to `check`. `untouchable` are paths that must
+    stay, each with why.
     """
     rules = snapshot.config.lifecycle
     if not rules.delete:
@@ -54,7 +55,7 @@ def old(snapshot: Snapshot, now: str, untouchable: Collection[str] = ()) -> list
                 why = (
                     f"{'the task is finished' if is_finished else f'{newest.id} is the newest'}, {int(age):,} days old"
                 )
-                spared = "it has changes that are in no commit" if any(path in untouchable for path in paths) else ""
+                spared = next((untouchable[path] for path in paths if path in untouchable), "")
                 found.append(OldCheckpoint(version.id, paths, why, spared))
     return found
 

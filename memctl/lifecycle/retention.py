@@ -8,7 +8,7 @@ when it was resolved. An issue that nobody will mend (`wontfix`) is closed like 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -47,13 +47,14 @@ class Judgement(msgspec.Struct, frozen=True):
     spared: tuple[Spared, ...] = ()
 
 
-def judge(snapshot: Snapshot, now: str, untouchable: Collection[str] = ()) -> Judgement:
-    """Judge all records of a memory. `untouchable` are the paths of files that must stay as they are.
+def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = None) -> Judgement:
+    """Judge all records of a memory. `untouchable` are the paths of files that must stay as they are, each with why.
 
     A record is not deleted while one that stays open, or is kept for ever, or a page refers to it (`holders` says how);
     it is archived instead. A second judgement after the first was carried out, at the same moment, finds nothing due.
     """
     rules, records = snapshot.config.lifecycle, snapshot.records
+    untouchable = untouchable or {}
     found = [verdict for record in records if (verdict := due(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
@@ -61,7 +62,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Collection[str] = ()) -> Ju
     for verdict in found:
         why = _protected(verdict.record, rules, latest)
         if verdict.record.path in untouchable:
-            why = "it has changes that are in no commit"
+            why = untouchable[verdict.record.path]
         elif verdict.action == "delete" and verdict.record.id in twice:
             why = "another record has the same id"
         if why:
@@ -72,7 +73,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Collection[str] = ()) -> Ju
     if going:
         closing = {verdict.record.path for verdict in kept}
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
-        held = holders.find(snapshot, going, lasting, untouchable)
+        held = holders.find(snapshot, going, lasting, untouchable.keys())
         kept = [_held(verdict, held, spared) for verdict in kept]
     return Judgement(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),

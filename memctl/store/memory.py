@@ -86,7 +86,12 @@ class Memory:
 
 def _clean(text: str) -> str:
     """A name from the environment as one line of printable text."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    name = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if name.isascii():
+        return name
+    import unicodedata
+
+    return unicodedata.normalize("NFC", name)  # two keyboards write é in two ways, and it is one name
 
 
 def fixed_now(environ: Mapping[str, str]) -> str | None:

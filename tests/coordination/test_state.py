@@ -21,7 +21,7 @@ def _ownerships(draw: st.DrawFn) -> dict[str, Ownership]:
         section: msgspec.convert(
             {
                 "section_id": section,
-                "owner_agent_id": draw(_names),
+                "owner_agent_id": draw(_names.filter(str.isprintable)),
                 "ownership_type": draw(st.sampled_from(TYPES)),
                 "acquired_at": NOW,
                 "expires_at": draw(st.sampled_from([None, NOW])),

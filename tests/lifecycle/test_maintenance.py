@@ -324,3 +324,30 @@ def test_two_runs_at_once_are_one(repo: Path, memctl: Memctl, old: Memctl) -> No
     assert [run.wait() for run in runs] == [0] * 3
     assert commits(repo) == before + 1
     assert listed(memctl) == {}
+
+
+def test_what_lies_in_a_section_of_another_is_left_alone_and_the_rest_is_done(
+    memctl: Memctl, bob: Memctl, old: Memctl
+) -> None:
+    memctl("section", "add", "Payment")
+    theirs, free, read = (
+        old("learn", "Theirs", "--section", "2.1").id,
+        old("learn", "Free").id,
+        memctl("learn", "Read", "--section", "2.1").id,
+    )
+    linked = old("learn", "Linked").id
+    memctl("learn", "Links", "--section", "2.1", "--relates-to", linked)
+    bob("own", "acquire", "2.1")
+    memctl("show", read)
+    planned = memctl("maintain", "--dry-run", "--json").data
+    done = memctl("maintain", "--json").data
+    assert planned["deeds"] == done["deeds"]
+    assert [(deed["action"], deed["id"]) for deed in done["deeds"]] == [("delete", free), ("archive", linked)]
+    assert {one["id"]: one["why"].partition(" is owned by bob")[0] for one in done["kept"] if one["id"] == theirs} == {
+        theirs: "§2.1"
+    }
+    assert listed(memctl)[read]["access_count"] == 1
+    assert memctl("maintain").out.startswith("nothing to change\n")
+    memctl("maintain", "--allow-owned", code=2)
+    memctl("maintain", "--allow-owned", "--reason", "spring")
+    assert theirs not in listed(memctl)

@@ -19,6 +19,7 @@ from memctl.store.memory import Memory
 from memctl.workflow import emitting, event_xml, names
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
+_SHOWN = 5  # unreadable lines that a warning names
 _SIZES = ("scs_before", "aws_before", "debt_before", "scs_after", "aws_after", "debt_after")
 
 
@@ -194,7 +195,8 @@ def _row(event: Event) -> tuple[str, ...]:
 
 def _warn(memory: Memory, stream: Stream, workflow: str) -> None:
     if stream.broken:
-        numbers = ", ".join(map(str, stream.broken))
+        numbers = ", ".join(map(str, stream.broken[:_SHOWN]))
+        numbers += f" and {len(stream.broken) - _SHOWN:,} more" if len(stream.broken) > _SHOWN else ""
         output.note(f"warning: unreadable lines of the event stream are left out: {numbers}")
         output.note(f"hint: {event_stream.file_of(memory)} can be deleted; checkpoints have what matters of it")
     waiting = emitting.since_checkpoint(stream.events, workflow)

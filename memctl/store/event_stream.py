@@ -18,6 +18,7 @@ from memctl.store import files, lock
 from memctl.store.memory import Memory
 
 MOST_KEPT = 1_000
+MOST_BYTES = 4_000_000  # an event may have 500 kB, and each one that is added reads them all
 _PATIENCE = 10.0  # seconds; to append takes a few milliseconds
 
 
@@ -61,14 +62,25 @@ def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
             stream = read(memory)
             event = make(stream.last + 1)
             stream = Stream((*stream.events, event), stream.broken)
-            if len(stream.events) > 2 * MOST_KEPT:
-                stream = Stream(stream.events[-MOST_KEPT:])
+            if len(stream.events) > 2 * MOST_KEPT or (file.exists() and file.stat().st_size > MOST_BYTES):
+                stream = Stream(_latest(stream.events))
                 files.replace(file, "".join(_line(kept).decode() for kept in stream.events))
             else:
                 _add(file, _line(event))
     except OSError as error:
         raise MemctlError(f"{file} can't be written: {error.strerror}") from None
     return stream
+
+
+def _latest(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The events that are kept when there are too many: the newest, in half of the room, and one at least."""
+    room, kept = MOST_BYTES // 2, 0
+    for event in reversed(events[-MOST_KEPT:]):
+        room -= len(_line(event))
+        if room < 0 and kept:
+            break
+        kept += 1
+    return events[-kept:]
 
 
 def _add(file: Path, line: bytes) -> None:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memctl.errors import USAGE
-from memctl.store.event_stream import MOST_KEPT
+from memctl.store.event_stream import MOST_BYTES, MOST_KEPT
 from tests.conftest import Memctl, commits, git, process
 
 START = (
@@ -153,3 +153,24 @@ def test_what_looks_like_a_credential_is_refused(memctl: Memctl) -> None:
 def test_a_stream_that_cannot_be_read_is_told(repo: Path, memctl: Memctl) -> None:
     stream(repo).mkdir(parents=True)
     assert "can't be read" in memctl(*START, code=1).err
+
+
+def test_the_stream_stays_small_whatever_is_in_it(repo: Path, memctl: Memctl) -> None:
+    memctl(*START)
+    long = [word for number in range(200) for word in ("--decision", f"{number} {'y' * 480}")]
+    for _ in range(3):
+        memctl(*START, *long)
+    line = stream(repo).read_bytes().splitlines(keepends=True)[-1]
+    with stream(repo).open("ab") as file:
+        for number in range(5, MOST_BYTES // len(line) + 5):
+            file.write(line.replace(b'"sequence":4', b'"sequence":%d' % number))
+        file.writelines(b"junk %d\n" % number for number in range(20_000))
+    told = memctl("event", "list", code=1).err
+    assert "more" in told
+    assert len(told) < 500
+    last = int(memctl(*START).out.split()[0])
+    assert stream(repo).stat().st_size <= MOST_BYTES // 2
+    found = memctl("event", "list", "--limit", "0", "--json").data
+    numbers = [event["sequence"] for event in found["events"]]
+    assert numbers == list(range(last, last - len(numbers), -1))
+    assert found["unreadable_lines"] == []

@@ -33,7 +33,7 @@ def agreeing(function: Any) -> Any:
 
 def seen(memory: Memory, remote: str | None) -> Seen:
     """The state as this clone has it, with what a remote has taken in if one is named."""
-    if not remote:
+    if remote is None:
         return shared.read(memory)
     taken = exchange.take_in(memory, remote)
     _tell(taken.lost)
@@ -44,7 +44,8 @@ def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[
     """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
     terms = Terms(given["reason"], given["dry_run"], given["expected"])
     remote = given["remote"]
-    result = exchange.update(memory, remote, plan, terms) if remote else shared.update(memory, plan, terms)
+    alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
+    result = shared.update(memory, plan, terms) if alone else exchange.update(memory, remote, plan, terms)
     _tell(result.lost)
     if given["as_json"]:
         data = {

@@ -49,7 +49,8 @@ def _each(
         before, one, other = base.get(key), ours.get(key), theirs.get(key)
         kept = one if other == before else other
         if kept != one and one != before:
-            lost.append(f"{what} {key}: {_told(one)} gave way to {_told(other)}")
+            given_up = _told(one) if one is not None else "that it was taken out here"
+            lost.append(f"{what} {key}: {given_up} gave way to {_told(other)}")
         if kept is not None:
             merged[key] = kept
     return merged
@@ -68,4 +69,4 @@ def _tasks(
 def _told(value: object) -> str:
     if isinstance(value, Ownership):
         return f"`{value.told}`"
-    return "nothing" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"
+    return "its being taken out there" if value is None else f"`{value}`" if isinstance(value, str) else "another entry"

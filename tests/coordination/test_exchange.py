@@ -137,3 +137,19 @@ def test_a_remote_whose_ref_stays_locked_is_told_apart_from_one_that_others_chan
     assert f"{REF}.lock" in told
     (tmp_path / "bare.git" / f"{REF}.lock").unlink()
     memctl("own", "acquire", "2.2", *REMOTE, where=clones[0])
+
+
+@pytest.mark.parametrize("args", [("own", "acquire", "2.1"), ("own", "list"), ("coordination", "show")])
+def test_a_remote_without_a_name_is_a_slip_and_not_the_wish_to_go_without(
+    memctl: Memctl, clones: list[Path], args: tuple[str, ...]
+) -> None:
+    assert "there is no remote ''" in memctl(*args, "--remote", "", where=clones[0], code=2).err
+    assert owners(memctl, clones[0]) == {}
+
+
+def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clones: list[Path]) -> None:
+    as_agent("ada", "own", "acquire", "2.1", *REMOTE, where=clones[0])
+    as_agent("bob", "own", "acquire", "2.1", *REMOTE, "--force", "--reason", "ada is gone", where=clones[1])
+    as_agent("ada", "own", "release", "2.1", where=clones[0])
+    told = as_agent("ada", "own", "list", *REMOTE, where=clones[0]).err
+    assert "section §2.1: that it was taken out here gave way to `§2.1 is owned by bob" in told

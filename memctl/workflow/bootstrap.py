@@ -1,12 +1,14 @@
 """The text with which a fresh context window takes up a task (S4, "The Bootstrap Sequence").
 
 Labels of memctl's begin in the first column; what people and agents recorded stands behind them or behind a dash, each
-on one line, so that it can't pose as another label. Lines are whole or left out, the most important stand first.
+on one line, so that it can't pose as another label. Lines are whole or left out, the most important stand first, and
+each part has some of its own before one has all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +22,7 @@ LIMIT = 9_500
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # S4, `bootstrap_prompt`
 _MOST = 15
+_SURE = 3  # lines of each part that come before the rest of any: no part takes all the room
 
 
 class Bootstrap(msgspec.Struct, frozen=True):
@@ -59,24 +62,32 @@ def _head(saved: Checkpoint) -> list[str]:
     return [*lines, f"PHASE: {one_line(saved.phase)}"] if saved.phase else lines
 
 
-def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> list[tuple[str, Sequence[str]]]:
-    """Labels with their lines, the most important first: what is good to know comes last."""
+class _Part(NamedTuple):
+    """A label with its lines; where there is no room for all, those at the end may be the ones that count."""
+
+    label: str
+    lines: Sequence[str]
+    from_end: bool = False
+
+
+def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> list[_Part]:
+    """The most important first: what is good to know comes last."""
     files = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in saved.files_touched]
     return [
-        ("MISSING, ask for it:", [f"{one.what}: {one.why}" for one in lacking]),
-        ("IN PROGRESS, begun and not finished:", saved.in_progress),
-        ("NEXT:", saved.next_actions[:_MOST]),
-        ("DRIFT, the environment is not as it was:", [one.told for one in drift]),
-        ("CONSTRAINTS:", saved.constraints[:_MOST]),
-        ("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
-        ("OPEN ISSUES:", [_noted(one) for one in saved.open_issues]),
-        (f"FILES, the last {FILES} touched:", files[:FILES]),
-        ("PLANNED, not begun:", saved.planned[:_PLANNED]),
-        ("INPUTS:", saved.inputs[:_MOST]),
-        ("EXPECTED:", saved.expected_outputs[:_MOST]),
-        ("DONE, the latest last:", saved.done[-_DONE:]),
-        ("LEARNED:", [_noted(one) for one in saved.learnings]),
-        ("SINCE THE CHECKPOINT BEFORE:", saved.event_stream_summary),
+        _Part("MISSING, ask for it:", [f"{one.what}: {one.why}" for one in lacking]),
+        _Part("IN PROGRESS, begun and not finished:", saved.in_progress),
+        _Part("NEXT:", saved.next_actions[:_MOST]),
+        _Part("DRIFT, the environment is not as it was:", [one.told for one in drift]),
+        _Part("CONSTRAINTS:", saved.constraints[:_MOST]),
+        _Part("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
+        _Part("OPEN ISSUES:", [_noted(one) for one in saved.open_issues]),
+        _Part(f"FILES, the last {FILES} touched:", files[:FILES]),
+        _Part("PLANNED, not begun:", saved.planned[:_PLANNED]),
+        _Part("INPUTS:", saved.inputs[:_MOST]),
+        _Part("EXPECTED:", saved.expected_outputs[:_MOST]),
+        _Part("DONE, the latest last:", saved.done[-_DONE:], from_end=True),
+        _Part("LEARNED:", [_noted(one) for one in saved.learnings]),
+        _Part("SINCE THE CHECKPOINT BEFORE:", saved.event_stream_summary),
     ]
 
 
@@ -95,23 +106,22 @@ def _beyond(saved: Checkpoint) -> int:
     return sum(max(len(getattr(saved, name)) - most, 0) for name, most in limits.items())
 
 
-def _fitting(parts: Sequence[tuple[str, Sequence[str]]], room: int) -> tuple[list[str], int]:
+def _fitting(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
     """The lines that fit, each with its label above the first of them; and how many don't."""
-    lines: list[str] = []
-    left = 0
-    for label, texts in parts:
-        is_labelled = False
-        for text in texts:
-            line = f"- {one_line(text)}"
-            new = [line] if is_labelled else [label, line]
-            cost = sum(length(one) + 1 for one in new)
-            if cost > room:
-                left += 1
-                continue
-            lines += new
-            room -= cost
-            is_labelled = True
-    return lines, left
+    chosen: list[dict[int, str]] = [{} for _ in parts]
+    for turn in (slice(_SURE), slice(_SURE, None)):
+        for part, found in zip(parts, chosen, strict=True):
+            numbers = range(len(part.lines))
+            for number in (numbers[::-1] if part.from_end else numbers)[turn]:
+                line = f"- {one_line(part.lines[number])}"
+                cost = length(line) + 1 + (0 if found else length(part.label) + 1)
+                if cost <= room:
+                    found[number] = line
+                    room -= cost
+    lines = []
+    for part, found in zip(parts, chosen, strict=True):
+        lines += [part.label, *(found[number] for number in sorted(found))] if found else []
+    return lines, sum(len(part.lines) - len(found) for part, found in zip(parts, chosen, strict=True))
 
 
 def _noted(record: Noted) -> str:

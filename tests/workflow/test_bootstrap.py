@@ -120,3 +120,21 @@ def test_only_the_last_files_are_named() -> None:
     found = text(files_touched=tuple(Touched(f"src/{number}.py") for number in range(40)))
     assert found.text.count("- src/") == 15
     assert found.left_out == 25
+
+
+def test_no_part_takes_all_the_room() -> None:
+    long = tuple(f"{number} {'x' * 480}" for number in range(60))
+    saved = made(
+        in_progress=long, next_actions=("Run the tests",), done=tuple(f"step {n} {'y' * 400}" for n in range(9))
+    )
+    found = bootstrap(saved, missing(saved), [Drift("branch", "it was on main")])
+    lines = found.text.split("\n")
+    assert "- Run the tests" in lines
+    assert "- it was on main" in lines
+    done = [line.split()[2] for line in lines if line.startswith("- step")]
+    assert done == sorted(done)
+    assert done[-1] == "8", "of what is done the latest counts"
+    shown = sum(line.endswith("x" * 480) for line in lines)
+    assert 3 < shown < 60
+    assert found.left_out == 60 - shown + 9 - len(done)
+    assert found.characters <= LIMIT

@@ -59,8 +59,13 @@ def readable(opened: Memory, at: str | None) -> Snapshot:
         return found
     from memctl.hierarchy import readable
 
-    today = load.disk(opened) if at is not None else None
-    return readable.without_closed(found, state, opened.actor, opened.now, today)
+    def others() -> Iterator[Snapshot]:
+        if at is not None:
+            yield load.disk(opened)
+        if opened.repository.has_head():
+            yield load.revision(opened, "HEAD")
+
+    return readable.without_closed(found, state, opened.actor, opened.now, others)
 
 
 def section(read: Snapshot, given: str) -> str:

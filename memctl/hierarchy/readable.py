@@ -7,7 +7,7 @@ guides agents that ask memctl; whoever can open the files can read them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from memctl.coordination import guard
 from memctl.coordination.state import Ownership, State
@@ -24,14 +24,17 @@ def restricting(state: State, agent: str, now: str) -> list[Ownership]:
     return [held for held in state.section_ownership_map.values() if held.is_live(now) and not held.lets_read(agent)]
 
 
-def without_closed(snapshot: Snapshot, state: State, agent: str, now: str, today: Snapshot | None = None) -> Snapshot:
+def without_closed(
+    snapshot: Snapshot, state: State, agent: str, now: str, others: Callable[[], Iterable[Snapshot]] = tuple
+) -> Snapshot:
     """The memory as an agent may read it: the same, if nothing is kept from it.
 
-    Of an earlier memory also that is kept from it which today's pages say: `today` is the memory as it is now.
+    What a section covers is taken from `others`, too: from today's pages if the memory is an earlier one, and from
+    committed pages in case that somebody has just deleted or broken one.
     """
     if not restricting(state, agent, now):
         return snapshot
-    outlines = [snapshot.outline, *([today.outline] if today else [])]
+    outlines = [found.outline for found in (snapshot, *others())]
     details: dict[str, Page] = {}
     pages: dict[str, str] = {}
     globs: list[tuple[tuple[str, ...], str]] = []

@@ -215,3 +215,12 @@ def test_a_checkpoint_leaves_out_files_and_records_that_are_closed(
         assert "okapis" in told
         monkeypatch.setenv("MEMCTL_AGENT", "claude")
     assert "2 files and records are left out" in memctl("checkpoint", "resume").err
+
+
+@pytest.mark.parametrize("text", [None, "broken", "---\nid: §2.1\ntitle: Payment\n---\n"])
+def test_a_page_that_is_deleted_broken_or_emptied_opens_nothing(memctl: Memctl, closed: Path, text: str | None) -> None:
+    page = closed / ".memory/sections/2.1-payment.md"
+    page.unlink() if text is None else page.write_text(text)
+    assert "is read by bob" in memctl("show", "§4.src/pay/pay.py", code=1).err
+    assert "is read by bob" in memctl("summarize", "src/pay/pay.py", code=1).err
+    assert "is read by bob" in memctl("show", "§3.1", code=1).err

@@ -11,12 +11,11 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
-from memctl.coordination import guard, ownership
+from memctl.coordination import ownership
 from memctl.coordination.ownership import Claim
 from memctl.coordination.state import TYPES, Ownership, State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.model import moments
-from memctl.model.pages import Outline
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -165,16 +164,19 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
 def check_command(
     ctx: click.Context, /, places: tuple[str, ...], agent: str, reading: bool, remote: str | None, as_json: bool
 ) -> None:
-    """Say whether you may write in sections, and in files that they cover.
+    """Say whether you may write in sections, and in files that they cover, there or not yet.
 
-    Exit code 0: everywhere, 1: not everywhere.
+    PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
+    everywhere, 1: not everywhere.
     """
+    from memctl.hierarchy import owned
+
     memory = opening.memory(ctx)
-    name, now = ownership.agent_name(agent) if agent else memory.actor, memory.now
-    state, outline = seen(memory, remote).state, load.disk(memory).outline
+    name = ownership.agent_name(agent) if agent else memory.actor
+    state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
-        held = _held(state, outline, place, now)
+        held = owned.owners(memory, snapshot, state, ctx.obj.folder, place)
         is_open = reading and re.fullmatch("§?2[.][0-9]+", place) is not None  # all read levels 1 and 2
         granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
         rows.append((place, granted, held))
@@ -189,22 +191,6 @@ def check_command(
             why = "; ".join(one.told for one in held) or "nobody owns it"
             output.text(output.plain(f"{place}: {'yes' if granted else 'no'}, {why}"))
     ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
-
-
-def _held(state: State, outline: Outline, place: str, now: str) -> list[Ownership]:
-    """The ownerships that decide about a section, or about a file that sections cover."""
-    from memctl.hierarchy import navigate, repository_paths
-
-    if not navigate.is_marker(place):
-        covering = [page.id for page in outline.sections if repository_paths.matching([place], page.paths)]
-        return [held for marker in covering if (held := state.live(marker, now))]
-
-    def parent(marker: str) -> str:
-        page = outline.find(marker)
-        return (page.section or "") if page else ""
-
-    found = guard.holding(state, guard.around("§" + place.removeprefix("§"), parent), now)
-    return [found] if found else []
 
 
 def _row(item: Ownership, now: str) -> tuple[str, ...]:

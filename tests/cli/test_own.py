@@ -245,3 +245,40 @@ def test_the_owner_of_what_is_read_only_is_not_sent_to_ask_itself(memctl: Memctl
     refused = memctl("decide", "Mine", "--section", "2.1", code=1).err
     assert "`memctl own acquire §2.1 --type exclusive`" in refused
     assert "ask claude" not in refused
+
+
+def test_a_path_is_taken_as_a_person_means_it(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    memctl("own", "acquire", "2.1")
+    (repo / "src" / "pay").mkdir(parents=True)
+    (repo / "src" / "pay" / "a.py").write_text("")
+    (repo / "src" / "free.py").write_text("")
+    for given in (
+        "./src/pay/a.py",
+        "src/pay/../pay/a.py",
+        str(repo / "src/pay/a.py"),
+        "src/pay/new.py",
+        "src/pay",
+        "src",
+        ".",
+    ):
+        bob("own", "check", given, code=1)
+    for given in ("pay/a.py", "../src/pay/a.py", "pay", "pay/new.py", "src/pay/a.py"):
+        bob("own", "check", given, code=1, where=repo / "src")
+    bob("own", "check", "free.py", where=repo / "src")
+    for given in ("/etc/passwd", "../outside.py"):
+        assert "not in this repository" in bob("own", "check", given, code=2).err
+
+
+def test_a_file_of_the_memory_is_of_the_section_that_it_belongs_to(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    inside = memctl("decide", "Inside", "--section", "2.1").out.split()[1]
+    outside = memctl("decide", "Outside").out.split()[1]
+    memctl("own", "acquire", "2.1")
+    bob("own", "check", inside, code=1)
+    bob("own", "check", ".memory/sections/2.1-payment.md", code=1)
+    bob("own", "check", outside)
+    bob("own", "check", ".memory/sections/2.2-search.md")
+
+
+def test_a_section_that_does_not_exist_is_no_section_that_nobody_owns(memctl: Memctl) -> None:
+    assert "there is no section §2.99" in memctl("own", "check", "2.99", code=2).err
+    memctl("own", "check", "§1.0")

@@ -63,10 +63,11 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
+        holders = [_own(state, section, agent, now, force).owner_agent_id for section in map(section_id, sections)]
         for section in map(section_id, sections):
-            _own(state, section, agent, now, force)
-            owned.pop(section)
-        return Step(state.with_(section_ownership_map=owned), "release", ", ".join(sections))
+            owned.pop(section, None)
+        title = f"{', '.join(sections)}{_by_force(holders, agent)}"
+        return Step(state.with_(section_ownership_map=owned), "release", title)
 
     return plan
 
@@ -78,8 +79,10 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
+        holders = []
         for section in map(section_id, sections):
             held = _own(state, section, agent, now, force)
+            holders.append(held.owner_agent_id)
             if held.owner_agent_id != name:
                 owned[section] = msgspec.structs.replace(
                     held,
@@ -88,7 +91,8 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
                     previous_owner=held.owner_agent_id,
                     lock_reason=reason or held.lock_reason,
                 )
-        return Step(state.with_(section_ownership_map=owned), "transfer", f"{', '.join(sections)} to {name}")
+        title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
+        return Step(state.with_(section_ownership_map=owned), "transfer", title)
 
     return plan
 
@@ -147,6 +151,12 @@ def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: 
         "agents_with_read_access": readers,
     }
     return msgspec.convert(values, Ownership)
+
+
+def _by_force(holders: Sequence[str], agent: str) -> str:
+    """What the title of a step says if others had some of the sections."""
+    others = ", ".join(dict.fromkeys(holder for holder in holders if holder != agent))
+    return f", from {others} by force" if others else ""
 
 
 def _own(state: State, section: str, agent: str, now: str, force: bool) -> Ownership:

@@ -282,3 +282,20 @@ def test_a_file_of_the_memory_is_of_the_section_that_it_belongs_to(memctl: Memct
 def test_a_section_that_does_not_exist_is_no_section_that_nobody_owns(memctl: Memctl) -> None:
     assert "there is no section §2.99" in memctl("own", "check", "2.99", code=2).err
     memctl("own", "check", "§1.0")
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("release", "2.1"), "release §2.1, from claude by force"),
+        (("transfer", "2.1", "--to", "elena"), "transfer §2.1 to elena, from claude by force"),
+    ],
+)
+def test_whose_a_section_was_that_was_given_away_by_force_is_recorded(
+    memctl: Memctl, bob: Memctl, repo: Path, args: tuple[str, ...], told: str
+) -> None:
+    memctl("own", "acquire", "2.1")
+    bob("own", *args, "--force", "--reason", "claude is gone")
+    said = git(repo, "log", "-1", "--format=%B", REF)
+    assert f"docs(memory): {told}\n" in said
+    assert "Memctl-Actor: bob\nMemctl-Reason: claude is gone" in said

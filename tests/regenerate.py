@@ -27,7 +27,9 @@ def command_list() -> str:
 def _usage(name: str) -> str:
     """A command's name, and those of its subcommands if it has any."""
     found = cli.get_command(click.Context(cli), name)
-    return name + " " + "\\|".join(found.commands) if isinstance(found, click.Group) else name
+    return (
+        name + " " + "\\|".join(found.list_commands(click.Context(found))) if isinstance(found, click.Group) else name
+    )
 
 
 def with_commands(text: str) -> str:

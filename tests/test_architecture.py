@@ -29,6 +29,7 @@ FLOORS = {
     "exchange": 8,
     "workflow": 8,
     "sessions": 8,
+    "window": 8,
     "cli": 9,
     "__main__": 10,
 }

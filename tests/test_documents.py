@@ -34,7 +34,11 @@ def all_names() -> list[str]:
     names = []
     for name in OVERVIEW:
         found = command(name)
-        names += [f"{name} {sub}" for sub in found.commands] if isinstance(found, click.Group) else [name]
+        names += (
+            [f"{name} {sub}" for sub in found.list_commands(click.Context(found))]
+            if isinstance(found, click.Group)
+            else [name]
+        )
     return names
 
 

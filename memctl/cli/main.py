@@ -59,6 +59,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "budget": ("budget", "Divide a context window, and say how full it is."),
         "quality": ("quality", "Judge a pack or a prompt: relevance, placement, redundancy, staleness, density."),
         "policy": ("policy", "Say when to work in parallel, when to compress, and whether the threshold fits."),
+        "window": ("window", "Manage what is in a model's context window."),
     },
     "Change": {
         "edit": ("change", "Change fields of a record, or its text in an editor."),
@@ -94,7 +95,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event")
+_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "window")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

@@ -6,7 +6,6 @@ may stand there again, with the same `uuid`.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -14,10 +13,8 @@ import msgspec
 from memctl.model import moments
 from memctl.sessions.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
 from memctl.tokens import blocks
-from memctl.tokens.transcripts import context_of
+from memctl.tokens.transcripts import ADDED, context_of
 
-# What the host adds to a prompt: reminders, and the output of commands that the user ran.
-_ADDED = re.compile(r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>.*?</\1>", re.S)
 _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"
 
@@ -71,7 +68,7 @@ class ClaudeCode:
             return event
         if line.get("isCompactSummary"):
             return Event(DIGEST, event.text)
-        text = _ADDED.sub("", event.text).strip()
+        text = ADDED.sub("", event.text).strip()
         if not text or line.get("isMeta") or text.startswith(_INTERRUPTED):
             return None
         return Event(PROMPT, text)

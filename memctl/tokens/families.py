@@ -88,11 +88,16 @@ def claude_version(name: str) -> tuple[int, int]:
     return (int(match[1]), int(match[2] or 0)) if match else (99, 0)
 
 
+def is_pack(text: str) -> bool:
+    """Whether a text begins as packs of memctl do, in any format."""
+    return _PACK.search(text[:_BEGINNING]) is not None
+
+
 def kind_of_text(name: str, text: str) -> str:
     """The kind of a text by its file name, or failing that by how it begins; a pack of memctl's is Markdown, as it was
     counted when it was made.
     """
-    if _PACK.search(text[:_BEGINNING]):
+    if is_pack(text):
         return "markdown"
     kind = _BY_SUFFIX.get(name.rpartition(".")[2].lower()) if "." in name else None
     if kind:

@@ -91,11 +91,14 @@ class Reader:
                 self.tool_calls += 1
                 self.add(number, block.role, block.what, "json", f"{block.name} {block.text}".strip())
             else:
-                self.add(number, block.role, block.what, _kind(block.text, block.what), block.text)
+                self.add(number, block.role, block.what, kind_in_messages(block.text, block.what), block.text)
 
 
-def _kind(text: str, what: str) -> str:
-    """The kind of a text; what looks like prose is how people chat, or how tools report."""
+def kind_in_messages(text: str, what: str) -> str:
+    """The kind of a text that is a `blocks.TEXT` or a `blocks.RESULT`.
+
+    What looks like prose is how people chat, or how tools report.
+    """
     kind = kind_of_text("", text)
     if kind != "prose":
         return kind

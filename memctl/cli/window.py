@@ -1,0 +1,40 @@
+"""`window`: its commands, imported when they are called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from memctl.cli.command import Group
+from memctl.errors import USAGE, MemctlError
+
+# Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+class Lazy(Group):
+    """A group whose commands are imported one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"memctl.cli.{COMMANDS[cmd_name][0]}"), f"{cmd_name}_command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise MemctlError(f"there is no command window {args[0]!r}", f"there are {', '.join(COMMANDS)}", USAGE)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+window_command = Lazy("window", help="Manage what is in a model's context window.", no_args_is_help=False)

@@ -1,0 +1,87 @@
+"""What a context window holds: blocks, each of one type (S4, "The Eviction Decision Space")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Protocol
+
+import msgspec
+
+from memctl.tokens import blocks
+from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
+
+
+class ContentType(Enum):
+    """The types of content, by S4's names."""
+
+    SYSTEM_PROMPT = "system_prompt"
+    TOOL_DEFINITION = "tool_definition"
+    USER_MESSAGE = "user_message"
+    ASSISTANT_RESPONSE = "assistant_response"
+    THINKING = "thinking"
+    TOOL_RESULT = "tool_result"
+    MEMORY_INJECTION = "memory_injection"
+
+
+class ContentBlock(msgspec.Struct, frozen=True):
+    """One piece of a context window, with S4's fields first.
+
+    `block_id` is unique in its conversation, and stays what it is when others are evicted. `token_count` is in tokens
+    of the model whose counter made it. A turn is one request to a model with its answer and the results of the calls in
+    it: the first is 1, and what stands before the messages is of turn 0. `last_referenced_turn` is 0 if nothing was
+    seen to refer to the block. `priority_score` (0 to 1) and `do_not_evict` are the host's to give, as is the
+    `embedding`. `metadata` may have `reference_count`, `line` (of the transcript), `uncounted` (types of content that
+    no text stands for, such as images) and whatever the host adds.
+
+    A tool call is an ASSISTANT_RESPONSE with a `call_id`; its content is its arguments as JSON. Its TOOL_RESULT has the
+    same `call_id`. `message` is the index of the message that it stands in, -1 before the first.
+    """
+
+    block_id: str
+    content_type: ContentType
+    content: str
+    token_count: int
+    turn_created: int
+    last_referenced_turn: int = 0
+    priority_score: float = 0.5
+    embedding: list[float] | None = None
+    do_not_evict: bool = False
+    metadata: Mapping[str, Any] = {}
+    tool_name: str = ""
+    call_id: str = ""
+    message: int = -1
+    is_error: bool = False
+
+    @property
+    def is_call(self) -> bool:
+        """Whether this is a call of a tool, whose result is another block."""
+        return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
+
+
+class TokenCounter(Protocol):
+    """What counts: `memctl.tokens.count.Counter`, or anything with its method `tokens`."""
+
+    def tokens(self, text: str, kind: str = ...) -> int:
+        """The tokens of a text of a kind (one of `memctl.tokens.families.KINDS`)."""
+
+
+def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
+    """The tokens of a text in a block of a type; a tool call has those of `count_call`."""
+    if not text:
+        return 0
+    what = blocks.RESULT if content_type is ContentType.TOOL_RESULT else blocks.TEXT
+    kind = "json" if content_type is ContentType.TOOL_DEFINITION else kind_in_messages(text, what)
+    return counter.tokens(text, kind)
+
+
+def count_call(name: str, arguments: str, counter: TokenCounter) -> int:
+    """The tokens of a call of a tool, what it costs beside its text included (`tokens.messages.PER_TOOL_CALL`)."""
+    return counter.tokens(f"{name} {arguments}".strip(), "json") + PER_TOOL_CALL
+
+
+def recount(block: ContentBlock, text: str, counter: TokenCounter) -> int:
+    """The tokens that a block would have with another text."""
+    if block.is_call:
+        return count_call(block.tool_name, text, counter)
+    return count(text, block.content_type, counter)

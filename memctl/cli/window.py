@@ -10,7 +10,9 @@ from memctl.cli.command import Group
 from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS = {
+    "evict": ("window_evict", "Take out of a conversation what it can spare, and say what was there."),
+}
 
 
 class Lazy(Group):

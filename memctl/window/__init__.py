@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memctl.window.content import ContentBlock, ContentType, TokenCounter
     from memctl.window.conversation import Conversation
+    from memctl.window.eviction import EvictionEngine, EvictionResult
+    from memctl.window.scoring import EvictionPolicy, EvictionScorer, Scoring
     from memctl.window.validity import validate
 
 # Public name -> the module that has it: a command that wants one of them does not pay for the rest.
@@ -16,10 +18,26 @@ _MODULES = {
     "ContentType": "content",
     "TokenCounter": "content",
     "Conversation": "conversation",
+    "EvictionEngine": "eviction",
+    "EvictionPolicy": "scoring",
+    "EvictionResult": "eviction",
+    "EvictionScorer": "scoring",
+    "Scoring": "scoring",
     "validate": "validity",
 }
 
-__all__ = ["ContentBlock", "ContentType", "Conversation", "TokenCounter", "validate"]
+__all__ = [
+    "ContentBlock",
+    "ContentType",
+    "Conversation",
+    "EvictionEngine",
+    "EvictionPolicy",
+    "EvictionResult",
+    "EvictionScorer",
+    "Scoring",
+    "TokenCounter",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> Any:

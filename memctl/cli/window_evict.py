@@ -1,0 +1,157 @@
+"""`window evict`: taking out of a conversation what it can spare."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memctl.cli import counting, opening, output
+from memctl.cli.command import command
+from memctl.cli.counting import model_option
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
+    from memctl.window.eviction import EvictionResult
+    from memctl.window.reading import Opened
+
+_POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
+_HELD = 6  # reasons that are listed
+
+
+@command(
+    "evict",
+    ("memctl window evict messages.json --free 20000 > smaller.json", "Free 20,000 tokens; the report is on stderr."),
+    (
+        "memctl window evict session.jsonl --target 80000 --output messages.json",
+        "The last window of a transcript, as messages of at most 80,000 tokens.",
+    ),
+    (
+        "memctl window evict messages.json --policy lru --target 50000 --json --output small.json",
+        "What goes, what stays and why, for a program.",
+    ),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--policy", type=click.Choice(_POLICIES), default="hybrid", show_default=True, help="What goes first.")
+@click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
+@click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
+@click.option("--task", default="", metavar="TEXT", help="What it is all for. [default: the user's first message]")
+@click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
+              help="Tokens of a placeholder at most; 0 for none.")  # fmt: skip
+@click.option("--output", "-o", "target_file", metavar="FILE", help="Write the messages there, not to standard output.")
+@model_option
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then.")
+@click.pass_context
+def evict_command(
+    ctx: click.Context,
+    /,
+    source: str,
+    policy: str,
+    free: int | None,
+    target: int | None,
+    task: str,
+    placeholder: int,
+    target_file: str | None,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Take out of a conversation what it can spare, and say what was there.
+
+    FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
+    of Claude Code. Messages are printed in the shape in which they came, and stay valid: a placeholder stands for what
+    went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
+    target is out of reach; as much as could be went.
+    """
+    from memctl.window.eviction import EvictionEngine
+
+    if (free is None) == (target is None):
+        raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
+    if as_json and target_file is None:
+        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
+    memory = opening.memory_if_any(ctx)
+    counter = counting.counter(counting.model_of(model, memory), memory)
+    opened = _read(source, counter)
+    conversation = opened.conversation
+    need = free if free is not None else max(0, conversation.tokens - (target or 0))
+    engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)
+    given, result = engine.evict_from(conversation, need, task=task)
+    _write(given, target_file)
+    data = _data(opened, result, counter)
+    if as_json:
+        output.json("eviction", data)
+    else:
+        _report(opened, result, data)
+    ctx.exit(OK if result.is_reached else REFUSED)
+
+
+def _read(source: str, counter: Counter) -> Opened:
+    from memctl.window import reading
+
+    try:
+        with ExitStack() as stack:
+            lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
+            return reading.read((line.decode(errors="replace") for line in lines), source, counter)
+    except OSError as error:
+        raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
+
+
+def _write(given: Any, target_file: str | None) -> None:
+    data = msgspec.json.format(msgspec.json.encode(given), indent=2) + b"\n"
+    if target_file is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with open(target_file, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise MemctlError(f"{target_file} can't be written: {error.strerror}") from None
+
+
+def _data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str, Any]:
+    conversation = opened.conversation
+    return {
+        "reached": result.is_reached,
+        "policy": result.policy_used.value,
+        "model": counter.family.name,
+        "tokens_before": conversation.tokens,
+        "tokens_after": conversation.tokens - result.tokens_freed,
+        "tokens_wanted": result.target_free_tokens,
+        "tokens_freed": result.tokens_freed,
+        "uncounted": conversation.uncounted,
+        "placeholders": result.placeholders_generated,
+        "similar_by": result.similar_by or None,
+        "evicted": [msgspec.to_builtins(one) for one in result.evictions],
+        "kept": [msgspec.to_builtins(one) for one in result.kept],
+        "held": result.held,
+        "left_out": opened.transcript.left_out if opened.transcript else 0,
+    }
+
+
+def _report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> None:
+    number = len(result.evictions)
+    output.note(
+        f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens: {result.tokens_freed:,} freed of "
+        f"{result.target_free_tokens:,} wanted, {number:,} block{'' if number == 1 else 's'} evicted ({data['policy']})"
+    )
+    for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
+        what = f"{one.content_type.value} {one.tool_name}".strip()
+        output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
+    if number > 12:
+        output.note(f"  and {number - 12:,} more: --json lists all")
+    if data["uncounted"]:
+        shown = ", ".join(f"{name} ({count})" for name, count in sorted(data["uncounted"].items()))
+        output.note(f"not counted, since no text stands for it: {shown}")
+    if data["left_out"]:
+        output.note(f"{data['left_out']} calls or results of the transcript have no counterpart and are left out")
+    if not result.is_reached:
+        output.note(
+            f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; what holds:"
+        )
+        for why, tokens in list(result.held.items())[:_HELD]:
+            output.note(f"  {tokens:>7,}  {why}")

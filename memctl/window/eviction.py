@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from memctl.window.conversation import Conversation
 
 PLACEHOLDER_TOKENS = 50  # S4, `placeholder_max_tokens`
-MINIMUM_GAIN = 20  # tokens; for less a block is not worth what the model would have to fetch again
+MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
+# Policies whose scores are weighed signals and no order that anybody relies on.
+_WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -139,7 +141,7 @@ class EvictionEngine:
         units = candidates.units(
             protected(known, turn, self.protected_types), lambda block: self.scorer.score(block, situation)
         )
-        chosen = _chosen(units, target_free_tokens)
+        chosen = _chosen(units, target_free_tokens, 1.0 if self._is_weighed else _ABOUT_AS_GOOD)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
 
     def evict_from(
@@ -148,6 +150,10 @@ class EvictionEngine:
         """Free tokens of a conversation; returns it in the shape in which it was given, and what was done."""
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
+
+    @property
+    def _is_weighed(self) -> bool:
+        return self.policy in _WEIGHED and isinstance(self.scorer, SCORERS[self.policy])
 
     def _candidates(self, blocks: Sequence[ContentBlock], alike: dict[str, Similar]) -> Candidates:
         threshold = self.numbers.similarity_threshold
@@ -199,11 +205,11 @@ def _policy(given: EvictionPolicy | str) -> EvictionPolicy:
         raise MemctlError(f"there is no eviction policy {given!r}", f"policies are {known}", USAGE) from None
 
 
-def _chosen(units: list[Unit], target: int) -> list[Unit]:
+def _chosen(units: list[Unit], target: int, spared: float) -> list[Unit]:
     """The first units that free the target together, with as little more as may be.
 
-    The last of them may be another that is about as worth keeping and frees less; and of those that are about as worth
-    keeping as the last, what it makes needless stays.
+    The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
+    the most worth keeping first, if its score is at most `spared` below that of the last.
     """
     chosen: list[Unit] = []
     need, last = target, 0.0
@@ -216,7 +222,7 @@ def _chosen(units: list[Unit], target: int) -> list[Unit]:
         chosen.append(unit)
         need, last = need - unit.gain, unit.score
     for unit in sorted(chosen, key=lambda u: u.order, reverse=True):
-        if need + unit.gain <= 0 and unit.score >= last - _ABOUT_AS_GOOD:
+        if need + unit.gain <= 0 and unit.score >= last - spared:
             chosen.remove(unit)
             need += unit.gain
     return chosen

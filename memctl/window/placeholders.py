@@ -24,11 +24,13 @@ from memctl.window.findings import finding
 
 START = "[Evicted: "
 _LONG = 200  # characters of an argument that are too many to keep
-_LABEL = 60  # characters of what a call was asked
+_LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
 # What a call is asked, by the names that common agents' tools have for it; the most telling first.
-_ASKED = ("file_path", "notebook_path", "path", "pattern", "query", "url", "command", "cmd", "prompt", "name", "id")
+_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
+_PATHS = ("file_path", "notebook_path", "path", "filename")
 _READS = re.compile(r"read|view|cat|open", re.IGNORECASE)
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
+_WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
 
 
 class Evicted(msgspec.Struct, frozen=True):
@@ -52,16 +54,15 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | Non
     """The text for the place of a block, of at most `most` tokens; None if none is small enough to be worth it."""
     block = evicted.block
     most = min(most, block.token_count - 1)
-    label = _label(evicted.call)
-    said = f"Same as {evicted.same_as}." if evicted.same_as else f"Finding: {_finding(evicted)}"
-    said = "" if said == "Finding: " else said
+    said = f"Nearly the same as {evicted.same_as}." if evicted.same_as else _said(evicted)
     what = f"{START}{block.content_type.value} from turn {block.turn_created}"
-    head = f"{what} ({label})." if label else f"{what}."
     back = _back(evicted)
-    for start, shown, end in ((head, said, back), (head, "", back), (f"{what}.", "", back), (f"{what}.", "", "")):
-        if text := _fitted(block, start, shown, end, most, counter):
-            return text
-    return None
+    heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
+    fitted = [_fitted(block, (head, said, back), most, counter) for head in dict.fromkeys(heads)]
+    if best := max(fitted, key=lambda found: found[0])[1]:
+        return best
+    tried = [(heads[1], said, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
 
 
 def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
@@ -82,8 +83,12 @@ def _short(value: Any) -> Any:
     return [_short(item) for item in value] if isinstance(value, list) else value
 
 
-def _fitted(block: ContentBlock, head: str, said: str, back: str, most: int, counter: TokenCounter) -> str:
-    """The three parts as one text, what it says cut until it fits; "" if they do not fit without much of it."""
+def _fitted(block: ContentBlock, parts: tuple[str, str, str], most: int, counter: TokenCounter) -> tuple[int, str]:
+    """The three parts as one text, the one in the middle cut until it fits, and how many words of that are left.
+
+    The text is "" if little of it would be left.
+    """
+    head, said, back = parts
     words = said.split()
     whole = len(words)
     while True:
@@ -91,9 +96,9 @@ def _fitted(block: ContentBlock, head: str, said: str, back: str, most: int, cou
         text = " ".join(part for part in (head, shown, back) if part) + "]"
         over = recount(block, text, counter) - most
         if over <= 0:
-            return text
+            return len(words), text
         if len(words) <= 3:  # "Finding:" and a word or two say nothing
-            return ""
+            return -1, ""
         del words[-max(1, min(over // 2, len(words) - 3)) :]
 
 
@@ -101,13 +106,15 @@ def _stop(words: list[str]) -> str:
     return "." if words and words[-1][-1] not in ".!?:;…" else ""
 
 
-def _label(call: ContentBlock | None) -> str:
-    """What was called and what it was asked."""
+def _label(call: ContentBlock | None, most: int) -> str:
+    """What was called and what it was asked, in so many characters at most."""
     if call is None:
         return ""
-    asked = next((value for name in _ASKED if isinstance(value := _arguments(call).get(name), str) and value), "")
+    given = _arguments(call)
+    texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
+    asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
     asked = " ".join(asked.split()).replace("[", "(").replace("]", ")")
-    asked = asked if len(asked) <= _LABEL else asked[: _LABEL - 1] + "…"
+    asked = asked if len(asked) <= most else asked[: most - 1] + "…"
     return f'{call.tool_name} "{asked}"' if asked else call.tool_name
 
 
@@ -118,13 +125,17 @@ def _arguments(call: ContentBlock) -> Mapping[str, Any]:
         return {}
 
 
-def _finding(evicted: Evicted) -> str:
+def _said(evicted: Evicted) -> str:
+    """What a block said that is worth keeping: of a file that was read, how long it is."""
     block, call = evicted.block, evicted.call
     others = block.metadata.get("uncounted", ())
-    more = f" ({len(others)} {others[0]} too)" if others else ""
+    more = f" (and {len(others)} of {others[0]})" if others else ""
     if call is not None and _READS.search(call.tool_name) and not block.is_error and "\n" in block.content:
-        return f"{block.content.count(chr(10)) + 1:,} lines.{more}"
-    return finding(block.content, is_error=block.is_error) + more
+        found = f"{block.content.count(chr(10)) + 1:,} lines"
+    else:
+        found = finding(block.content, is_error=block.is_error)
+    word = "Finding" if block.content_type is ContentType.TOOL_RESULT else "It said"
+    return f"{word}: {found}{more}" if found or more else ""
 
 
 def _back(evicted: Evicted) -> str:
@@ -140,4 +151,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    return "Run it again only if that is harmless."
+    if _WRITES.search(call.tool_name) and any(name in _arguments(call) for name in _PATHS):
+        return "The file has it."
+    return "Rerun if harmless."

@@ -12,13 +12,12 @@ import msgspec
 
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command
-from memctl.cli.counting import model_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.eviction import EvictionResult
-    from memctl.window.reading import Opened
+    from memctl.window.reading import Loaded, Opened
 
 _POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
 _HELD = 6  # reasons that are listed
@@ -44,7 +43,7 @@ _HELD = 6  # reasons that are listed
 @click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
               help="Tokens of a placeholder at most; 0 for none.")  # fmt: skip
 @click.option("--output", "-o", "target_file", metavar="FILE", help="Write the messages there, not to standard output.")
-@model_option
+@click.option("--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then.")
 @click.pass_context
 def evict_command(
@@ -73,9 +72,9 @@ def evict_command(
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     if as_json and target_file is None:
         raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
-    memory = opening.memory_if_any(ctx)
-    counter = counting.counter(counting.model_of(model, memory), memory)
-    opened = _read(source, counter)
+    loaded = _load(source)
+    counter = _counter(ctx, model, loaded.model)
+    opened = loaded.opened(counter)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)
@@ -89,13 +88,26 @@ def evict_command(
     ctx.exit(OK if result.is_reached else REFUSED)
 
 
-def _read(source: str, counter: Counter) -> Opened:
+def _counter(ctx: click.Context, asked: str | None, named: str) -> Counter:
+    """The counter for the model that is asked for, else the one that the file names, else the memory's."""
+    memory = opening.memory_if_any(ctx)
+    if asked is None and named:
+        try:
+            return counting.counter(named, memory)
+        except MemctlError:
+            output.note(
+                f"warning: the tokens of {output.plain(named)!r} are not known here; --model says whose to count"
+            )
+    return counting.counter(counting.model_of(asked, memory), memory)
+
+
+def _load(source: str) -> Loaded:
     from memctl.window import reading
 
     try:
         with ExitStack() as stack:
             lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
-            return reading.read((line.decode(errors="replace") for line in lines), source, counter)
+            return reading.load((line.decode("utf-8-sig", "replace") for line in lines), source)
     except OSError as error:
         raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
 

@@ -22,29 +22,48 @@ class Opened(msgspec.Struct, frozen=True):
     transcript: Transcript | None = None
 
 
-def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
-    """The conversation that lines hold; `name` is what a complaint calls them.
+class Loaded(msgspec.Struct, frozen=True):
+    """What a file holds, before anything is counted: the messages as they are, or the transcript they came from."""
 
-    A transcript of Claude Code is read line by line, and only its last window is kept. Raises MemctlError.
-    """
+    name: str
+    given: Any
+    transcript: Transcript | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that the file names, "" if it names none."""
+        if self.transcript:
+            return self.transcript.model
+        model = self.given.get("model") if isinstance(self.given, dict) else ""
+        return model if isinstance(model, str) else ""
+
+    def opened(self, counter: TokenCounter) -> Opened:
+        """The conversation, counted; raises MemctlError if there is none in the file."""
+        lines = self.transcript.lines if self.transcript else ()
+        try:
+            return Opened(Conversation.parse(self.given, counter, lines=lines), self.transcript)
+        except MemctlError as error:
+            raise MemctlError(f"{self.name}: {error.message}", error.hint) from None
+
+
+def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
+    """The conversation that lines hold; `name` is what a complaint calls them. Raises MemctlError."""
+    return load(lines, name).opened(counter)
+
+
+def load(lines: Iterable[str], name: str) -> Loaded:
+    """What lines hold. Of a transcript only the last window is kept; raises MemctlError for one without messages."""
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
     given = _decoded(first)
-    if isinstance(given, dict) and not {"messages", "input"} & set(given):
-        if "role" not in given and "call_id" not in given:
-            found = transcript.read(chain([first], rest))
-            if not found.messages:
-                raise MemctlError(
-                    f"{name} has no messages", "give a transcript, a request's body or a list of messages"
-                )
-            return Opened(Conversation.parse(found.messages, counter, lines=found.lines), found)
-        given = [given, *(_decoded(line) for line in rest if line.strip())]
-    else:
-        given = _decoded(first + "".join(rest))
-    try:
-        return Opened(Conversation.parse(given, counter))
-    except MemctlError as error:
-        raise MemctlError(f"{name}: {error.message}", error.hint) from None
+    if not isinstance(given, dict) or {"messages", "input"} & set(given):
+        return Loaded(name, _decoded(first + "".join(rest)))
+    if "role" in given or "call_id" in given:
+        return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
+    found = transcript.read(chain([first], rest))
+    if not found.messages:
+        raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
+    return Loaded(name, found.messages, found)
 
 
 def _decoded(text: str) -> Any:

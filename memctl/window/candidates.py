@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from memctl.window.content import ContentBlock, ContentType, TokenCounter, count, recount
+from memctl.window.findings import finding
 from memctl.window.placeholders import Evicted, is_placeholder, placeholder, shortened
 from memctl.window.rewriting import GONE
 from memctl.window.similarity import Similar
@@ -117,7 +118,11 @@ class Candidates:
         return placeholder(Evicted(block, call, kept_at, self._same_as(block)), self._most, self._counter)
 
     def _same_as(self, block: ContentBlock) -> str:
-        """The newer block that says the same, for a placeholder: it stays true if that one goes, too."""
+        """The newer block that says nearly the same, and what only this one says: true also when that one goes."""
         similar = self._similar.get(block.block_id)
-        newer = self._by_id.get(similar.to) if similar else None
-        return f"the {newer.content_type.value} of turn {newer.turn_created}" if similar and newer else ""
+        if similar is None:
+            return ""
+        newer = self._by_id[similar.to]
+        known = set(newer.content.split("\n"))
+        own = finding("\n".join(line for line in block.content.split("\n") if line not in known))
+        return f"turn {newer.turn_created}'s" + (f", but for: {own}" if own else "")

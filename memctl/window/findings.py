@@ -27,7 +27,7 @@ _MARKUP = re.compile(r"[^\w]*$|^[-=#*_|+~\s]+$")
 
 def finding(text: str, *, is_error: bool = False) -> str:
     """The line of a text that tells most, on one line and without what could end a placeholder; "" if there is none."""
-    lines = [line for line in map(_plain, _looked_at(text)) if line and not _MARKUP.match(line)]
+    lines = [line for line in map(plain, _looked_at(text)) if line and not _MARKUP.match(line)]
     if not lines:
         return ""
     if is_error:
@@ -47,7 +47,7 @@ def _weight(line: str) -> int:
     return weight + bool(_PATH.search(line)) + bool(_NUMBER.search(line))
 
 
-def _plain(line: str) -> str:
-    """A line as a placeholder can have it: no control characters, no brackets that would close it."""
+def plain(line: str) -> str:
+    """A text as a placeholder can have it: no control characters, no brackets that would close it."""
     line = line[:_LONGEST].replace("[", "(").replace("]", ")")
     return " ".join("".join(c if c.isprintable() else " " for c in line).split())

@@ -20,10 +20,11 @@ import msgspec
 
 from memctl.tokens.families import is_pack
 from memctl.window.content import ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.findings import finding
+from memctl.window.findings import finding, plain
 
 START = "[Evicted: "
 _LONG = 200  # characters of an argument that are too many to keep
+_LONGEST_NAME = 40
 _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
 # What a call is asked, by the names that common agents' tools have for it; the most telling first.
 _ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
@@ -35,7 +36,7 @@ _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append
 
 class Evicted(msgspec.Struct, frozen=True):
     """What a placeholder is made for: the block, its call if it is a result, where the host keeps it ("": nowhere), and
-    what newer block says nearly the same ("": none).
+    what newer block says nearly the same ("": none), with what only this one says.
     """
 
     block: ContentBlock
@@ -54,7 +55,7 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | Non
     """The text for the place of a block, of at most `most` tokens; None if none is small enough to be worth it."""
     block = evicted.block
     most = min(most, block.token_count - 1)
-    said = f"Nearly the same as {evicted.same_as}." if evicted.same_as else _said(evicted)
+    said = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _said(evicted)
     what = f"{START}{block.content_type.value} from turn {block.turn_created}"
     back = _back(evicted)
     heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
@@ -113,9 +114,10 @@ def _label(call: ContentBlock | None, most: int) -> str:
     given = _arguments(call)
     texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
     asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
-    asked = " ".join(asked.split()).replace("[", "(").replace("]", ")")
+    asked = plain(asked)
     asked = asked if len(asked) <= most else asked[: most - 1] + "…"
-    return f'{call.tool_name} "{asked}"' if asked else call.tool_name
+    name = plain(call.tool_name)[:_LONGEST_NAME]
+    return f'{name} "{asked}"' if asked else name
 
 
 def _arguments(call: ContentBlock) -> Mapping[str, Any]:

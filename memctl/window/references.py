@@ -30,8 +30,8 @@ def names_in(text: str) -> set[str]:
         name = word.rstrip(".:-/\\")
         if "/" in name or "\\" in name:
             parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".", "..")]
-            found.add("/".join(parts[-2:]))
-            name = parts[-1] if parts else ""
+            name = parts.pop().partition(":")[0] if parts else ""  # a line's number may follow
+            found.add("/".join([*parts[-1:], name]))
         name = name.partition(":")[0]
         if len(name) > 3 and _TELLS.search(name):
             found.add(name)

@@ -108,13 +108,16 @@ class Reader:
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
             place = Place(-1, ("tools", index), "tool")
             text = msgspec.json.encode(tool).decode()
-            self._add(f"tools.{index}", ContentType.TOOL_DEFINITION, text, place, tool_name=_tool_name(tool))
+            name = _tool_name(tool)
+            block_id = f"tools.{name}" if name and f"tools.{name}" not in self._places else f"tools.{index}"
+            self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
 
     def read_message(self, index: int, message: Mapping[str, Any]) -> None:
         """The blocks of one message."""
         is_of_model = is_answer(message)
         self.answers += is_of_model and not self._was_answer
         self._was_answer = is_of_model
+        thoughts = 0
         for number, element in enumerate(elements(message)):
             place = Place(index, element.path, element.what)
             fields: dict[str, Any] = {"message": index}
@@ -122,7 +125,11 @@ class Reader:
                 fields["do_not_evict"] = True
             if index < len(self._lines) and number < len(self._lines[index]):
                 fields["metadata"] = {"line": self._lines[index][number]}
-            self._take(f"{index}.{number}", str(message.get("role") or ""), element, place, fields)
+            # Thinking has numbers of its own: when it goes, the ids of what stands behind it stay what they are.
+            is_thought = element.what == THINKING
+            block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"
+            thoughts += is_thought
+            self._take(block_id, str(message.get("role") or ""), element, place, fields)
 
     def _take(self, block_id: str, role: str, element: Element, place: Place, fields: dict[str, Any]) -> None:
         if element.what == THINKING:

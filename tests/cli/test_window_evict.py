@@ -1,0 +1,111 @@
+"""`memctl window evict`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.window import Conversation, validate
+from tests.conftest import Memctl
+from tests.window import generated, texts
+from tests.window.texts import COUNTER
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    found = tmp_path / "messages.json"
+    found.write_text(json.dumps({"model": "gpt-5", "messages": generated.anthropic(1, 60)}))
+    return found
+
+
+def test_messages_go_out_as_they_came_in_and_the_report_goes_to_stderr(memctl: Memctl, file: Path) -> None:
+    before = Conversation.parse(json.loads(file.read_text()), COUNTER)
+    found = memctl("window", "evict", str(file), "--free", "5000")
+    given = json.loads(found.out)
+    assert given["model"] == "gpt-5"
+    assert validate(given["messages"]) == []
+    assert Conversation.parse(given, COUNTER).tokens <= before.tokens - 5_000
+    assert f"{before.tokens:,} -> " in found.err
+    assert "freed of 5,000 wanted" in found.err
+
+
+def test_a_target_is_met_and_nothing_is_done_twice(memctl: Memctl, file: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "out.json", tmp_path / "again.json"
+    memctl("window", "evict", str(file), "--target", "9000", "--output", str(out))
+    assert Conversation.parse(json.loads(out.read_text()), COUNTER).tokens <= 9_000
+    found = memctl("window", "evict", str(out), "--target", "9000", "-o", str(again))
+    assert again.read_text() == out.read_text()
+    assert "0 blocks evicted" in found.err
+    assert found.out == ""
+
+
+@pytest.mark.parametrize("policy", ["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"])
+def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: Path, policy: str) -> None:
+    args = ("--policy", policy, "--free", "4000", "--json", "--output", str(tmp_path / "out.json"))
+    data = memctl("window", "evict", str(file), *args).data
+    assert (data["policy"], data["model"], data["reached"]) == (policy, "gpt", True)
+    assert data["tokens_before"] - data["tokens_after"] == data["tokens_freed"] >= 4_000
+    ids = [one["block_id"] for one in (*data["evicted"], *data["kept"])]
+    blocks = Conversation.parse(json.loads(file.read_text()), COUNTER).blocks
+    assert sorted(ids) == sorted(block.block_id for block in blocks)
+    assert all(one["why"] for one in data["kept"])
+
+
+def test_what_holds_an_unreachable_target_is_said(memctl: Memctl, file: Path) -> None:
+    found = memctl("window", "evict", str(file), "--target", "10", code=1)
+    assert validate(json.loads(found.out)["messages"]) == []
+    assert "the target is out of reach by" in found.err
+    assert "it is the original task" in found.err
+
+
+def test_a_transcript_becomes_messages(memctl: Memctl, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_text("".join(generated.transcript(2, 200)))
+    found = memctl("window", "evict", str(file), "--free", "2000")
+    given: list[dict[str, Any]] = json.loads(found.out)
+    assert validate(given) == []
+    assert "of the transcript.]" in found.out
+
+
+def test_standard_input_and_no_placeholders(memctl: Memctl) -> None:
+    found = memctl(
+        "window", "evict", "-", "--free", "200", "--model", "gpt", "--placeholder", "0", stdin=json.dumps(texts.chat())
+    )
+    assert '"[Evicted]"' in found.out
+
+
+def test_an_unknown_model_in_the_file_is_no_obstacle(memctl: Memctl) -> None:
+    body = {"model": "llama-9", "messages": texts.chat()}
+    found = memctl("window", "evict", "-", "--free", "100", stdin=json.dumps(body))
+    assert "the tokens of 'llama-9' are not known here" in found.err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("nowhere.json", "--free", "9"), 2, "nowhere.json can't be read"),
+        (("-", "--free", "9"), 1, "-: this is no conversation"),
+        (("-",), 2, "how much is to go?"),
+        (("-", "--free", "9", "--target", "9"), 2, "give either --free or --target"),
+        (("-", "--free", "9", "--json"), 2, "give --output"),
+        (("-", "--free", "0"), 2, "--free"),
+        (("-", "--free", "9", "--policy", "oldest"), 2, "--policy"),
+    ],
+)
+def test_wrong_calls_are_explained(memctl: Memctl, args: tuple[str, ...], code: int, said: str) -> None:
+    found = memctl("window", "evict", *args, stdin="no json", code=code)
+    assert said in found.err
+    assert found.out == ""
+
+
+def test_an_output_that_can_not_be_written_is_named(memctl: Memctl, file: Path, tmp_path: Path) -> None:
+    found = memctl("window", "evict", str(file), "--free", "9", "-o", str(tmp_path / "no" / "x"), code=1)
+    assert "can't be written" in found.err
+
+
+def test_a_command_that_is_not_there_is_named(memctl: Memctl) -> None:
+    assert "there is no command window 'evikt'" in memctl("window", "evikt", code=2).err
+    assert "evict" in memctl("window", "-h").out

@@ -105,11 +105,12 @@ class _Reader:
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0
+        waiting = dict(self._results)  # a call that stands there twice has its result once
         for group in self._groups:
             kept, results = [], []
             for block, number in group.blocks:
                 calls += (is_call := block.get("type") == "tool_use")
-                result = self._results.get(_id(block, "id")) if is_call else None
+                result = waiting.pop(_id(block, "id"), None) if is_call else None
                 if result is not None:
                     results.append(result)
                 if result is not None or not is_call:

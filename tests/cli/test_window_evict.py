@@ -34,9 +34,9 @@ def test_messages_go_out_as_they_came_in_and_the_report_goes_to_stderr(memctl: M
 
 def test_a_target_is_met_and_nothing_is_done_twice(memctl: Memctl, file: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "out.json", tmp_path / "again.json"
-    memctl("window", "evict", str(file), "--target", "9000", "--output", str(out))
-    assert Conversation.parse(json.loads(out.read_text()), COUNTER).tokens <= 9_000
-    found = memctl("window", "evict", str(out), "--target", "9000", "-o", str(again))
+    memctl("window", "evict", str(file), "--target", "15000", "--output", str(out))
+    assert Conversation.parse(json.loads(out.read_text()), COUNTER).tokens <= 15_000
+    found = memctl("window", "evict", str(out), "--target", "15000", "-o", str(again))
     assert again.read_text() == out.read_text()
     assert "0 blocks evicted" in found.err
     assert found.out == ""

@@ -25,7 +25,12 @@ from memctl.window.scoring import Situation
 from tests.window import generated, texts
 from tests.window.texts import COUNTER, assistant, result, text, thinking, use, user
 
-BIG = "\n".join(f"export const value{n} = await request(config{n})" for n in range(60))
+
+def big(word: str) -> str:
+    return "\n".join(f"export const {word}{n} = await request({word}_config{n})" for n in range(60))
+
+
+BIG = big("value")
 
 
 def engine(policy: str = "hybrid", **fields: Any) -> EvictionEngine:
@@ -70,11 +75,11 @@ def session() -> list[dict[str, Any]]:
         assistant(thinking("Search first. " * 30), use("t1", "Read", file_path="src/api.ts")),
         user(result("t1", BIG)),
         assistant(use("t2", "Read", file_path="src/http.ts")),
-        user(result("t2", BIG.replace("value", "other"))),
-        assistant(text("I change src/api.ts."), use("t3", "Edit", file_path="src/api.ts", content=BIG)),
+        user(result("t2", big("other"))),
+        assistant(text("I change src/api.ts."), use("t3", "Edit", file_path="src/api.ts", content=big("new"))),
         user(result("t3", "The file src/api.ts has been updated.")),
         assistant(use("t4", "Bash", command="npm test")),
-        user(result("t4", BIG + "\nTests: 2 failed, 98 passed")),
+        user(result("t4", big("test") + "\nTests: 2 failed, 98 passed")),
     ]
 
 
@@ -85,7 +90,7 @@ def freed(policy: str, need: int, given: list[dict[str, Any]] | None = None) -> 
 
 def test_lru_keeps_the_file_that_is_worked_on() -> None:
     new, found = freed("lru", 1_000)
-    assert {block.tool_name for block in found.blocks_evicted} == {"", "Read", "Edit"}  # thinking has no name
+    assert {block.tool_name for block in found.blocks_evicted} == {"Read", "Edit"}
     assert new[2] == session()[2]
     assert "src/http.ts" in new[4]["content"][0]["content"]
 
@@ -154,7 +159,7 @@ def test_a_tool_can_not_pin_its_output_and_can_not_forge_a_placeholder() -> None
 def test_a_call_loses_its_long_arguments_and_keeps_its_path() -> None:
     new, _ = freed("hybrid", 10**9)
     call = new[5]["content"][1]
-    assert call == use("t3", "Edit", file_path="src/api.ts", content=f"[Evicted: {len(BIG):,} characters]")
+    assert call == use("t3", "Edit", file_path="src/api.ts", content=f"[Evicted: {len(big('new')):,} characters]")
 
 
 def test_little_more_goes_than_is_asked() -> None:

@@ -67,6 +67,17 @@ def test_what_can_not_be_sent_is_left_out() -> None:
     assert len(found.messages) == 1
 
 
+def test_a_call_that_stands_twice_is_sent_once() -> None:
+    lines = [
+        line("user", {"type": "text", "text": "do"}),
+        line("assistant", use("t1", "Read"), id="m1"),
+        line("user", result("t1", "x")),
+        line("assistant", use("t1", "Read"), id="m2"),
+        line("user", result("t1", "x")),
+    ]
+    assert validate(transcript.read(lines).messages) == []
+
+
 def test_lines_that_stand_twice_count_once() -> None:
     one = line("user", {"type": "text", "text": "do"}, uuid="u1")
     assert len(transcript.read([one, one]).messages[0]["content"]) == 1

@@ -28,6 +28,8 @@ MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says 
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
 # Policies whose scores are weighed signals and no order that anybody relies on.
 _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
+# Policies that go by how alike blocks are; for the others they are not compared, which takes as long as all the rest.
+_COMPARING = (EvictionPolicy.SEMANTIC_MERGE, EvictionPolicy.HYBRID)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -56,7 +58,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
 
     `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
     `evictions` and `kept` say of every block what becomes of it and why, for an audit. `similar_by` is how blocks were
-    compared: by "embeddings", by "word shingles", or "" if none is like another.
+    compared: by "embeddings", by "word shingles", or "" if none is like another or the policy does not ask.
     """
 
     blocks_evicted: list[ContentBlock]
@@ -134,14 +136,15 @@ class EvictionEngine:
         """
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks)
-        alike = similar(known)
+        alike = similar(known) if self.policy in _COMPARING or not self._is_own else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
         situation = Situation(turn, self.numbers, frozenset(terms(task)), task_embedding, alike)
         candidates = self._candidates(known, alike)
         units = candidates.units(
             protected(known, turn, self.protected_types), lambda block: self.scorer.score(block, situation)
         )
-        chosen = _chosen(units, target_free_tokens, 1.0 if self._is_weighed else _ABOUT_AS_GOOD)
+        is_weighed = self.policy in _WEIGHED and self._is_own
+        chosen = _chosen(units, target_free_tokens, 1.0 if is_weighed else _ABOUT_AS_GOOD)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
 
     def evict_from(
@@ -152,8 +155,9 @@ class EvictionEngine:
         return conversation.replace(result.replacements), result
 
     @property
-    def _is_weighed(self) -> bool:
-        return self.policy in _WEIGHED and isinstance(self.scorer, SCORERS[self.policy])
+    def _is_own(self) -> bool:
+        """Whether the scorer is the policy's own, and not one that the host plugged in."""
+        return isinstance(self.scorer, SCORERS[self.policy])
 
     def _candidates(self, blocks: Sequence[ContentBlock], alike: dict[str, Similar]) -> Candidates:
         threshold = self.numbers.similarity_threshold

@@ -205,6 +205,28 @@ def test_a_host_can_say_where_it_keeps_what_goes() -> None:
     assert "Whole: archive/2.0.txt" in new[2]["content"][0]["content"]
 
 
+def test_the_thinking_of_a_message_goes_as_a_whole() -> None:
+    given = [
+        user(text(texts.TASK)),
+        assistant(thinking("Search first. " * 40), thinking("Then read."), use("t1", "Read", file_path="a.py")),
+        user(result("t1", "x")),
+        assistant("Done."),
+        user("Go on."),
+    ]
+    new, found = freed("type_based", 60, given)
+    assert [block.content_type for block in found.blocks_evicted] == [ContentType.THINKING] * 2
+    assert new[1]["content"] == given[1]["content"][2:]
+
+
+def test_a_placeholder_is_not_evicted_again() -> None:
+    conversation = Conversation.parse(session(), COUNTER)
+    new, _ = engine().evict_from(conversation, 10**9)
+    greedy = engine(minimum_gain=1, where_kept=lambda _: "x")
+    again, found = greedy.evict_from(Conversation.parse(new, COUNTER), 10**9)
+    assert again[2] == new[2]
+    assert "it was evicted before" in found.held
+
+
 def test_nothing_wanted_is_nothing_done() -> None:
     new, found = freed("hybrid", 0)
     assert new == session()

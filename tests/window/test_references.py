@@ -47,6 +47,10 @@ def test_a_reference_is_found(held: str, said: str) -> None:
     assert turns(one("r", held, 2), one("a", said, 7, ANSWER))["r"] == 7
 
 
+def test_what_is_said_in_the_same_turn_is_no_reference() -> None:
+    assert turns(one("r", "src/api.ts", 3), one("a", "src/api.ts", 3, ANSWER))["r"] == 0
+
+
 def test_plain_words_are_no_reference() -> None:
     assert turns(one("r", "23 files reference axios", 2), one("a", "axios is in 23 files", 7, ANSWER))["r"] == 0
 

@@ -29,9 +29,9 @@ FLOORS = {
     "exchange": 8,
     "workflow": 8,
     "sessions": 8,
-    "window": 8,
-    "cli": 9,
-    "__main__": 10,
+    "window": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 # One starts Git; the other the program that a user has named as theirs to ask.
 PROCESSES = (PACKAGE / "journal" / "git.py", PACKAGE / "providers" / "program.py")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter
-from memctl.model.malformed import Malformed
+from memctl.model import settings
 
 FORMAT = 1
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
@@ -91,29 +90,21 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
+    window: dict[Any, Any] = {}  # settings of the context window; memctl.window.config reads them
 
 
 def parse(text: str, path: str) -> Config:
     """Read a configuration; raises MemctlError with file and line, and for a format newer than this memctl's."""
-    text = "---\n" + frontmatter.clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n---\n"
-    try:
-        values, _ = frontmatter.read(text)
-    except Malformed as error:
-        raise MemctlError(f"{path}:{max(error.line - 1, 1)}: {error.message}") from None
+    values = settings.read(text, path)
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise MemctlError(
             f"{path}: this memory has format {values['format']}; this memctl knows formats up to {FORMAT}",
             "upgrade memctl",
         )
     try:
-        return msgspec.convert({k: v for k, v in values.items() if v is not None}, Config)
+        return msgspec.convert(values, Config)
     except msgspec.ValidationError as error:
         hint = "see the comments in the file"
         if "`$.llm" in str(error):
             hint = "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`"
-        raise MemctlError(f"{path}: {_plain(error)}", hint) from None
-
-
-def _plain(error: Exception) -> str:
-    message, _, field = str(error).partition(" - at `$.")
-    return f"{field.rstrip('`')}: {message}" if field else message
+        raise MemctlError(f"{path}: {settings.plain(error)}", hint) from None

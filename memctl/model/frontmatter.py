@@ -64,14 +64,14 @@ def _conflict(text: str) -> int:
     return 0
 
 
-def read(text: str) -> tuple[dict[str, Any], str]:
-    """The values of the front matter and the body of a file; raises Malformed."""
+def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
+    """The values of the front matter and the body of a file; raises Malformed. `number_keys` as in strict_yaml."""
     head, rest = split(text)
     values = canonical.read(head)
     if values is None:
         from memctl.model import strict_yaml
 
-        values = strict_yaml.read(head)
+        values = strict_yaml.read(head, number_keys=number_keys)
     return values, rest[1:] if rest.startswith("\n") else rest
 
 

@@ -25,15 +25,22 @@ _CONSTANTS = {"true": True, "false": False}
 
 
 class _StrictHandler(YAMLHandler):
+    def __init__(self, number_keys: bool) -> None:
+        super().__init__()
+        self._number_keys = number_keys
+
     def split(self, text: str) -> tuple[str, str]:
         return text, ""
 
     def load(self, fm: str, **_: object) -> Any:
-        return _load(fm)
+        return _load(fm, self._number_keys)
 
 
-def read(head: str) -> dict[str, Any]:
-    """The values of a front matter without its fences; raises Malformed with the line in the file."""
+def read(head: str, *, number_keys: bool = False) -> dict[str, Any]:
+    """The values of a front matter without its fences; raises Malformed with the line in the file.
+
+    With `number_keys` a key below the first level may be a number, as in `0.75: progressive`.
+    """
     if found := _BREAKS.search(head):
         line = head.count("\n", 0, found.start()) + 2
         raise Malformed(line, "", f"an unusual line break (U+{ord(found[0]):04X}) stands in the front matter")
@@ -41,7 +48,7 @@ def read(head: str) -> dict[str, Any]:
         raise Malformed(2, "", _NO_LIST)
     # The library strips what it is given, which would shift lines and shorten a block of text at the end.
     guarded = re.sub(r"\A\n+", lambda match: "#\n" * len(match[0]), head) + "#"
-    values, _ = frontmatter.parse(guarded, handler=_StrictHandler())
+    values, _ = frontmatter.parse(guarded, handler=_StrictHandler(number_keys))
     return dict(values)
 
 
@@ -51,7 +58,7 @@ def key_lines(head: str) -> dict[int, str]:
     return {} if root is None else {name.start_mark.line + 2: name.value for name, _ in root.value}
 
 
-def _load(head: str) -> dict[str, Any]:
+def _load(head: str, number_keys: bool) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _refuse_tricks(yaml.parse(head, Loader=loader))
@@ -66,7 +73,7 @@ def _load(head: str) -> dict[str, Any]:
         return {}
     if not isinstance(root, yaml.MappingNode) or root.flow_style or root.value[0][0].start_mark.column:
         raise Malformed(2, "", _NO_LIST)
-    return _value(root, "")  # type: ignore[no-any-return]
+    return _value(root, "", (str,), (str, int, float) if number_keys else (str,))  # type: ignore[no-any-return]
 
 
 def _refuse_tricks(events: Iterable[Any]) -> None:
@@ -84,21 +91,22 @@ def _refuse_tricks(events: Iterable[Any]) -> None:
             depth -= 1
 
 
-def _value(node: Any, key: str) -> Any:
+def _value(node: Any, key: str, keys: tuple[type, ...], below: tuple[type, ...]) -> Any:
+    """The value of a node; `keys` are the types that its own keys may have, `below` those of what it contains."""
     line = node.start_mark.line + 2
     if isinstance(node, yaml.SequenceNode):
-        return [_value(item, key) for item in node.value]
+        return [_value(item, key, below, below) for item in node.value]
     if isinstance(node, yaml.MappingNode):
-        values: dict[str, Any] = {}
+        values: dict[Any, Any] = {}
         for name_node, value_node in node.value:
-            name = _value(name_node, key)
-            if not isinstance(name, str):
+            name = _value(name_node, key, below, below)
+            if type(name) not in keys:
                 raise Malformed(name_node.start_mark.line + 2, key, f"the key {name_node.value!r} is not text")
             if name in values:
                 raise Malformed(
                     name_node.start_mark.line + 2, name, f"the key `{name}` stands here a second time", DUPLICATE
                 )
-            values[name] = _value(value_node, key or name)
+            values[name] = _value(value_node, key or str(name), below, below)
         return values
     return _scalar_value(node, key, line)
 

@@ -27,8 +27,7 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter
-from memctl.model.malformed import Malformed
+from memctl.model import settings
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
@@ -60,19 +59,11 @@ def parse(text: str, name: str) -> State:
     try:
         if text.lstrip().startswith("{"):
             return msgspec.json.decode(text, type=State)
-        values, _ = frontmatter.read("---\n" + text.removeprefix("---\n").rstrip("\n") + "\n---\n")
-        return msgspec.convert({key: value for key, value in values.items() if value is not None}, State)
-    except Malformed as error:
-        raise MemctlError(f"{name}:{max(error.line - 1, 1)}: {error.message}", _HINT) from None
+        return msgspec.convert(settings.read(text, name, _HINT), State)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{name}: {_plain(error)}", _HINT) from None
+        raise MemctlError(f"{name}: {settings.plain(error)}", _HINT) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
-
-
-def _plain(error: Exception) -> str:
-    message, _, field = str(error).partition(" - at `$.")
-    return f"{field.rstrip('`')}: {message}" if field else message
 
 
 _HINT = f"its keys are {', '.join(State.__struct_fields__)}"

@@ -1,0 +1,209 @@
+"""The settings of a window: one YAML file with the seed's keys, or `window:` in `.memory/config.yaml`.
+
+All keys are optional; the defaults are the seed's (S4, "Configuration (YAML)"). A key that is not known is an error
+that names the nearest one: a weight misspelled would otherwise be left at its default in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model import settings
+from memctl.model.spelling import nearest
+from memctl.window.alerts import AlertThresholds, Fraction
+from memctl.window.pressure import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
+from memctl.window.profiles import DEFAULT, Allocations, BudgetComponent, profile
+
+_EXACT = 1e-6  # to which a sum of fractions is 1
+Turns = Annotated[int, msgspec.Meta(ge=1)]
+Tokens = Annotated[int, msgspec.Meta(ge=1)]
+Policy = Literal["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"]
+Step = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
+BlockType = Literal[
+    "system_prompt",
+    "tool_definition",
+    "user_message",
+    "assistant_response",
+    "thinking",
+    "tool_result",
+    "memory_injection",
+]
+MetricName = Literal[
+    "utilization", "eviction_rate", "compression_ratio", "burn_rate", "fidelity_score", "tool_result_bloat"
+]  # fmt: skip
+
+
+CASCADE: dict[float, Step] = {
+    0.75: "tool_result_summarization",
+    0.85: "progressive",
+    0.92: "conversation_compaction",
+    0.95: "sub_agent",
+}  # S4, `compression.cascade`
+
+
+def _whole(shares: msgspec.Struct) -> None:
+    values = msgspec.structs.asdict(shares)
+    total = sum(values.values())
+    if abs(total - 1) > _EXACT:
+        listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
+        raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
+
+
+def _inside(path: str) -> None:
+    """Files of the project only: a path that leads out of it is refused."""
+    parts = PurePosixPath(path.replace("\\", "/"))
+    if not path.strip() or parts.is_absolute() or ".." in parts.parts or path[1:2] == ":":
+        raise ValueError(f"{path!r} is no path inside the project")
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When zones begin, and of how many steps the velocity is the mean."""
+
+    thresholds: Thresholds = Thresholds()
+    velocity_window: Turns = VELOCITY_WINDOW
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What each signal counts in the hybrid policy; they sum to 1. The seed's text and code have others."""
+
+    recency: Fraction = 0.30
+    priority: Fraction = 0.25
+    type_ttl: Fraction = 0.20
+    reference_freq: Fraction = 0.15
+    semantic_duplication: Fraction = 0.10
+
+    def __post_init__(self) -> None:
+        _whole(self)
+
+
+class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """After how many turns a block of a type may go (S4, TypeBasedScorer)."""
+
+    system_prompt: Turns = 50
+    tool_definition: Turns = 50
+    user_message: Turns = 50
+    assistant_response: Turns = 30
+    thinking: Turns = 2
+    tool_result: Turns = 8
+    memory_injection: Turns = 20
+
+
+class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes first."""
+
+    policy: Policy = "hybrid"
+    weights: Weights = Weights()
+    type_ttl: TypeTtl = TypeTtl()
+    protected_types: tuple[BlockType, ...] = ("system_prompt",)
+
+
+class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is made smaller, and from which utilisation on by which step of the cascade."""
+
+    summarization_threshold_tokens: Tokens = 500
+    compaction_utilization_threshold: Fraction = 0.85
+    cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(CASCADE))
+    notes_file: str = "agent_notes.md"
+
+    def __post_init__(self) -> None:
+        _inside(self.notes_file)
+        if not all(0 < key <= 1 for key in self.cascade):
+            raise ValueError("the keys of the cascade are utilisations, above 0 and up to 1")
+
+    def steps(self, utilization: float) -> list[str]:
+        """The steps that a utilisation calls for, the cheapest first."""
+        return [self.cascade[key] for key in sorted(self.cascade) if key <= utilization]
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The fraction of the window that each component gets; they sum to 1."""
+
+    system_prompt: Fraction = profile(DEFAULT)[BudgetComponent.SYSTEM_PROMPT]
+    tool_definitions: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_DEFINITIONS]
+    message_history: Fraction = profile(DEFAULT)[BudgetComponent.MESSAGE_HISTORY]
+    tool_results: Fraction = profile(DEFAULT)[BudgetComponent.TOOL_RESULTS]
+    memory_injection: Fraction = profile(DEFAULT)[BudgetComponent.MEMORY_INJECTION]
+    output_reserved: Fraction = profile(DEFAULT)[BudgetComponent.OUTPUT_RESERVED]
+
+    def __post_init__(self) -> None:
+        _whole(self)
+
+    def by_component(self) -> Allocations:
+        """As TokenBudgetManager takes them."""
+        return {BudgetComponent(name): share for name, share in msgspec.structs.asdict(self).items()}
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the window is shared."""
+
+    allocations: Shares = Shares()
+    soft_limit_pct: Fraction = 0.80
+
+
+class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the state is kept from one window to the next, and from which utilisation on it is saved."""
+
+    state_file: str = "agent_state.json"
+    progress_file: str = "agent_progress.md"
+    auto_save_threshold: Fraction = 0.85
+
+    def __post_init__(self) -> None:
+        _inside(self.state_file)
+        _inside(self.progress_file)
+
+
+class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which metrics may alarm, and from where on."""
+
+    metrics: tuple[MetricName, ...] = get_args(MetricName)
+    alerts: AlertThresholds = AlertThresholds()
+
+
+class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of a window; `max_context_tokens` is what can be filled."""
+
+    max_context_tokens: Tokens = DEFAULT_WINDOW
+    pressure: Pressure = Pressure()
+    eviction: Eviction = Eviction()
+    compression: Compression = Compression()
+    budget: Budget = Budget()
+    cross_window: CrossWindow = CrossWindow()
+    health_monitoring: HealthMonitoring = HealthMonitoring()
+
+
+def parse(text: str, name: str) -> WindowConfig:
+    """Read a file's settings; raises MemctlError with the file's name and the line or the key."""
+    return from_values(settings.read(text, name), name)
+
+
+def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
+    """Settings as they stand in a larger file, such as `window:` of `.memory/config.yaml`; raises MemctlError."""
+    _refuse_unknown(values, WindowConfig, name, "")
+    try:
+        return msgspec.convert(_given(values), WindowConfig)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"{name}: {settings.plain(error)}") from None
+
+
+def _given(values: Any) -> Any:
+    """The values without those that are empty, which mean the default."""
+    if not isinstance(values, Mapping):
+        return values
+    return {key: _given(value) for key, value in values.items() if value is not None}
+
+
+def _refuse_unknown(values: Mapping[Any, Any], section: type[msgspec.Struct], name: str, above: str) -> None:
+    fields = get_type_hints(section)
+    for key, value in values.items():
+        if key not in fields:
+            near = nearest(str(key), fields)
+            hint = f"did you mean {near[0]}?" if near else f"keys there are {', '.join(fields)}"
+            raise MemctlError(f"{name}: there is no key `{above}{key}`", hint)
+        below = fields[key]
+        if isinstance(below, type) and issubclass(below, msgspec.Struct) and isinstance(value, Mapping):
+            _refuse_unknown(value, below, name, f"{above}{key}.")

@@ -6,7 +6,6 @@ checkpoint takes what matters of them into the memory. So the stream keeps the l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,7 +65,7 @@ def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
                 stream = Stream(_latest(stream.events))
                 files.replace(file, "".join(_line(kept).decode() for kept in stream.events))
             else:
-                _add(file, _line(event))
+                files.append_line(file, _line(event))
     except OSError as error:
         raise MemctlError(f"{file} can't be written: {error.strerror}") from None
     return stream
@@ -81,15 +80,6 @@ def _latest(events: tuple[Event, ...]) -> tuple[Event, ...]:
             break
         kept += 1
     return events[-kept:]
-
-
-def _add(file: Path, line: bytes) -> None:
-    """Append a line; one that somebody was killed over is ended first, so that only that one is lost."""
-    with open(file, "ab+") as stream:
-        if stream.seek(0, os.SEEK_END):
-            stream.seek(-1, os.SEEK_END)
-            line = line if stream.read(1) == b"\n" else b"\n" + line
-        stream.write(line)
 
 
 def _line(event: Event) -> bytes:

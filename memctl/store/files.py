@@ -181,6 +181,18 @@ def replace(file: Path, text: str) -> None:
     os.replace(write_temporary(file, text), file)
 
 
+def append_line(file: Path, line: bytes) -> None:
+    """Append a line to a file of lines; one that somebody was killed over is ended first, so that only that is lost.
+
+    Only for the holder of a lock.
+    """
+    with open(file, "ab+") as stream:
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            line = line if stream.read(1) == b"\n" else b"\n" + line
+        stream.write(line)
+
+
 def write_out(file: Path, text: str) -> None:
     """Write a file that the user named: atomically, or if it is a device or a pipe, into it."""
     target = Path(os.path.realpath(file))

@@ -1,0 +1,129 @@
+"""The audit log of a window: JSON Lines of every decision, with what was before and what came of it (S4, "audit_log").
+
+The seed's log is a list that grows in memory and ends with the process. This one is a file: a line is appended whole or
+not at all, what looks like a credential is blanked, and when the file is full it is put aside under a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.sessions.blanking import blanked
+from memctl.store import files, lock
+
+MOST_BYTES = 5 * 1024 * 1024  # of one file; about 10,000 decisions
+MOST_FILES = 4  # that are kept, the one that is written to included
+LONGEST = 500  # characters of a text in it
+_MOST_ITEMS = 200  # of a list or a mapping
+_DEEPEST = 8
+_PATIENCE = 10.0  # seconds; to append takes a few milliseconds
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One decision: when, in which turn and window, what was decided and why, and the state before and after.
+
+    `event` is what it is about, such as `eviction`, `compression`, `budget` or `zone_change`.
+    """
+
+    timestamp: str
+    event: str
+    decision: str
+    turn: int = 0
+    window_id: int = 1
+    reason: str = ""
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    details: dict[str, Any] = {}
+
+
+class AuditLog:
+    """Appends decisions to a file; `now` gives the time. Many processes may write to the same file.
+
+    The file takes `most_bytes` at most, and `most_files - 1` older ones lie beside it as `NAME.1` (the latest) and so
+    on. A decision that is larger than a file is refused.
+    """
+
+    def __init__(
+        self, file: Path, now: Callable[[], str], *, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES
+    ) -> None:
+        self.file = file
+        self._now = now
+        self._most_bytes = most_bytes
+        self._most_files = most_files
+
+    def record(self, event: str, decision: str, **more: Any) -> Decision:
+        """Write a decision down, and return it as written. `more` are fields of Decision. Raises MemctlError."""
+        made = msgspec.convert(
+            _clean({"timestamp": self._now(), "event": event, "decision": decision, **more}), Decision
+        )
+        line = msgspec.json.encode(made) + b"\n"
+        if len(line) > self._most_bytes:
+            raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with lock.hold(self.file.with_name(self.file.name + ".lock"), _PATIENCE):
+                if self.file.exists() and self.file.stat().st_size + len(line) + 1 > self._most_bytes:
+                    self._rotate()
+                files.append_line(self.file, line)
+        except OSError as error:
+            raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
+        return made
+
+    def read(self) -> Iterator[Decision]:
+        """The decisions that are kept, oldest first; a line that can't be read is passed over. Raises MemctlError."""
+        for file in self._files()[::-1]:
+            try:
+                with open(file, "rb") as stream:
+                    for line in stream:
+                        try:
+                            yield msgspec.json.decode(line, type=Decision)
+                        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                            continue
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise MemctlError(f"{file} can't be read: {error.strerror}") from None
+
+    def _files(self) -> list[Path]:
+        """The file and the older ones, the newest first."""
+        return [self.file, *(self.file.with_name(f"{self.file.name}.{n}") for n in range(1, self._most_files))]
+
+    def _rotate(self) -> None:
+        found = self._files()
+        for newer, older in zip(found[-2::-1], found[:0:-1], strict=True):
+            if newer.exists():
+                newer.replace(older)
+        self.file.unlink(missing_ok=True)  # where only one is kept, nothing is put aside
+
+
+def _clean(value: Any, name: str = "", depth: int = 0) -> Any:
+    """A value for the log: without credentials, and no longer than it must be. What is no plain value is its name."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return _clean_text(value, name)
+    if depth >= _DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        pairs = list(value.items())[:_MOST_ITEMS]
+        return {_clean_text(str(key), ""): _clean(item, str(key), depth + 1) for key, item in pairs}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_clean(item, name, depth + 1) for item in list(value)[:_MOST_ITEMS]]
+    if isinstance(value, msgspec.Struct):
+        return _clean(msgspec.to_builtins(value, enc_hook=str), name, depth)
+    return _clean_text(str(getattr(value, "value", value)), name)
+
+
+def _clean_text(text: str, name: str) -> str:
+    """A text without credentials; one that is named like a secret is blanked for its name."""
+    text = text.encode(errors="replace").decode()[: 4 * LONGEST]  # looked at whole, so that no half of a key is left
+    assigned = f"{name}={text}"
+    if name and "\n" not in text and blanked(assigned) != assigned and blanked(text) == text:
+        return blanked(assigned).partition("=")[2]
+    text = "\n".join(map(blanked, text.split("\n")))
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.tokens.transcripts import context_of
 
-_LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
+LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Reader:
 
     def take(self, number: int, line: str) -> None:
         try:
-            given = msgspec.json.decode(line) if len(line) <= _LONGEST else None
+            given = msgspec.json.decode(line) if len(line) <= LONGEST else None
         except (msgspec.DecodeError, RecursionError):
             given = None
         if not isinstance(given, dict):

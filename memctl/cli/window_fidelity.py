@@ -1,0 +1,91 @@
+"""`window fidelity`: how much of a context a compression kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import output
+from memctl.cli.command import command, json_option
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.sessions import reading
+from memctl.sessions.events import Session
+from memctl.window import questions as question_sets
+from memctl.window.fidelity import TARGET, Answered, Fidelity, evaluate
+
+
+@command(
+    "fidelity",
+    ("memctl window fidelity session.jsonl summary.md", "Ask for what S4 preserves; exit code 1 below 0.85."),
+    ("memctl window fidelity before.json after.json --questions q.yaml --min 0.9", "Ask your own questions."),
+    ("memctl window fidelity before.txt after.txt --json", "Every question and what was lost, for a program."),
+)
+@click.argument("original", metavar="ORIGINAL")
+@click.argument("compressed", metavar="COMPRESSED")
+@click.option("--questions", "asked", metavar="FILE", help="YAML with a list `questions`. [default: made of ORIGINAL]")
+@click.option("--min", "least", type=click.FloatRange(0, 1), default=TARGET, show_default=True, help="The least score.")
+@json_option
+@click.pass_context
+def fidelity_command(
+    ctx: click.Context, /, original: str, compressed: str, asked: str | None, least: float, as_json: bool
+) -> None:
+    """Say how much of ORIGINAL is still in COMPRESSED, by questions whose answers are looked for in both.
+
+    Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge and
+    does not count here, or has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be
+    put in other words. Made questions are about the task, decisions, open issues, paths, numbers and errors.
+    """
+    if original == compressed == "-":
+        raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
+    before, after = _session(original), _session(compressed)
+    questions = question_sets.parse(read(asked), asked) if asked else question_sets.generate(before)
+    found = evaluate(_text(before), _text(after), questions)
+    if found.score is None:
+        raise MemctlError(
+            f"{original} answers none of {len(questions)} questions", "give questions with facts: --questions FILE"
+        )
+    if as_json:
+        data = {"original": original, "compressed": compressed, "min": least, "passed": found.score >= least}
+        output.json("window_fidelity", {**data, **msgspec.to_builtins(found)})
+    else:
+        _print(found, least)
+    ctx.exit(OK if found.score >= least else REFUSED)
+
+
+def _session(source: str) -> Session:
+    session = reading.read(read(source).encode())
+    if not session.events and session.form != "text":
+        raise MemctlError(f"{source} has no text in it", "give a transcript, messages as JSON, or a text")
+    return session
+
+
+def _text(session: Session) -> str:
+    """All that a model would read of a session."""
+    return "\n".join(
+        f"{event.tool} {msgspec.json.encode(event.arguments).decode()}" if event.tool else event.text
+        for event in session.events
+    )
+
+
+def _print(found: Fidelity, least: float) -> None:
+    assert found.score is not None
+    lost = [answer for answer in found.answers if answer.kept is False]
+    aside = [answer for answer in found.answers if answer.kept is None]
+    verdict = "enough" if found.score >= least else "too little"
+    output.text(
+        f"fidelity {found.score:.2f}, {verdict} (at least {least:.2f}): "
+        f"{found.counted - len(lost)} of {found.counted} questions are still answered"
+    )
+    if lost:
+        output.text()
+        output.columns([("lost", answer.question.category or "-", _what(answer)) for answer in lost])
+    for answer in aside:
+        output.note(f"not counted: {output.plain(answer.question.ask)} ({answer.note})")
+
+
+def _what(answer: Answered) -> str:
+    missing: Any = [*answer.lost]
+    return f"{answer.question.ask} {', '.join(missing)}" if answer.question.said else ", ".join(missing)

@@ -1,0 +1,100 @@
+"""What the commands of `window` that look at a window have in common: the file, its settings, how much fits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from memctl.cli import counting, opening
+from memctl.cli.command import F
+from memctl.cli.source import read
+from memctl.errors import USAGE, MemctlError
+from memctl.store.memory import Memory
+from memctl.tokens.count import Counter
+from memctl.window import config as configuration
+from memctl.window import limits, newest, status
+from memctl.window.config import WindowConfig
+from memctl.window.limits import Limit
+from memctl.window.pressure import DEFAULT_WINDOW
+from memctl.window.status import Seen
+
+
+def looking(function: F) -> F:
+    """The options of `status` and `health`."""
+    for option in reversed(
+        (
+            click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
+            click.option("--window", type=click.IntRange(min=1), help="Its tokens. [default: by the model's name]"),
+            click.option(
+                "--host",
+                type=click.Choice(limits.HOSTS),
+                help="Who compacts it, and when. [default: claude-code for a transcript]",
+            ),
+            click.option("--max-output", type=click.IntRange(min=1), default=limits.DEFAULT_OUTPUT, show_default=True),
+            click.option(
+                "--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"
+            ),
+            click.option("--projects", metavar="DIR", help="Where transcripts are kept. [default: ~/.claude/projects]"),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+class Source:
+    """A file with a window in it, and how it is to be looked at."""
+
+    def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
+        self.file = file or str(_newest(ctx, given["projects"]))
+        self._given = given
+        self._memory = opening.memory_if_any(ctx)
+        self.config = settings(given["settings"], self._memory)
+        self.counter: Counter = counting.counter(counting.model_of(None, self._memory), self._memory)
+
+    def read(self) -> Seen:
+        """Read the file, a transcript line by line; raises MemctlError."""
+        with lines(self.file) as stream:
+            return status.read(stream, self.file, self.counter)
+
+    def limit(self, seen: Seen) -> Limit:
+        """How much fits: as the options say, the settings, or the name of the model."""
+        given = self._given
+        host = given["host"] or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
+        if given["window"] is None and self.config.max_context_tokens != DEFAULT_WINDOW:
+            usable = self.config.max_context_tokens
+            return Limit(usable, usable, "max_context_tokens")
+        model = given["model"] or seen.curve.model or counting.model_of(None, self._memory)
+        most = max(seen.curve.points, default=0)
+        return limits.limit_of(model, host, window=given["window"], max_output=given["max_output"], seen=most)
+
+
+def settings(file: str | None, memory: Memory | None) -> WindowConfig:
+    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults."""
+    if file:
+        return configuration.parse(read(file), file)
+    return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
+
+
+@contextmanager
+def lines(file: str) -> Iterator[TextIO]:
+    """The lines of a file, or of standard input for `-`; raises MemctlError if it can't be read."""
+    if file == "-":
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+        yield sys.stdin
+        return
+    try:
+        with open(file, encoding="utf-8-sig", errors="replace", newline="\n") as stream:
+            yield stream
+    except OSError as error:
+        raise MemctlError(f"{file} can't be read: {error.strerror}", exit_code=USAGE) from None
+
+
+def _newest(ctx: click.Context, projects: str | None) -> Path:
+    kept = Path(projects) if projects else newest.projects(os.environ, Path.home())
+    return newest.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)

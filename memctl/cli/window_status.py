@@ -1,0 +1,181 @@
+"""`window status`: how full a window is, with what, and how soon it is full."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import output
+from memctl.cli.command import command, json_option
+from memctl.cli.window_source import Source, looking
+from memctl.errors import OK, USAGE, MemctlError
+from memctl.store import files
+from memctl.window import drawing, status
+from memctl.window.limits import Limit
+from memctl.window.pressure import PressureReading, PressureZone, Thresholds, suited_thresholds
+from memctl.window.status import Seen, Status
+
+_COLOURS = {
+    PressureZone.GREEN: "green",
+    PressureZone.YELLOW: "yellow",
+    PressureZone.ORANGE: "bright_red",
+    PressureZone.RED: "red",
+}
+_EVERY = 2.0  # seconds between two looks at a live file
+
+
+@command(
+    "status",
+    ("memctl window status", "The newest Claude Code transcript of this project."),
+    ("memctl window status request.json --window 128000", "A request's body, or messages as JSON."),
+    ("memctl window status session.jsonl --svg curve.svg", "Draw the curve of the tokens."),
+    ("memctl window status --watch", "Follow a live session; Ctrl-C ends it."),
+)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@looking
+@click.option("--svg", "picture", metavar="FILE", help="Draw the curve into this file (- for stdout), too.")
+@click.option("--watch", is_flag=True, help="Look again whenever the file grows; on a terminal only.")
+@json_option
+@click.pass_context
+def status_command(
+    ctx: click.Context, /, file: str | None, picture: str | None, watch: bool, as_json: bool, **given: Any
+) -> None:
+    """Say how full a model's context window is: its zone, what each component takes, how soon it is red.
+
+    Zones are of what fits before the host compacts. A transcript tells tokens as the model reported them; messages are
+    counted. The curve has a step for each request, and a | where the window was compacted.
+    """
+    source = Source(ctx, file, given)
+    if watch:
+        if not sys.stdout.isatty() or as_json or picture or source.file == "-":
+            raise MemctlError("--watch is for a file, on a terminal, and for nothing else", exit_code=USAGE)
+        _follow(source)
+        ctx.exit(OK)
+    seen = source.read()
+    limit = source.limit(seen)
+    found = status.judge(seen, limit, source.config, source.counter)
+    if picture:
+        thresholds = source.config.pressure.thresholds
+        drawn = drawing.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
+        if picture == "-":
+            output.text(drawn, newline=False)
+            return
+        files.write_out(Path(picture), drawn)
+    if as_json:
+        output.json("window_status", _data(source, seen, limit, found))
+    else:
+        _print(source, seen, limit, found)
+
+
+def _follow(source: Source) -> None:
+    """Show the status anew whenever the file has changed, until somebody has seen enough."""
+    last: tuple[int, int] | None = None
+    try:
+        while True:
+            found = Path(source.file).stat()
+            now = (found.st_mtime_ns, found.st_size)
+            if now != last:
+                last = now
+                seen = source.read()
+                limit = source.limit(seen)
+                click.clear()
+                _print(source, seen, limit, status.judge(seen, limit, source.config, source.counter))
+                output.text("\nCtrl-C ends this")
+            time.sleep(_EVERY)
+    except KeyboardInterrupt:
+        output.text()
+
+
+def _headline(reading: PressureReading) -> str:
+    return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
+
+
+def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
+    reading = found.reading
+    output.text(output.plain(output.name(source.file)))
+    zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
+    told = "reported by the model" if reading.source == "model_reported" else "counted here"
+    fits = "that fit" if limit.usable == limit.window else f"that fit before the host compacts {limit.window:,}"
+    output.text(
+        f"{zone}  {reading.utilization_pct:.1f} % of the {limit.usable:,} tokens {fits}: "
+        f"{reading.current_tokens:,}, {told}"
+    )
+    output.text(f"{reading.velocity_tokens_per_turn:,.0f} tokens a turn; {_until_red(reading)}\n")
+    output.columns([(part.name, drawing.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
+    _print_curve(seen, limit)
+    if found.largest:
+        output.text("\nlargest results")
+        output.columns([_large_row(one) for one in found.largest])
+    hint = _suited(limit, source.config.pressure.thresholds)
+    if hint:
+        output.text(f"\n{hint}")
+    for number, what in _oddities(seen):
+        output.note(f"warning: {number:,} {what}")
+
+
+def _until_red(reading: PressureReading) -> str:
+    turns = reading.turns_until_red
+    if reading.zone is PressureZone.RED:
+        return "red now"
+    if turns is None:
+        return "not growing" if reading.velocity_tokens_per_turn == 0 else "no telling when it is red"
+    return f"red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
+
+
+def _share(part: status.Part) -> float:
+    return part.used / part.limit if part.limit else float(part.used > 0)
+
+
+def _print_curve(seen: Seen, limit: Limit) -> None:
+    curve = seen.curve
+    if curve.points:
+        cuts = len(curve.compactions)
+        compacted = f", compacted {cuts} time{'' if cuts == 1 else 's'} ({drawing.MARK})" if cuts else ""
+        output.text(f"\n{len(curve.points):,} request{'' if len(curve.points) == 1 else 's'}{compacted}")
+        output.text(drawing.sparkline(curve, limit.usable))
+
+
+def _large_row(one: status.Large) -> tuple[str, ...]:
+    line = f"line {one.line}" if one.line else ""
+    return (f"{one.tokens:,}", one.tool or "?", f"turn {one.turn}", line, one.about)
+
+
+def _suited(limit: Limit, thresholds: Thresholds) -> str:
+    """A hint for small and large windows whose thresholds are the defaults; "" for others."""
+    suited = suited_thresholds(limit.window)
+    if thresholds != Thresholds() or suited == thresholds:
+        return ""
+    values = ", ".join(f"{name} {getattr(suited, name):.2f}" for name in ("yellow", "orange", "red"))
+    return f"hint: pressure.thresholds that suit a window of {limit.window:,} tokens are {values}"
+
+
+def _oddities(seen: Seen) -> list[tuple[int, str]]:
+    """What of the file was not taken in."""
+    transcript = seen.opened.transcript
+    found = [
+        (number, f"of {name} not counted: it is no text") for name, number in seen.opened.conversation.uncounted.items()
+    ]
+    if transcript is not None and transcript.broken:
+        found.append((transcript.broken, "lines can't be read"))
+    return found
+
+
+def _data(source: Source, seen: Seen, limit: Limit, found: Status) -> dict[str, Any]:
+    plain = msgspec.to_builtins
+    return {
+        "file": output.name(source.file),
+        "model": seen.curve.model or None,
+        "limit": plain(limit),
+        "reading": plain(found.reading),
+        "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],
+        "largest_results": plain(found.largest),
+        "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
+        "suited_thresholds": plain(suited_thresholds(limit.window)),
+        "not_counted": seen.opened.conversation.uncounted,
+        "broken_lines": seen.opened.transcript.broken if seen.opened.transcript else 0,
+    }

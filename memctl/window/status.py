@@ -1,0 +1,187 @@
+"""What a window is like now, as its transcript or its messages tell: for `memctl window status` and `health`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.model.markdown import one_line
+from memctl.sessions.blanking import blanked
+from memctl.sessions.events import decoded
+from memctl.window import curve as curves
+from memctl.window import reading
+from memctl.window.alerts import HealthSnapshot
+from memctl.window.budget import limits_of
+from memctl.window.config import WindowConfig
+from memctl.window.content import ContentBlock, ContentType, TokenCounter
+from memctl.window.curve import Curve, CurveReader
+from memctl.window.limits import Limit
+from memctl.window.pressure import MODEL_REPORTED, ContextPressureMonitor, PressureReading
+from memctl.window.profiles import BudgetComponent
+from memctl.window.reading import Opened
+
+LARGEST = 5  # results that are named
+_LONGEST = 60  # characters of what a call was about
+_TELLING = ("file_path", "path", "notebook_path", "command", "pattern", "query", "url", "prompt", "input")
+_COMPONENTS = {
+    ContentType.SYSTEM_PROMPT: BudgetComponent.SYSTEM_PROMPT,
+    ContentType.TOOL_DEFINITION: BudgetComponent.TOOL_DEFINITIONS,
+    ContentType.USER_MESSAGE: BudgetComponent.MESSAGE_HISTORY,
+    ContentType.ASSISTANT_RESPONSE: BudgetComponent.MESSAGE_HISTORY,
+    ContentType.THINKING: BudgetComponent.MESSAGE_HISTORY,
+    ContentType.TOOL_RESULT: BudgetComponent.TOOL_RESULTS,
+    ContentType.MEMORY_INJECTION: BudgetComponent.MEMORY_INJECTION,
+}
+_FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A conversation as it was read, with its curve."""
+
+    opened: Opened
+    curve: Curve
+
+    @property
+    def is_transcript(self) -> bool:
+        return self.opened.transcript is not None
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What components use of their budget, in tokens: two of them where nobody can tell them apart."""
+
+    components: tuple[BudgetComponent, ...]
+    used: int
+    limit: int
+
+    @property
+    def name(self) -> str:
+        return " + ".join(component.value for component in self.components)
+
+
+class Large(msgspec.Struct, frozen=True):
+    """A large result: of which tool, about what, its tokens, the turn, and the line in the transcript (0: none)."""
+
+    tool: str
+    about: str
+    tokens: int
+    turn: int
+    line: int
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A window now: its last reading, what the parts use, the largest results, and a snapshot for each request."""
+
+    reading: PressureReading
+    parts: tuple[Part, ...]
+    largest: tuple[Large, ...]
+    history: tuple[HealthSnapshot, ...]
+
+
+def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Seen:
+    """Read a transcript or messages, a transcript line by line; raises MemctlError for what is neither."""
+    watched = CurveReader()
+    opened = reading.read(watched.watch(lines), name, counter)
+    if opened.transcript is None or not watched.curve().points:
+        conversation = opened.conversation
+        return Seen(opened, curves.of_blocks(conversation.blocks, conversation.overhead))
+    return Seen(opened, watched.curve())
+
+
+def judge(seen: Seen, limit: Limit, config: WindowConfig, counter: TokenCounter) -> Status:
+    """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
+    pressure = config.pressure
+    monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
+    history: list[HealthSnapshot] = []
+    last = monitor.measure(0) if not seen.curve.points else None
+    cuts = {compaction.at: compaction for compaction in seen.curve.compactions}
+    before = 0
+    for number, tokens in enumerate(seen.curve.points):
+        reported = tokens if seen.curve.source == MODEL_REPORTED else None
+        last = monitor.measure(tokens, reported)
+        history.append(_snapshot(number, tokens, before, monitor, cuts))
+        before = tokens
+    assert last is not None
+    parts = _parts(seen, last.current_tokens, limit, config, counter)
+    if history:
+        results = next(part.used for part in parts if BudgetComponent.TOOL_RESULTS in part.components)
+        bloat = results / last.current_tokens if last.current_tokens else None
+        history[-1] = msgspec.structs.replace(history[-1], tool_result_bloat=bloat)
+    return Status(last, parts, tuple(_largest(seen.opened.conversation.blocks)), tuple(history))
+
+
+def _snapshot(
+    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, curves.Compaction]
+) -> HealthSnapshot:
+    """The health after a request. What a compaction came to is measured, else what the host said it would be."""
+    cut = cuts.get(number)
+    ratio = (cut.before or before) / tokens if cut is not None and (cut.before or before) else None
+    return HealthSnapshot(
+        window_id=1 + sum(at <= number for at in cuts),
+        turn=number + 1,
+        utilization=monitor.utilization(),
+        compression_ratio=ratio,
+        burn_rate=tokens - before if number and cut is None and tokens >= before else None,
+    )
+
+
+def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig, counter: TokenCounter) -> tuple[Part, ...]:
+    """What each component uses. The parts of a window of which the model reported the whole sum to that."""
+    try:
+        limits = limits_of(limit.usable, config.budget.allocations.by_component())
+    except ValueError as error:
+        raise MemctlError(str(error), exit_code=USAGE) from None
+    used = dict.fromkeys(BudgetComponent, 0)
+    for block in seen.opened.conversation.blocks:
+        used[_COMPONENTS[block.content_type]] += block.token_count
+    left = max(limit.usable - current, 0)
+    used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
+    others = tuple(component for component in BudgetComponent if component not in _FRAME)
+    if seen.curve.source != MODEL_REPORTED:
+        return tuple(Part((component,), used[component], limits[component]) for component in BudgetComponent)
+    frame = _frame(seen.curve, counter)
+    counted = sum(used[component] for component in others if component is not BudgetComponent.OUTPUT_RESERVED)
+    scale = max(current - frame, 0) / counted if counted else 0.0
+    scaled = {c: used[c] if c is BudgetComponent.OUTPUT_RESERVED else round(used[c] * scale) for c in others}
+    return (
+        Part(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
+        *(Part((component,), scaled[component], limits[component]) for component in others),
+    )
+
+
+def _frame(curve: Curve, counter: TokenCounter) -> int:
+    """The system prompt and the tools, which no transcript holds: what the first request had beside its text.
+
+    No request has had less than that.
+    """
+    return max(min(curve.points[0] - counter.tokens(curve.beginning, "chat"), *curve.points), 0)
+
+
+def _largest(found: Sequence[ContentBlock]) -> list[Large]:
+    """The largest results that are in the window, with what their calls were about."""
+    called = {block.call_id: block for block in found if block.is_call}
+    results = [block for block in found if block.content_type is ContentType.TOOL_RESULT]
+    largest = sorted(results, key=lambda block: -block.token_count)[:LARGEST]
+    return [
+        Large(
+            tool=block.tool_name or (called[block.call_id].tool_name if block.call_id in called else ""),
+            about=_about(called.get(block.call_id)),
+            tokens=block.token_count,
+            turn=block.turn_created,
+            line=int(block.metadata.get("line") or 0),
+        )
+        for block in largest
+        if block.token_count
+    ]
+
+
+def _about(call: ContentBlock | None) -> str:
+    """The argument of a call that says most, on one line and without credentials."""
+    given: Any = decoded(call.content) if call is not None else None
+    if not isinstance(given, dict):
+        return ""
+    text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
+    line = blanked(one_line(text[: 10 * _LONGEST]))
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

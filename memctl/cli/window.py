@@ -11,6 +11,9 @@ from memctl.errors import USAGE, MemctlError
 
 # Name -> the module below memctl.cli that has it as NAME_command, and its line in the help.
 COMMANDS = {
+    "status": ("window_status", "Say how full a window is, with what, and how soon it is red."),
+    "health": ("window_health", "Judge a window by six metrics, and say what alarms."),
+    "fidelity": ("window_fidelity", "Say how much of a context a compression kept."),
     "evict": ("window_evict", "Take out of a conversation what it can spare, and say what was there."),
 }
 

@@ -17,6 +17,7 @@ from memctl.window.health import ContextHealthMonitor
 from memctl.window.trends import Trend
 
 _COLOURS = {AlertLevel.CRITICAL: "red", AlertLevel.WARNING: "yellow", AlertLevel.INFO: None}
+_MOST_NAMED = 6  # requests
 _PERCENT = ("utilization", "fidelity_score", "tool_result_bloat")
 
 
@@ -38,7 +39,12 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     seen = source.read()
     found = status.judge(seen, source.limit(seen), source.config, source.counter)
     monitoring = source.config.health_monitoring
-    monitor = ContextHealthMonitor(thresholds=monitoring.alerts, metrics=monitoring.metrics)
+    begun: list[tuple[int, Alert]] = []
+    monitor = ContextHealthMonitor(
+        thresholds=monitoring.alerts,
+        metrics=monitoring.metrics,
+        on_alert=lambda alert: begun.append((monitor.history[-1].turn, alert)),
+    )
     for snapshot in found.history:
         monitor.observe(snapshot)
     last = found.history[-1] if found.history else HealthSnapshot()
@@ -46,6 +52,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     if as_json:
         plain = msgspec.to_builtins
         data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
+        data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
         output.columns([_row(name, last, trends[name]) for name in METRICS])
@@ -54,7 +61,23 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
             output.text(f"\n{level}: {alert.message}\n  {alert.action}")
         if not alerts:
             output.text("\nnothing alarms")
+        _print_past(begun, {alert.metric for alert in alerts})
     ctx.exit(REFUSED if alerts else OK)
+
+
+def _print_past(begun: list[tuple[int, Alert]], now: set[str]) -> None:
+    """What alarmed earlier, with the requests at which it began."""
+    rows = []
+    for metric in METRICS:
+        turns = [turn for turn, alert in begun if alert.metric == metric]
+        turns = turns[:-1] if metric in now else turns
+        if turns:
+            listed = ", ".join(map(str, turns[-_MOST_NAMED:]))
+            more = f"{len(turns)} times, last " if len(turns) > _MOST_NAMED else ""
+            rows.append(("earlier", metric, f"{more}at request {listed}"))
+    if rows:
+        output.text()
+        output.columns(rows)
 
 
 def _watched(last: HealthSnapshot, alerts: list[Alert]) -> list[Alert]:

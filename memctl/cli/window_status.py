@@ -114,6 +114,8 @@ def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
         output.text(f"\n{hint}")
+    if limit.is_guessed:
+        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
     for number, what in _oddities(seen):
         output.note(f"warning: {number:,} {what}")
 

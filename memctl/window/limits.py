@@ -36,6 +36,7 @@ class Limit(msgspec.Struct, frozen=True):
     window: int
     usable: int
     source: str
+    is_guessed: bool = False
 
 
 def window_of(model: str) -> int | None:
@@ -79,4 +80,5 @@ def limit_of(
     larger = next((known for known in _KNOWN if known >= seen), None) if seen else None
     if larger is None:
         raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)
-    return Limit(larger, compaction_point(larger, host, max_output), f"the smallest known that holds {seen:,} tokens")
+    source = f"the smallest known that holds {seen:,} tokens"
+    return Limit(larger, compaction_point(larger, host, max_output), source, is_guessed=True)

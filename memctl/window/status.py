@@ -99,8 +99,7 @@ def judge(seen: Seen, limit: Limit, config: WindowConfig, counter: TokenCounter)
     cuts = {compaction.at: compaction for compaction in seen.curve.compactions}
     before = 0
     for number, tokens in enumerate(seen.curve.points):
-        reported = tokens if seen.curve.source == MODEL_REPORTED else None
-        last = monitor.measure(tokens, reported)
+        last = monitor.measure(0, tokens) if seen.curve.source == MODEL_REPORTED else monitor.measure(tokens)
         history.append(_snapshot(number, tokens, before, monitor, cuts))
         before = tokens
     assert last is not None

@@ -14,6 +14,7 @@ from memctl.window.limits import Limit
 from memctl.window.pressure import Thresholds
 
 MARK = "|"  # a compaction
+_NARROWEST = 4  # characters of a window, on average
 _STEPS = "▁▂▃▄▅▆▇█"
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 900, 320, 70, 40, 20, 40  # of the picture and its margins, in pixels
 _MOST_POINTS = 800  # about one a pixel
@@ -32,14 +33,18 @@ svg { background: #0d1117; } text { fill: #e6edf3; } .axis { stroke: #7d8590; } 
 
 
 def sparkline(curve: Curve, top: int, width: int = 60) -> str:
-    """The curve in at most so many characters beside the marks: a full block is `top` tokens. Peaks are never lost."""
-    segments = _segments(curve)
-    points = len(curve.points)
+    """The curve in about so many characters: a full block is `top` tokens. Peaks are never lost.
+
+    Of a session that was compacted very often the last windows are drawn, behind `…`.
+    """
+    every = _segments(curve)
+    segments = every[-max(width // _NARROWEST, 1) :]
+    points = sum(map(len, segments))
     drawn = []
     for segment in segments:
         room = max(1, round(width * len(segment) / points)) if points > width else len(segment)
         drawn.append("".join(_step(tokens, top) for tokens in _thinned(segment, room)))
-    return MARK.join(drawn)
+    return ("…" if len(segments) < len(every) else "") + MARK.join(drawn)
 
 
 def _segments(curve: Curve) -> list[Sequence[int]]:

@@ -160,7 +160,7 @@ class ContextPressureMonitor:
         return self._baseline
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
-        """A reading before a request. What the model reported goes before the client's own count (0: nobody counted)."""
+        """A reading before a request. What the model reported goes before the client's count, 0 if nobody counted."""
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
             raise ValueError("tokens are not negative")
         is_reported = model_reported_tokens is not None

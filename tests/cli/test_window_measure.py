@@ -1,0 +1,259 @@
+"""`window status`, `window health`, `window fidelity`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from memctl.window import newest
+from tests.conftest import Memctl
+from tests.window import generated
+
+TASK = "Migrate all axios calls in user-service to fetch, preserving error-handling logic."
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    file = tmp_path / "session.jsonl"
+    file.write_text("".join(line.rstrip("\n") + "\n" for line in generated.transcript(3, 120)))
+    return file
+
+
+def messages(*said: str) -> str:
+    return json.dumps([{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)])
+
+
+def test_status_says_how_full_with_what_and_how_soon(memctl: Memctl, session: Path) -> None:
+    out = memctl("window", "status", str(session)).out
+    assert "of the 167,000 tokens that fit before the host compacts 200,000" in out
+    assert "reported by the model" in out
+    assert "red in " in out
+    for part in ("system_prompt + tool_definitions", "message_history", "tool_results", "output_reserved"):
+        assert part in out
+    assert "largest results" in out
+    assert "hint: pressure.thresholds that suit a window of 200,000" in out
+
+
+def test_status_as_json_has_all_of_it(memctl: Memctl, session: Path) -> None:
+    result = memctl("window", "status", str(session), "--json")
+    assert result.json["kind"] == "window_status"
+    data = result.data
+    assert data["limit"] == {
+        "window": 200_000, "usable": 167_000, "source": "the window of claude-opus-4-5", "is_guessed": False,
+    }  # fmt: skip
+    assert data["reading"]["current_tokens"] == data["curve"]["points"][-1]
+    assert {"least", "likely", "most"} == set(data["reading"]["turns_until_red"])
+    assert sum(len(part["components"]) for part in data["components"]) == 6
+
+
+def test_status_takes_the_newest_transcript_of_the_project(
+    memctl: Memctl, repo: Path, session: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    own = kept / newest.slug(repo.resolve())
+    own.mkdir(parents=True)
+    (own / "a.jsonl").write_bytes(session.read_bytes())
+    assert memctl("window", "status", "--projects", str(kept), "--json").data["file"].endswith("a.jsonl")
+    result = memctl("window", "status", "--projects", str(tmp_path), code=2)
+    assert "no transcript of Claude Code" in result.err
+
+
+def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    assert memctl("window", "status", str(session), "--window", "1000000", "--json").data["limit"]["usable"] == 967_000
+    settings = tmp_path / "w.yaml"
+    settings.write_text("max_context_tokens: 150000\npressure:\n  thresholds:\n    red: 0.92\n")
+    data = memctl("window", "status", str(session), "--config", str(settings), "--json").data
+    assert data["limit"]["usable"] == 150_000
+    assert data["reading"]["zone"] == "red"
+    settings.write_text("presure: {}\n")
+    result = memctl("window", "status", str(session), "--config", str(settings), code=1)
+    assert "there is no key `presure`" in result.err
+    assert "did you mean pressure?" in result.err
+
+
+def test_settings_stand_in_the_memorys_config_too(memctl: Memctl, repo: Path, session: Path) -> None:
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "window:\n  max_context_tokens: 140000\n")
+    assert memctl("window", "status", str(session), "--json").data["limit"]["usable"] == 140_000
+    config.write_text(config.read_text() + "  eviction:\n    weights:\n      recency: 0.9\n")
+    assert "must sum to 1" in memctl("window", "status", str(session), code=1).err
+
+
+def test_status_works_without_a_memory(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    assert memctl("window", "status", str(session), where=tmp_path).out
+
+
+def test_messages_are_counted_and_an_unknown_model_needs_a_window(memctl: Memctl) -> None:
+    given = messages(TASK, "There are 23 files.")
+    out = memctl("window", "status", "-", "--model", "gpt-4o", stdin=given).out
+    assert "of the 128,000 tokens that fit" in out
+    assert "counted here" in out
+    result = memctl("window", "status", "-", "--model", "ours", "--json", stdin=given)
+    assert result.data["limit"]["is_guessed"]
+    assert "a guess" in memctl("window", "status", "-", "--model", "ours", stdin=given).err
+
+
+@pytest.mark.parametrize("content", ["", "{}", "hello", "{broken", '{"type":"summary"}\n', "[1, 2]"])
+def test_what_is_no_conversation_is_refused(memctl: Memctl, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "x"
+    file.write_text(content)
+    for command in ("status", "health"):
+        result = memctl("window", command, str(file), code=1)
+        assert result.err.startswith("error: ")
+        assert result.out == ""
+
+
+def test_files_that_cannot_be_read_are_named(memctl: Memctl, tmp_path: Path) -> None:
+    assert "Is a directory" in memctl("window", "status", str(tmp_path), code=2).err
+    assert "No such file" in memctl("window", "health", str(tmp_path / "none"), code=2).err
+
+
+def test_broken_lines_are_told(memctl: Memctl, session: Path) -> None:
+    with open(session, "ab") as stream:
+        stream.write(b'{"broken\n\xff\xfe\n')
+    assert "2 lines can't be read" in memctl("window", "status", str(session)).err
+
+
+def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    file = tmp_path / "curve.svg"
+    memctl("window", "status", str(session), "--svg", str(file))
+    root = ElementTree.fromstring(file.read_text())
+    assert root.tag.endswith("svg")
+    assert ElementTree.fromstring(memctl("window", "status", str(session), "--svg", "-").out).tag == root.tag
+
+
+def test_control_characters_of_a_transcript_do_not_reach_a_terminal(session: Path) -> None:
+    call = {"type": "tool_use", "id": "evil", "name": "Ba\x1b]0;sh", "input": {"command": "x\x1b[2J"}}
+    result = {"type": "tool_result", "tool_use_id": "evil", "content": "y" * 90_000}
+    with open(session, "a") as stream:
+        for kind, block in (("assistant", call), ("user", result)):
+            stream.write(json.dumps({"type": kind, "message": {"role": kind, "content": [block]}}) + "\n")
+    shown = on_a_terminal("window", "status", str(session))
+    assert "\x1b]0;" not in shown
+    assert "\x1b[2J" not in shown
+    assert "evil" not in shown
+
+
+def on_a_terminal(*args: str, until: str = "", stop: bool = False) -> str:
+    """What a run of memctl shows on a terminal; with `stop` it gets a Ctrl-C once `until` is there."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "memctl", *args], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    shown, deadline = "", time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if select.select([master], [], [], 0.1)[0]:
+            try:
+                shown += os.read(master, 65_536).decode(errors="replace")
+            except OSError:
+                break
+        if stop and until in shown:
+            process.send_signal(signal.SIGINT)
+            stop = False
+    assert process.wait(timeout=30) == 0, shown
+    os.close(master)
+    return shown
+
+
+def test_watching_follows_a_file_and_ends_cleanly(session: Path) -> None:
+    shown = on_a_terminal("window", "status", str(session), "--watch", until="Ctrl-C ends this", stop=True)
+    assert "167,000" in shown
+    assert "Traceback" not in shown
+    assert "error" not in shown
+
+
+@pytest.mark.parametrize("more", [[], ["--json"], ["--svg", "x.svg"]])
+def test_watching_needs_a_terminal(memctl: Memctl, session: Path, more: list[str]) -> None:
+    assert "--watch" in memctl("window", "status", str(session), "--watch", *more, code=2).err
+
+
+def test_health_says_what_was_measured_and_what_alarms(memctl: Memctl, tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    big = [{"type": "tool_result", "tool_use_id": "t", "content": "word " * 3_000}]
+    call = [{"type": "tool_use", "id": "t", "name": "Read", "input": {"path": "a"}}]
+    said = [{"role": "user", "content": TASK}, {"role": "assistant", "content": call}, {"role": "user", "content": big}]
+    file.write_text(json.dumps(said))
+    result = memctl("window", "health", str(file), "--model", "gpt-4o", code=1)
+    assert "tool results are 9" in result.out
+    assert "not measured" in result.out
+    data = memctl("window", "health", str(file), "--model", "gpt-4o", "--json", code=1).data
+    assert [alert["metric"] for alert in data["alerts"]] == ["tool_result_bloat"]
+    assert data["snapshot"]["fidelity_score"] is None
+    assert data["trends"]["utilization"]["direction"] == "insufficient_data"
+
+
+def test_health_of_a_small_conversation_is_fine(memctl: Memctl) -> None:
+    out = memctl("window", "health", "-", "--model", "gpt-4o", stdin=messages(TASK, "Yes.")).out
+    assert "nothing alarms" in out
+
+
+def test_health_tells_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    file.write_text("".join(line.rstrip("\n") + "\n" for line in generated.transcript(3, 400)))
+    result = memctl("window", "health", str(file), code=None)
+    assert "earlier" in result.out
+    data = memctl("window", "health", str(file), "--json", code=None).data
+    assert {"utilization", "burn_rate"} <= {one["metric"] for one in data["begun"]}
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> tuple[str, str]:
+    original, compressed = tmp_path / "original.json", tmp_path / "compressed.md"
+    original.write_text(
+        messages(
+            TASK,
+            "DECISION: use native fetch with a custom error wrapper in src/http.ts.\n"
+            "Currently migrating src/api.ts (file 13/23); the timeout is 30 s.",
+        )
+    )
+    compressed.write_text(
+        "Migrate axios calls in user-service to fetch, preserving error-handling logic.\n"
+        "Decided: native fetch, custom error wrapper in src/http.ts. Migrating src/api.ts (13/23).\n"
+    )
+    return str(original), str(compressed)
+
+
+def test_fidelity_asks_for_what_is_to_be_preserved(memctl: Memctl, contexts: tuple[str, str]) -> None:
+    result = memctl("window", "fidelity", *contexts, code=1)
+    assert "too little (at least 0.85)" in result.out
+    assert "30 s" in result.out
+    assert "13/23" not in result.out
+    assert memctl("window", "fidelity", *contexts, "--min", "0.8").out.startswith("fidelity 0.8")
+    data = memctl("window", "fidelity", *contexts, "--json", code=1).data
+    assert data["method"] == "facts"
+    assert data["passed"] is False
+    assert [one["lost"] for one in data["answers"] if one["kept"] is False] == [["30 s"]]
+
+
+def test_a_context_is_as_faithful_as_can_be_to_itself(memctl: Memctl, contexts: tuple[str, str], session: Path) -> None:
+    for file in (contexts[0], str(session)):
+        assert memctl("window", "fidelity", file, file).out.startswith("fidelity 1.00")
+
+
+def test_own_questions_can_be_asked(memctl: Memctl, contexts: tuple[str, str], tmp_path: Path) -> None:
+    asked = tmp_path / "q.yaml"
+    asked.write_text("questions:\n  - {ask: Which file?, facts: [src/api.ts]}\n  - What now?\n")
+    result = memctl("window", "fidelity", *contexts, "--questions", str(asked))
+    assert "1 of 1 questions" in result.out
+    assert "not counted: What now? (it has no facts, so it needs a judge)" in result.err
+
+
+def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[str, str], tmp_path: Path) -> None:
+    asked = tmp_path / "q.yaml"
+    asked.write_text("questions:\n  - What now?\n")
+    result = memctl("window", "fidelity", *contexts, "--questions", str(asked), code=1)
+    assert "answers none of 1 questions" in result.err
+
+
+def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str]) -> None:
+    assert memctl("window", "fidelity", contexts[0], "-", stdin="", code=1).out.startswith("fidelity 0.00")
+    assert "only one of the two" in memctl("window", "fidelity", "-", "-", code=2).err

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 import msgspec
 
@@ -87,5 +85,4 @@ def _print(found: Fidelity, least: float) -> None:
 
 
 def _what(answer: Answered) -> str:
-    missing: Any = [*answer.lost]
-    return f"{answer.question.ask} {', '.join(missing)}" if answer.question.said else ", ".join(missing)
+    return ", ".join(answer.lost) or f"{answer.question.ask} ({answer.note})"

@@ -34,6 +34,26 @@ _UNITS = "%|ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|line
 _NUMBER = re.compile(rf"(?<![\w.,/:-])(?:\d+/\d+|\d[\d,]*(?:\.\d+)?(?: ?(?:{_UNITS}))?)(?![\w/:-]|[.,]\d)")
 _TELLS = re.compile(r"\D|\d{2}")  # a single digit alone says nothing
 _ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
+# What sentences about decisions and work have in common: whoever shortens them leaves it out first.
+_SAYING = frozenset(
+    [
+        "decided",
+        "decision",
+        "chose",
+        "chosen",
+        "use",
+        "uses",
+        "used",
+        "using",
+        "will",
+        "need",
+        "needs",
+        "now",
+        "currently",
+        "still",
+        "must",
+    ]
+)
 _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
@@ -103,10 +123,11 @@ def generate(session: Session, most: int = MOST) -> list[Question]:
     }  # fmt: skip
     for one in extraction.of_events(session.events):
         category = _LABELS.get(one.label, "")
-        if category:
+        if category and terms(one.text):
             ask = "What was decided?" if category == DECISIONS else "What is open?"
             found[category].append(Question(f"{ask} ({_short(one.text)})", category, said=one.text))
-    return [question for category in CATEGORIES for question in found[category][-most:]]
+    made = [question for category in CATEGORIES for question in found[category][-most:]]
+    return list({(one.said or one.ask).rstrip("."): one for one in reversed(made)}.values())[::-1]
 
 
 def _task(said: Sequence[Event]) -> Iterator[Question]:
@@ -142,7 +163,8 @@ def _foremost(found: Iterable[Iterable[str]], most: int) -> list[str]:
 def terms(sentence: str) -> set[str]:
     """The words of a sentence that say something, in lower case."""
     words = (word.lower() for word in _WORD.findall(sentence))
-    return {word for word in words if word not in STOP_WORDS and (len(word) > 2 or word.isdigit())}
+    ignored = STOP_WORDS | _SAYING
+    return {word for word in words if word not in ignored and (len(word) > 2 or word.isdigit())}
 
 
 def _short(text: str) -> str:

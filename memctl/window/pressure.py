@@ -14,8 +14,6 @@ from enum import Enum
 
 import msgspec
 
-from memctl.tokens.calibration import GOAL
-
 DEFAULT_WINDOW = 128_000  # tokens; S4, max_context_tokens
 VELOCITY_WINDOW = 5  # steps; S4, velocity_window
 SPIKE = 3.0  # times the baseline; S4, spike_multiplier
@@ -101,6 +99,8 @@ class PressureReading(msgspec.Struct, frozen=True):
     @property
     def counts_part(self) -> bool:
         """Whether the two counts are further apart than estimates may be (S0: ±10 %)."""
+        from memctl.tokens.calibration import GOAL  # brings SQLite with it, which a hook should not wait for
+
         return self.disagreement is not None and abs(self.disagreement) > GOAL
 
 

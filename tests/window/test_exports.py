@@ -25,5 +25,5 @@ def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "memctl.window.pressure" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("memctl.") and name != "memctl.window"}
-    assert rooms <= {"window", "tokens", "model", "store", "errors", "journal"}
-    assert not {"yaml", "splintr", "click", "memctl.window.eviction", "memctl.window.fidelity"} & set(loaded)
+    assert rooms == {"window"}
+    assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction"} & set(loaded)

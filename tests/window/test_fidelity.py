@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.sessions import reading
 from memctl.window import questions
-from memctl.window.fidelity import FACTS, JUDGE, evaluate
+from memctl.window.fidelity import FACTS, JUDGE, asked_of, evaluate
 from memctl.window.questions import CATEGORIES, Question
 
 # S4, the example of the health monitor.
@@ -126,6 +126,24 @@ def test_an_unclear_verdict_is_asked_for_once_more_and_said() -> None:
     assert found.answers[0].note == "the judge said neither yes nor no"
     assert found.calls == 4
     assert "one word" in judge.prompts[-1]
+
+
+def test_a_provider_can_judge() -> None:
+    class Provider:
+        def answer(self, prompt: str) -> str:
+            system, _, rest = prompt.partition("\n\n")
+            assert system.startswith("You ")
+            return "YES" if "Answer A:" in rest else "It is 1."
+
+    assert evaluate("the port is 1", "port 1", [Question("What port?")], asked_of(Provider())).score == 1
+
+
+def test_no_credential_reaches_the_judge() -> None:
+    key = "sk-ant-" + "a1B2c3D4" * 4
+    judge = Judge()
+    evaluate(f"the port is 1\nkey {key}", f"password=hunter22\nport {key}", [Question("What is the port?")], judge)
+    assert len(judge.prompts) == 3
+    assert not [prompt for prompt in judge.prompts if key[:12] in prompt or "hunter22" in prompt]
 
 
 def test_what_the_original_does_not_answer_does_not_count() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from memctl.cli import output
+from memctl.errors import MemctlError
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.tokens.calibration import learnt
@@ -29,3 +31,15 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
         return Counter(family, tokenizer=tokenizer)
     known = learnt(memory.repository.shared, model, family)
     return Counter(family, load.open_cache(memory), learnt=known, tokenizer=tokenizer)
+
+
+def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter:
+    """The counter for the model that is asked for, else the one that a file names, else the memory's."""
+    if asked is None and named:
+        try:
+            return counter(named, memory)
+        except MemctlError:  # the file may come from anywhere
+            output.note(
+                f"warning: the tokens of {output.plain(named)!r} are not known here; --model says whose to count"
+            )
+    return counter(model_of(asked, memory), memory)

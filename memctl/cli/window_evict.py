@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,12 +10,13 @@ import msgspec
 
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command
+from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.eviction import EvictionResult
-    from memctl.window.reading import Loaded, Opened
+    from memctl.window.reading import Opened
 
 _POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
 _HELD = 6  # reasons that are listed
@@ -66,14 +65,16 @@ def evict_command(
     went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
     target is out of reach; as much as could be went.
     """
+    from memctl.window import reading
     from memctl.window.eviction import EvictionEngine
 
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     if as_json and target_file is None:
         raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
-    loaded = _load(source)
-    counter = _counter(ctx, model, loaded.model)
+    with lines(source) as found:
+        loaded = reading.load(found, source)
+    counter = counting.counter_for(model, loaded.model, opening.memory_if_any(ctx))
     opened = loaded.opened(counter)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
@@ -86,30 +87,6 @@ def evict_command(
     else:
         _report(opened, result, data)
     ctx.exit(OK if result.is_reached else REFUSED)
-
-
-def _counter(ctx: click.Context, asked: str | None, named: str) -> Counter:
-    """The counter for the model that is asked for, else the one that the file names, else the memory's."""
-    memory = opening.memory_if_any(ctx)
-    if asked is None and named:
-        try:
-            return counting.counter(named, memory)
-        except MemctlError:
-            output.note(
-                f"warning: the tokens of {output.plain(named)!r} are not known here; --model says whose to count"
-            )
-    return counting.counter(counting.model_of(asked, memory), memory)
-
-
-def _load(source: str) -> Loaded:
-    from memctl.window import reading
-
-    try:
-        with ExitStack() as stack:
-            lines: Iterable[bytes] = sys.stdin.buffer if source == "-" else stack.enter_context(open(source, "rb"))
-            return reading.load((line.decode("utf-8-sig", "replace") for line in lines), source)
-    except OSError as error:
-        raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
 
 
 def _write(given: Any, target_file: str | None) -> None:

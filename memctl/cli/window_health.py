@@ -37,7 +37,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     """
     source = Source(ctx, file, given)
     seen = source.read()
-    found = status.judge(seen, source.limit(seen), source.config, source.counter)
+    found = status.judge(seen, source.limit(seen), source.config)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
 from memctl.cli import counting, opening
 from memctl.cli.command import F
 from memctl.cli.source import read
-from memctl.errors import USAGE, MemctlError
+from memctl.cli.streaming import lines
 from memctl.store.memory import Memory
-from memctl.tokens.count import Counter
 from memctl.window import config as configuration
 from memctl.window import limits, newest, status
 from memctl.window.config import WindowConfig
@@ -55,12 +51,11 @@ class Source:
         self._given = given
         self._memory = opening.memory_if_any(ctx)
         self.config = settings(given["settings"], self._memory)
-        self.counter: Counter = counting.counter(counting.model_of(None, self._memory), self._memory)
 
     def read(self) -> Seen:
         """Read the file, a transcript line by line; raises MemctlError."""
-        with lines(self.file) as stream:
-            return status.read(stream, self.file, self.counter)
+        with lines(self.file) as found:
+            return status.read(found, self.file, lambda model: counting.counter_for(None, model, self._memory))
 
     def limit(self, seen: Seen) -> Limit:
         """How much fits: as the options say, the settings, or the name of the model."""
@@ -69,7 +64,7 @@ class Source:
         if given["window"] is None and self.config.max_context_tokens != DEFAULT_WINDOW:
             usable = self.config.max_context_tokens
             return Limit(usable, usable, "max_context_tokens")
-        model = given["model"] or seen.curve.model or counting.model_of(None, self._memory)
+        model = given["model"] or seen.model or counting.model_of(None, self._memory)
         most = max(seen.curve.points, default=0)
         return limits.limit_of(model, host, window=given["window"], max_output=given["max_output"], seen=most)
 
@@ -79,20 +74,6 @@ def settings(file: str | None, memory: Memory | None) -> WindowConfig:
     if file:
         return configuration.parse(read(file), file)
     return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
-
-
-@contextmanager
-def lines(file: str) -> Iterator[TextIO]:
-    """The lines of a file, or of standard input for `-`; raises MemctlError if it can't be read."""
-    if file == "-":
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-        yield sys.stdin
-        return
-    try:
-        with open(file, encoding="utf-8-sig", errors="replace", newline="\n") as stream:
-            yield stream
-    except OSError as error:
-        raise MemctlError(f"{file} can't be read: {error.strerror}", exit_code=USAGE) from None
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:

@@ -58,7 +58,7 @@ def status_command(
         ctx.exit(OK)
     seen = source.read()
     limit = source.limit(seen)
-    found = status.judge(seen, limit, source.config, source.counter)
+    found = status.judge(seen, limit, source.config)
     if picture:
         thresholds = source.config.pressure.thresholds
         drawn = drawing.svg(seen.curve, limit, thresholds, f"{Path(source.file).name}: {_headline(found.reading)}")
@@ -84,7 +84,7 @@ def _follow(source: Source) -> None:
                 seen = source.read()
                 limit = source.limit(seen)
                 click.clear()
-                _print(source, seen, limit, status.judge(seen, limit, source.config, source.counter))
+                _print(source, seen, limit, status.judge(seen, limit, source.config))
                 output.text("\nCtrl-C ends this")
             time.sleep(_EVERY)
     except KeyboardInterrupt:
@@ -171,7 +171,7 @@ def _data(source: Source, seen: Seen, limit: Limit, found: Status) -> dict[str, 
     plain = msgspec.to_builtins
     return {
         "file": output.name(source.file),
-        "model": seen.curve.model or None,
+        "model": seen.model or None,
         "limit": plain(limit),
         "reading": plain(found.reading),
         "components": [{**plain(part), "share": round(_share(part), 3)} for part in found.parts],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -39,10 +39,12 @@ _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A conversation as it was read, with its curve."""
+    """A conversation as it was read, with its curve, the model that it names ("": none), and what counted it."""
 
     opened: Opened
     curve: Curve
+    model: str
+    counter: TokenCounter
 
     @property
     def is_transcript(self) -> bool:
@@ -80,17 +82,20 @@ class Status(msgspec.Struct, frozen=True):
     history: tuple[HealthSnapshot, ...]
 
 
-def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Seen:
-    """Read a transcript or messages, a transcript line by line; raises MemctlError for what is neither."""
+def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> Seen:
+    """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
+    that nobody names. Raises MemctlError for what is no conversation.
+    """
     watched = CurveReader()
-    opened = reading.read(watched.watch(lines), name, counter)
-    if opened.transcript is None or not watched.curve().points:
-        conversation = opened.conversation
-        return Seen(opened, curves.of_blocks(conversation.blocks, conversation.overhead))
-    return Seen(opened, watched.curve())
+    loaded = reading.load(watched.watch(lines), name)
+    counter = counter_for(loaded.model)
+    opened, curve = loaded.opened(counter), watched.curve()
+    if loaded.transcript is None or not curve.points:
+        curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
+    return Seen(opened, curve, loaded.model, counter)
 
 
-def judge(seen: Seen, limit: Limit, config: WindowConfig, counter: TokenCounter) -> Status:
+def judge(seen: Seen, limit: Limit, config: WindowConfig) -> Status:
     """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
     pressure = config.pressure
     monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
@@ -103,7 +108,7 @@ def judge(seen: Seen, limit: Limit, config: WindowConfig, counter: TokenCounter)
         history.append(_snapshot(number, tokens, before, monitor, cuts))
         before = tokens
     assert last is not None
-    parts = _parts(seen, last.current_tokens, limit, config, counter)
+    parts = _parts(seen, last.current_tokens, limit, config)
     if history:
         results = next(part.used for part in parts if BudgetComponent.TOOL_RESULTS in part.components)
         bloat = results / last.current_tokens if last.current_tokens else None
@@ -126,7 +131,7 @@ def _snapshot(
     )
 
 
-def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig, counter: TokenCounter) -> tuple[Part, ...]:
+def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tuple[Part, ...]:
     """What each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
         limits = limits_of(limit.usable, config.budget.allocations.by_component())
@@ -140,7 +145,7 @@ def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig, counter
     others = tuple(component for component in BudgetComponent if component not in _FRAME)
     if seen.curve.source != MODEL_REPORTED:
         return tuple(Part((component,), used[component], limits[component]) for component in BudgetComponent)
-    frame = _frame(seen.curve, counter)
+    frame = _frame(seen)
     counted = sum(used[component] for component in others if component is not BudgetComponent.OUTPUT_RESERVED)
     scale = max(current - frame, 0) / counted if counted else 0.0
     scaled = {c: used[c] if c is BudgetComponent.OUTPUT_RESERVED else round(used[c] * scale) for c in others}
@@ -150,12 +155,13 @@ def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig, counter
     )
 
 
-def _frame(curve: Curve, counter: TokenCounter) -> int:
+def _frame(seen: Seen) -> int:
     """The system prompt and the tools, which no transcript holds: what the first request had beside its text.
 
     No request has had less than that.
     """
-    return max(min(curve.points[0] - counter.tokens(curve.beginning, "chat"), *curve.points), 0)
+    curve = seen.curve
+    return max(min(curve.points[0] - seen.counter.tokens(curve.beginning, "chat"), *curve.points), 0)
 
 
 def _largest(found: Sequence[ContentBlock]) -> list[Large]:

@@ -96,7 +96,7 @@ def test_memory_stays_flat_however_long_the_transcript_is() -> None:
         lines: Iterator[str] = (one.replace('"uuid": "', f'"uuid": "{n}') for n in range(times) for one in base)
         tracemalloc.start()
         try:
-            seen = status.read(lines, "x", COUNTER)
+            seen = status.read(lines, "x", lambda model: COUNTER)
             assert len(seen.curve.points) > 200 * times
             return tracemalloc.get_traced_memory()[1]
         finally:
@@ -107,8 +107,8 @@ def test_memory_stays_flat_however_long_the_transcript_is() -> None:
 
 
 def judged(lines: Iterable[str], limit: Limit = LIMIT) -> tuple[status.Seen, status.Status]:
-    seen = status.read(lines, "x", COUNTER)
-    return seen, status.judge(seen, limit, WindowConfig(), COUNTER)
+    seen = status.read(lines, "x", lambda model: COUNTER)
+    return seen, status.judge(seen, limit, WindowConfig())
 
 
 def test_the_parts_of_a_reported_window_sum_to_it() -> None:

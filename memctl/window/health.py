@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from memctl.window.alerts import METRICS, Alert, AlertThresholds, HealthSnapshot, alerts
 from memctl.window.budget import TokenBudgetManager
 from memctl.window.pressure import ContextPressureMonitor
 from memctl.window.profiles import BudgetComponent
 from memctl.window.trends import Trend, trends
+
+if TYPE_CHECKING:
+    from memctl.window.fidelity import Ask, Fidelity
+    from memctl.window.questions import Question
 
 MOST_KEPT = 100  # snapshots; S4, max_history
 
@@ -22,7 +27,7 @@ class ContextHealthMonitor:
     """Collects a snapshot after each turn.
 
     `now` gives the time for it; `on_alert` is called when an alarm begins, not while it lasts. `metrics` are those that
-    may alarm, by their names in `alerts.METRICS`.
+    may alarm, by their names in `alerts.METRICS`; `questions` are what a compressed context is asked.
     """
 
     def __init__(
@@ -32,10 +37,12 @@ class ContextHealthMonitor:
         thresholds: AlertThresholds | None = None,
         metrics: Sequence[str] = tuple(METRICS),
         max_history: int = MOST_KEPT,
+        questions: Sequence[Question] = (),
         on_alert: Callable[[Alert], None] | None = None,
     ) -> None:
         self.thresholds = thresholds or AlertThresholds()
         self.metrics = tuple(metrics)
+        self.questions = tuple(questions)
         self.on_alert = on_alert
         self._now = now
         self._history: deque[HealthSnapshot] = deque(maxlen=max_history)
@@ -63,6 +70,14 @@ class ContextHealthMonitor:
         """Note how much a compression in this turn kept, as `fidelity` measured it; of several the worst counts."""
         if score is not None:
             self._fidelity = score if self._fidelity is None else min(score, self._fidelity)
+
+    def evaluate_fidelity(self, original: str, compressed: str, judge: Ask | None = None) -> Fidelity:
+        """Ask both contexts the questions, as `fidelity.evaluate` does, and note the score for this turn."""
+        from memctl.window.fidelity import evaluate
+
+        found = evaluate(original, compressed, self.questions, judge)
+        self.record_fidelity(found.score)
+        return found
 
     def collect(
         self,

@@ -11,6 +11,7 @@ from memctl.window.budget import TokenBudgetManager
 from memctl.window.health import ContextHealthMonitor
 from memctl.window.pressure import ContextPressureMonitor
 from memctl.window.profiles import BudgetComponent
+from memctl.window.questions import Question
 from memctl.window.trends import FALLING, INSUFFICIENT, RISING, STABLE, trend
 
 # S4, the snapshot of its example, with the fidelity that its mock judge gives.
@@ -122,6 +123,22 @@ def test_a_snapshot_is_collected_from_the_subsystems() -> None:
         timestamp="2025-11-04T14:32:00Z", window_id=2, turn=1, utilization=0.61, eviction_rate=3, compression_ratio=5,
         burn_rate=900, fidelity_score=0.8, tool_result_bloat=0.25,
     )  # fmt: skip
+
+
+def test_fidelity_is_measured_and_noted_for_the_turn() -> None:
+    asked = [Question("Which file?", facts=("api.ts:42",)), Question("Which count?", facts=("13/23",))]
+    monitor = ContextHealthMonitor(questions=asked)
+    found = monitor.evaluate_fidelity("api.ts:42 is file 13/23", "api.ts:42")
+    assert found.score == 0.5
+    assert monitor.collect().fidelity_score == 0.5
+    assert [alert.metric for alert in monitor.check_alerts()] == ["fidelity_score"]
+
+
+def test_without_questions_fidelity_is_not_measured() -> None:
+    """The seed's monitor says 1.0 then, and averages it in."""
+    monitor = ContextHealthMonitor()
+    assert monitor.evaluate_fidelity("all of it", "").score is None
+    assert monitor.collect().fidelity_score is None
 
 
 def test_what_was_noted_is_of_one_turn() -> None:

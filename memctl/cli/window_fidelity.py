@@ -8,6 +8,7 @@ import msgspec
 from memctl.cli import output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
+from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.sessions import reading
 from memctl.sessions.events import Session
@@ -54,7 +55,8 @@ def fidelity_command(
 
 
 def _session(source: str) -> Session:
-    session = reading.read(read(source).encode())
+    with lines(source) as found:
+        session = reading.read("".join(found).encode())
     if not session.events and session.form != "text":
         raise MemctlError(f"{source} has no text in it", "give a transcript, messages as JSON, or a text")
     return session

@@ -6,6 +6,7 @@ import json
 import os
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -179,6 +180,43 @@ def test_health_follows_the_requests() -> None:
 def test_a_window_too_small_for_a_budget_is_refused() -> None:
     with pytest.raises(MemctlError, match="no room for 4,000"):
         judged([prompt(TASK), answer("m1", 100)], Limit(5_000, 5_000, "test"))
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 10**12) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "id"]), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(["user", "assistant", "system", "x"]) | _JSON,
+                "message": _JSON
+                | st.fixed_dictionaries(
+                    {
+                        "id": _JSON,
+                        "model": _JSON,
+                        "content": _JSON,
+                        "usage": _JSON | st.dictionaries(st.sampled_from(["input_tokens", "prompt_tokens"]), _JSON),
+                    }
+                ),
+            },
+            optional={
+                "subtype": st.just("compact_boundary") | _JSON,
+                "compactMetadata": _JSON | st.dictionaries(st.sampled_from(["preTokens", "postTokens"]), _JSON),
+                "uuid": _JSON,
+                "isSidechain": _JSON,
+            },
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_a_transcript_holds_it_is_read_or_refused(lines: list[dict[str, Any]]) -> None:
+    with suppress(MemctlError):  # there are no messages in it
+        judged(["{}\n", *(json.dumps(one) + "\n" for one in lines)])
 
 
 def test_a_sparkline_marks_compactions_and_keeps_peaks() -> None:

@@ -71,5 +71,6 @@ def _config_text(project: str) -> str:
         + "# agents: {codex: {role: You mend payment code., skills: [python, payments]}}, for prompts and handoffs\n"
         + "# scs_threshold: 2000\n"
         + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help has all of it\n"
+        + "# window: {max_context_tokens: 150000}, for `memctl window`; `memctl window status -h` says which keys\n"
         + "# docs: false keeps the rendered documents out of Git\n"
     )

@@ -13,9 +13,11 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from memctl.window import newest
+from memctl.window.config import WindowConfig
 from tests.conftest import Memctl
 from tests.window import generated
 
@@ -87,6 +89,14 @@ def test_settings_stand_in_the_memorys_config_too(memctl: Memctl, repo: Path, se
     assert memctl("window", "status", str(session), "--json").data["limit"]["usable"] == 140_000
     config.write_text(config.read_text() + "  eviction:\n    weights:\n      recency: 0.9\n")
     assert "must sum to 1" in memctl("window", "status", str(session), code=1).err
+
+
+def test_the_help_names_every_key_of_the_settings(memctl: Memctl) -> None:
+    told = memctl("window", "status", "-h").out
+    for section in msgspec.structs.fields(WindowConfig):
+        assert section.name in told
+        for key in getattr(section.type, "__struct_fields__", ()):
+            assert key in told
 
 
 def test_status_works_without_a_memory(memctl: Memctl, session: Path, tmp_path: Path) -> None:

@@ -1,0 +1,115 @@
+"""The result of a tool in a fifth of its tokens, without a model: what was found, errors, and what others refer to.
+
+S4, "Tool Result Summarization": above 500 tokens an output is summed up, to less than 20 % of its length; kept are the
+key finding, numbers, paths, names, errors and warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.sources.views import Row
+from memctl.window.results import forms, told
+from memctl.window.results.told import line
+
+THRESHOLD = 500  # tokens; S4, "Tool Result Summarization"
+GOAL = 0.20  # of the length; S4's prompt for summaries of tools
+LEAST_GAIN = 0.10  # a summary that saves less is not worth what it loses
+_MOST_NEEDED = 200
+_NEEDED = "Referred to elsewhere"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A result told shorter: the text with its tokens, those of the whole, its form, and how many rows are left out."""
+
+    text: str
+    tokens: int
+    before: int
+    form: str
+    left_out: int
+
+
+def summarize(
+    tool: str,
+    arguments: Mapping[str, Any],
+    text: str,
+    count: Callable[[str], int],
+    *,
+    needed: Collection[str] = (),
+    whole: str = "",
+    goal: float = GOAL,
+) -> Summary | None:
+    """Sum up the result of a call; None if nothing worth it can be saved.
+
+    `needed` are strings (paths, identifiers, numbers) that other messages refer to: of those in the text each stays,
+    with the line that it stands in. `whole` says in a few words how the whole is got again. Of the rest the rows that
+    matter most are told, within `goal` of the tokens.
+    """
+    before = count(text)
+    output = forms.output_of(tool, arguments, text)
+    found = [*told.rows(output)]
+    found[1:1] = _needed(output.text, needed, found)
+    head = f"[Summary of a result of {line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
+    head += f"; {whole}]" if whole else "]"
+    must = sum(1 for row in found if row.rank[0] == told.FINDING)
+    order = sorted(range(len(found)), key=lambda place: found[place].rank)
+
+    def shown(number: int) -> str:
+        return _text(head, found, frozenset(order[:number]))
+
+    number = _most(lambda number: count(shown(number)) <= before * goal, must, min(len(found), before))
+    summary = shown(number)
+    tokens = count(summary)
+    if tokens > before * (1 - LEAST_GAIN):
+        return None
+    return Summary(summary, tokens, before, output.form, len(found) - number)
+
+
+def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest number from `least` to `most` that fits; `least` if none does."""
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _needed(text: str, needed: Collection[str], found: list[Row]) -> Iterator[Row]:
+    """The lines in which something stands that is referred to, unless a row that is told in any case has it."""
+    sure = "\n".join(row.text for row in found if row.rank[0] == told.FINDING)
+    lines: dict[str, None] = {}
+    for word in sorted(word for word in needed if word and word in text)[:_MOST_NEEDED]:
+        if word in sure or any(word in one for one in lines):
+            continue
+        start = text.rfind("\n", 0, text.index(word)) + 1
+        end = text.find("\n", start)
+        whole = text[start : end if end >= 0 else len(text)].strip()
+        shown = line(whole)
+        lines[shown if word in shown else line(word)] = None
+    for number, shown in enumerate(lines):
+        yield Row((told.FINDING, number), _NEEDED, shown)
+
+
+def _text(head: str, found: list[Row], chosen: Collection[int]) -> str:
+    """The head and the chosen rows, below the names of their groups, and how many are left out."""
+    lines, group = [head], ""
+    for place, row in enumerate(found):
+        if place not in chosen:
+            continue
+        if row.is_rest:
+            lines[-1] += row.text
+            continue
+        if row.rank[0] == told.FINDING and row.group != _NEEDED:
+            lines.append(f"{row.group}: {row.text}")
+            continue
+        if row.group != group:
+            lines.append(f"{row.group}:")
+            group = row.group
+        lines.append(row.text)
+    missing = sum(1 for place, row in enumerate(found) if place not in chosen and not row.is_rest)
+    return "\n".join([*lines, *([f"({missing:,} more lines of this summary left out)"] if missing else [])])

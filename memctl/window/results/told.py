@@ -1,0 +1,255 @@
+"""What a result of a tool says, in rows: lines of a form, each with how much it matters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from memctl.hierarchy import outline
+from memctl.sources import views
+from memctl.sources.views import Row
+from memctl.window.results import forms
+from memctl.window.results.forms import Output
+
+# How much rows matter: the finding stands first, errors follow, then what the form has to tell.
+FINDING, ERROR, FIRST, SECOND, THIRD = range(5)
+_FINDING, _ERRORS = "Finding", "Errors and warnings"
+_LONGEST = 300  # characters of a line that is told
+_MOST_ERRORS = 40
+_WARNS = re.compile(
+    r"\b(?:\w*Error|\w*Exception|errors?|fatal|panic(?:ked)?|critical|fail(?:ed|ure|ures|s|ing)?|denied|refused"
+    r"|timed out|not found|cannot|can't|unable to|warn(?:ing)?s?|Traceback|conflict|deprecated)\b",
+    re.IGNORECASE,
+)
+_NO_ERROR = re.compile(r"\b(?:0|no|without) (?:errors?|failures?|warnings?|failed)\b", re.IGNORECASE)
+_VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
+
+
+def rows(output: Output) -> list[Row]:
+    """The rows of an output, in the order in which they are to stand; the first is what was found."""
+    if not output.text.strip():
+        return [Row((FINDING,), _FINDING, "it is empty")]
+    return list(_BY_FORM.get(output.form, _plain)(output))
+
+
+def line(text: str) -> str:
+    """A line as it is told: without control characters, and not too long."""
+    text = "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text.rstrip())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def errors(text: str) -> Iterator[Row]:
+    """The lines that name an error or a warning: of those that differ in numbers alone the first, and how many."""
+    found: dict[str, tuple[str, int]] = {}
+    for row in text.split("\n"):
+        shown = row.strip()[:_LONGEST]
+        if shown and _WARNS.search(shown) and not _NO_ERROR.search(shown):
+            key = _VARIABLE.sub("#", shown)
+            found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
+    for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
+        times = f" ({count:,} times, but for numbers)" if count > 1 else ""
+        yield Row((ERROR, number), _ERRORS, line(first.strip()) + times)
+
+
+_LONG = re.compile(r"[d\-lbcps][rwxsStT-]{9}[.+@]?\s")
+
+
+def _listing(output: Output) -> Iterator[Row]:
+    """How many entries there are, in which folders and of which kinds, and the entries themselves."""
+    names = list(_entries(output.text))
+    folders = Counter(name.rpartition("/")[0] or "." for name in names)
+    kinds = Counter(outline.suffix_of(name) or "no suffix" for name in names)
+    most = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
+    yield Row((FINDING,), _FINDING, f"{len(names):,} entries in {len(folders):,} folders ({most})")
+    yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
+    if len(folders) > 1:
+        for number, (folder, count) in enumerate(folders.most_common()):
+            yield Row((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
+    for number, name in enumerate(names):
+        yield Row((SECOND, number), "Entries", line(name))
+
+
+def _entries(text: str) -> Iterator[str]:
+    """The entries of a listing; `ls` of several folders, or of one with those in it, names each before its own."""
+    folder = ""
+    for row in text.split("\n"):
+        name = row.strip()
+        if name.endswith(":") and not _LONG.match(row):
+            folder = name[:-1].rstrip("/") + "/"
+        elif name and not re.match(r"total \d+$", name):
+            name = re.split(r"\s+", name, maxsplit=8)[-1] if _LONG.match(row) else name
+            if name not in (".", ".."):
+                yield folder + name
+
+
+def _search(output: Output) -> Iterator[Row]:
+    """How many hits there are in how many files, each file with its lines, and what stands in them."""
+    hits: dict[str, list[tuple[str, str]]] = {}
+    others = []
+    for row in output.text.split("\n"):
+        match = forms.HIT.match(row[:2_000])
+        if match:
+            hits.setdefault(match[1], []).append((match[2], match[3].strip()))
+        elif row.strip() not in ("", "--"):
+            others.append(row)
+    total = sum(map(len, hits.values()))
+    yield Row((FINDING,), _FINDING, f"{total:,} hits in {len(hits):,} files")
+    yield from errors("\n".join(others))
+    for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
+        lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
+        yield Row((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
+    for number, (path, found) in enumerate(hits.items()):
+        place, text = found[0]
+        yield Row((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
+
+
+# \u00d7 is the sign that vitest and node's own runner put before a test that fails.
+_FAILING = re.compile(
+    r"^(?:FAILED|ERROR|FAIL:?|--- FAIL:|✗|✕|\u00d7|●|not ok|E  )\s*\S|^test \S+ \.\.\. FAILED"
+    r"|^\s+(?:✗|✕|\u00d7|\d+\)) \S"
+    r"|^thread '.*' panicked|^\S+:\d+: (?:\w+\.)*\w*(?:Error|Exception|Failure|Failed)\b"
+    r"|^\s*(?:AssertionError|Expected|Received)\b"
+)
+
+
+def _tests(output: Output) -> Iterator[Row]:
+    """What came out, which tests failed and with what words."""
+    lines = output.text.split("\n")
+    results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
+    yield Row((FINDING,), _FINDING, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
+    failing = list(dict.fromkeys(row.strip() for row in lines if _FAILING.search(row[:_LONGEST])))
+    named = [row for row in failing if re.match(r"FAILED|ERROR|FAIL|---|not ok|test |●|✗|✕|\u00d7", row)]
+    for number, row in enumerate(named):
+        yield Row((ERROR, number), "Failing", line(row))
+    for number, row in enumerate(row for row in failing if row not in named):
+        yield Row((FIRST, number), "How they fail", line(row))
+    if not failing:
+        yield from errors(output.text)
+
+
+_LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
+
+
+def _log(output: Output) -> Iterator[Row]:
+    """How many lines of which level there are, the errors, and which lines are frequent; how it begins and ends."""
+    lines = [row for row in output.text.split("\n") if row.strip()]
+    levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
+    told = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
+    yield Row((FINDING,), _FINDING, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
+    yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
+    yield from _moved(views.rows("", output.text), FIRST)
+
+
+def _diff(output: Output) -> Iterator[Row]:
+    """Which files are changed and by how many lines, and in which functions."""
+    files: dict[str, list[int]] = {}
+    places: list[tuple[str, str]] = []
+    path, is_in_hunk = "", False
+    for row in output.text.split("\n"):
+        if row.startswith("diff --git "):
+            path, is_in_hunk = _renamed(row.removeprefix("diff --git ")), False
+            files.setdefault(path, [0, 0])
+        elif row.startswith("--- ") and not is_in_hunk and not files:
+            path = row[4:].partition("\t")[0].removeprefix("a/")
+        elif row.startswith("+++ ") and not is_in_hunk:
+            named = row[4:].partition("\t")[0].removeprefix("b/")
+            path = path if named == "/dev/null" else named
+            files.setdefault(path, [0, 0])
+        elif row.startswith("@@"):
+            is_in_hunk = True
+            if context := row.rpartition("@@")[2].strip():
+                places.append((path, context))
+        elif is_in_hunk and path and row[:1] in ("+", "-"):
+            files[path][row[0] == "-"] += 1
+    added, removed = (sum(counts[side] for counts in files.values()) for side in (0, 1))
+    yield Row((FINDING,), _FINDING, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
+    for number, (name, (plus, minus)) in enumerate(files.items()):
+        yield Row((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
+    for number, (name, context) in enumerate(dict.fromkeys(places)):
+        yield Row((SECOND, number), "In", line(f"{name}: {context}"))
+    for number, row in enumerate(row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row)):
+        yield Row((THIRD, number), "Changed lines, the first of them", line(row))
+
+
+_DEPTH = 3  # of objects in objects that are looked into for lists
+
+
+def _renamed(names: str) -> str:
+    """The second of the two names behind `diff --git`, which are the same but for a rename."""
+    half = len(names) // 2
+    if names[half : half + 1] == " " and names[:half].partition("/")[2] == names[half + 1 :].partition("/")[2]:
+        return names[half + 1 :].partition("/")[2]
+    return names.rpartition(" b/")[2]
+
+
+_TELLING_KEY = re.compile(
+    r"^(?:errors?|messages?|status|state|code|reason|detail|total|count|result|name|title|id|version|url|path)$",
+    re.IGNORECASE,
+)
+
+
+def _data(output: Output) -> Iterator[Row]:
+    """The keys of JSON with their values, above all those that tell what came out."""
+    found = views.rows("x.json", output.text)
+    yield Row((FINDING,), _FINDING, f"JSON, {len(output.text):,} characters")
+    for row in found:
+        name = row.text.strip().partition(":")[0]
+        rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
+        yield Row(rank, row.group, row.text, row.is_rest)
+    yield from _items("", msgspec.json.decode(output.text.strip().encode(errors="replace")))
+    yield from errors(
+        "\n".join(re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text))
+    )
+
+
+def _items(name: str, value: Any, depth: int = 0) -> Iterator[Row]:
+    """What tells the items of lists apart: their ids, names, states, in the order in which they stand."""
+    if isinstance(value, dict) and depth < _DEPTH:
+        for key, inner in value.items():
+            yield from _items(f"{name}.{key}" if name else str(key), inner, depth + 1)
+    for number, item in enumerate(value) if isinstance(value, list) else ():
+        told = (
+            {key: inner for key, inner in item.items() if _TELLING_KEY.match(key)} if isinstance(item, dict) else item
+        )
+        if told or not isinstance(item, dict):
+            shown = msgspec.json.encode(told).decode()
+            yield Row((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
+
+
+def _file(output: Output) -> Iterator[Row]:
+    """What a file contains: definitions, headings, keys, each with its line."""
+    name = output.path or "a file"
+    count = output.text.rstrip("\n").count("\n") + 1
+    yield Row((FINDING,), _FINDING, f"{line(name)}, {count:,} lines shown")
+    for number, row in enumerate(output.text.split("\n"), 1):
+        if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
+            yield Row((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
+    yield from _moved(views.rows(output.path, output.text), FIRST)
+
+
+def _plain(output: Output) -> Iterator[Row]:
+    """How it begins and ends, its errors, and which lines are frequent."""
+    lines = [row for row in output.text.split("\n") if row.strip()]
+    yield Row((FINDING,), _FINDING, f"{len(lines):,} lines; the last: {line(lines[-1].strip())}")
+    yield from errors(output.text)
+    yield from _moved(views.rows("", output.text), FIRST)
+
+
+def _moved(found: list[Row], rank: int) -> Iterator[Row]:
+    for row in found:
+        yield Row((rank, *row.rank), row.group, row.text, row.is_rest)
+
+
+_BY_FORM: dict[str, Callable[[Output], Iterator[Row]]] = {
+    forms.LISTING: _listing,
+    forms.SEARCH: _search,
+    forms.TESTS: _tests,
+    forms.LOG: _log,
+    forms.DIFF: _diff,
+    forms.DATA: _data,
+    forms.FILE: _file,
+}

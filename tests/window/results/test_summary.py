@@ -1,0 +1,187 @@
+"""Results of tools told shorter: what each form keeps, out of what real programs print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window.results import forms, summary
+from memctl.window.results.summary import Summary
+
+ROOT = Path(__file__).parents[3]
+COUNT = Counter(FAMILIES["gpt"])
+
+
+def count(text: str) -> int:
+    return COUNT.tokens(text, "log")
+
+
+def run(*command: str, cwd: Path = ROOT) -> str:
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False).stdout
+
+
+def summed(tool: str, arguments: dict[str, Any], text: str, **more: Any) -> Summary:
+    made = summary.summarize(tool, arguments, text, count, **more)
+    assert made is not None
+    assert made.tokens == count(made.text) <= 0.9 * made.before
+    return made
+
+
+def bash(command: str) -> tuple[str, dict[str, str]]:
+    return "Bash", {"command": command}
+
+
+def test_a_search_keeps_how_much_was_found_and_in_which_files() -> None:
+    text = "\n".join(f"src/part{n % 23}/client.ts:{n + 1}:  const answer = await axios.get(url{n})" for n in range(460))
+    made = summed(*bash("grep -rn axios src | head -500"), text, goal=0.5)
+    assert made.form == forms.SEARCH
+    assert "Finding: 460 hits in 23 files" in made.text
+    for number in range(23):
+        assert f"src/part{number}/client.ts: " in made.text
+
+
+def test_a_listing_of_real_files_keeps_their_number_folders_and_kinds() -> None:
+    text = run("git", "ls-files", "memctl", "tests")
+    made = summed("Glob", {"pattern": "**/*"}, text)
+    assert made.form == forms.LISTING
+    names = text.split()
+    folders = {name.rpartition("/")[0] for name in names}
+    assert f"{len(names):,} entries in {len(folders):,} folders" in made.text
+    assert "memctl/cli/" in made.text
+    assert made.tokens <= 0.2 * made.before
+
+
+def test_what_ls_says_of_folders_is_told_with_them() -> None:
+    text = run("ls", "-la", "memctl/model", "memctl/cli")
+    made = summed(*bash("ls -la memctl/model memctl/cli"), text, goal=0.5)
+    assert "memctl/cli/main.py" in made.text
+    assert "drwx" not in made.text
+
+
+def test_a_run_of_tests_keeps_the_counts_and_every_failing_test(tmp_path: Path) -> None:
+    passing = "\n".join(f"def test_fine_{n}(): assert True" for n in range(150))
+    failing = "def test_sum():\n    assert 1 + 1 == 3\n\n\ndef test_key():\n    {}['missing']\n"
+    (tmp_path / "test_it.py").write_text(passing + "\n\n\n" + failing)
+    text = run(sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--rootdir=.", ".", cwd=tmp_path)
+    made = summed(*bash("pytest -v"), text)
+    assert made.form == forms.TESTS
+    assert "2 failed, 150 passed" in made.text
+    assert "FAILED test_it.py::test_sum - assert (1 + 1) == 3" in made.text
+    assert "FAILED test_it.py::test_key - KeyError: 'missing'" in made.text
+    assert made.tokens <= 0.2 * made.before
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "failing"),
+    [
+        ("npm test", "Tests:       1 failed, 40 passed, 41 total", "● cart > adds a tax"),
+        ("go test ./...", "FAIL\texample.org/cart\t0.512s", "--- FAIL: TestTax (0.00s)"),
+        ("cargo test", "test result: FAILED. 40 passed; 1 failed; 0 ignored", "test tax::adds ... FAILED"),
+        ("mvn test", "Tests run: 41, Failures: 1, Errors: 0", "[ERROR] FAIL: TaxTest.adds expected 3 but was 2"),
+    ],
+)
+def test_runs_of_other_programs_are_known(command: str, result: str, failing: str) -> None:
+    noise = "\n".join(f"    doing thing number {n} in a quiet way" for n in range(200))
+    made = summed(*bash(command), f"{noise}\n{failing}\n{noise}\n{result}\n")
+    assert made.form == forms.TESTS
+    assert result.replace("\t", " ") in made.text.replace("\t", " ")
+    assert failing in made.text
+
+
+def test_a_log_keeps_levels_and_each_error_once() -> None:
+    rows = [f"2025-11-04T14:{n // 60 % 60:02}:{n % 60:02}Z INFO request {n} took {n % 90} ms" for n in range(900)]
+    rows[300] = "2025-11-04T14:05:00Z ERROR pool exhausted after 30 s for tenant 7"
+    rows[700] = "2025-11-04T14:11:40Z ERROR pool exhausted after 31 s for tenant 9"
+    rows[800] = "2025-11-04T14:13:20Z WARN retrying charge-482"
+    made = summed(*bash("docker logs shop"), "\n".join(rows))
+    assert made.form == forms.LOG
+    assert "900 lines (INFO 897, ERROR 2, WARN 1)" in made.text
+    assert "ERROR pool exhausted after 30 s for tenant 7 (2 times, but for numbers)" in made.text
+    assert "after 31 s" not in made.text
+    assert "retrying charge-482" in made.text
+
+
+def test_a_diff_keeps_every_file_with_its_counts(tmp_path: Path) -> None:
+    run("git", "init", "-q", cwd=tmp_path)
+    for number in range(8):
+        (tmp_path / f"file {number}.py").write_text("\n".join(f"x{n} = {n}" for n in range(90)))
+    run("git", "add", "-A", cwd=tmp_path)
+    for number in range(8):
+        (tmp_path / f"file {number}.py").write_text("\n".join(f"x{n} = {n + number + 1}" for n in range(80)))
+    made = summed(*bash("git diff"), run("git", "diff", cwd=tmp_path))
+    assert made.form == forms.DIFF
+    assert "8 files changed, +640 -720 lines" in made.text
+    for number in range(8):
+        assert f"file {number}.py +80 -90" in made.text
+
+
+def test_json_keeps_what_tells_and_its_errors() -> None:
+    data = {
+        "status": "partial",
+        "total": 312,
+        "items": [{"id": f"order-{n}", "note": "x" * 80, "amount": n} for n in range(312)],
+        "problem": {"text": "TimeoutError: gateway did not answer in 30 s"},
+    }
+    made = summed("mcp__shop__orders", {"day": "today"}, json.dumps(data))
+    assert made.form == forms.DATA
+    for part in ('status: "partial"', "total: 312", "312 items", "TimeoutError: gateway", 'items[0]: {"id":"order-0"}'):
+        assert part in made.text
+
+
+def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
+    text = (ROOT / "memctl" / "packs" / "draft.py").read_text()
+    shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
+    made = summed("Read", {"file_path": "memctl/packs/draft.py"}, shown)
+    assert made.form == forms.FILE
+    line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class Draft"))
+    assert f"{line}  class Draft" in made.text
+
+
+def test_what_others_refer_to_stays_whatever_the_form() -> None:
+    text = "\n".join(f"src/module_{n:04}/handler_{n * 7}.py" for n in range(600))
+    needed = ("src/module_0431/handler_3017.py", "handler_4102", "not in it")
+    made = summed("Glob", {"pattern": "*"}, text, needed=needed)
+    assert "src/module_0431/handler_3017.py" in made.text
+    assert "handler_4102" in made.text
+    assert "not in it" not in made.text
+
+
+def test_an_error_is_not_taken_for_what_was_asked_for() -> None:
+    text = "grep: src: No such file or directory\n" + "usage: grep pattern, and much more help\n" * 60
+    made = summed(*bash("grep -rn axios src"), text)
+    assert "No such file or directory" in made.text
+    assert "hits in" not in made.text
+
+
+def test_what_is_short_or_says_something_new_in_each_line_is_left_alone() -> None:
+    assert summary.summarize("Bash", {"command": "ls"}, "a.py\nb.py\n", count) is None
+    assert summary.summarize("Bash", {"command": "true"}, "", count) is None
+
+
+LINES = ("a/b.py:3:x", "ERROR no", "{", "@@ -1 +1 @@", "+x", "diff --git a/x b/x", "1 passed in 0.1s", "total 3")
+CALLS = (("Bash", {"command": "git diff"}), ("Grep", {}), ("Read", {"file_path": "x.py"}), ("", {"command": 3}))
+
+
+@given(
+    st.text(max_size=2_000) | st.lists(st.sampled_from(LINES), max_size=300).map("\n".join),
+    st.sampled_from(CALLS),
+    st.lists(st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=8), max_size=4),
+)
+def test_whatever_a_tool_prints_the_summary_is_shorter_and_has_what_is_needed(
+    text: str, call: tuple[str, dict[str, Any]], needed: list[str]
+) -> None:
+    made = summary.summarize(*call, text, count, needed=needed)
+    assert made == summary.summarize(*call, text, count, needed=needed)
+    if made is not None:
+        assert made.tokens <= 0.9 * made.before
+        shown = forms.output_of(*call, text).text
+        assert all(word in made.text for word in needed if word in shown)

@@ -1,0 +1,93 @@
+"""Structured notes: what an agent writes down while it works, carried forward instead of the conversation (S4).
+
+Notes are of six categories, and critical ones come first. What stands in the memory is a note that somebody took
+before: `from_memory` takes decisions, issues, learnings and the state from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from memctl.model.markdown import one_line
+from memctl.model.record import Record
+
+# S4, `NoteTakingMethod`: in this order, and the tokens that notes may have.
+CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
+IMPORTANCES = ("critical", "high", "normal")
+MAX_TOKENS = 2_000
+_BY_KIND = {"decision": "decisions", "issue": "bugs", "state": "task_progress", "learning": "learnings"}
+_CRITICAL, _HIGH = 9, 7  # importance of records
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A note: its category, what it says, how much it matters, when it was taken ("" if unknown)."""
+
+    category: str
+    content: str
+    importance: str = "normal"
+    moment: str = ""
+
+
+class Notes:
+    """The notes of a task, in the order in which they were taken."""
+
+    def __init__(self, notes: Iterable[Note] = ()) -> None:
+        self._notes = list(notes)
+
+    def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
+        """Take a note; raises ValueError for a category or importance that does not exist, and for an empty one."""
+        if category not in CATEGORIES:
+            raise ValueError(f"there is no category {category!r}; there are {', '.join(CATEGORIES)}")
+        if importance not in IMPORTANCES:
+            raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
+        if not content.strip():
+            raise ValueError("a note says something")
+        self._notes.append(Note(category, one_line(content), importance, moment))
+
+    def __iter__(self) -> Iterator[Note]:
+        return iter(self._notes)
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
+        """The notes as a text of at most `max_tokens`: whole notes, by category, critical ones first, then the newest.
+
+        What does not fit is counted in the last line. S4's code stops at the first note that is too long; here the next
+        ones may still fit.
+        """
+        chosen: set[int] = set()
+        for number in sorted(range(len(self._notes)), key=self._rank):
+            if count(self._text(chosen | {number})) <= max_tokens:
+                chosen.add(number)
+        return self._text(chosen) if chosen else ""
+
+    def _rank(self, number: int) -> tuple[int, int, int]:
+        note = self._notes[number]
+        return CATEGORIES.index(note.category), IMPORTANCES.index(note.importance), -number
+
+    def _text(self, chosen: set[int]) -> str:
+        parts = []
+        for category in CATEGORIES:
+            own = sorted((n for n in chosen if self._notes[n].category == category), key=self._rank)
+            if own:
+                lines = [f"- [{self._notes[n].importance.upper()}] {self._notes[n].content}" for n in own]
+                parts.append("\n".join([f"## {category.replace('_', ' ').capitalize()}", *lines]))
+        missing = len(self._notes) - len(chosen)
+        return "\n\n".join([*parts, *([f"({missing} more notes left out)"] if missing else [])])
+
+
+def from_memory(records: Iterable[Record]) -> Notes:
+    """The notes that a memory's records are: their titles with their ids, by what they weigh."""
+    notes = [
+        Note(
+            _BY_KIND.get(record.memory_type, "misc"),
+            f"{one_line(record.title)} ({record.id})",
+            "critical" if record.importance >= _CRITICAL else "high" if record.importance >= _HIGH else "normal",
+            record.timestamp,
+        )
+        for record in records
+    ]
+    return Notes(notes)

@@ -90,7 +90,7 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> Any:
     for index in _kept(conversation, cut):
         content = messages[index].get("content")
         given = content if isinstance(content, list) else [_part(messages, str(content))]
-        parts += [part for part in given if not _is_earlier(part)]
+        parts += [part for part in given if not _is_taken_in(part)]
     marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
     for block in marked:
         if block.content_type is not ContentType.USER_MESSAGE and block.content:
@@ -113,9 +113,10 @@ def _is_digest(block: ContentBlock) -> bool:
     return block.content.startswith(happenings.SUMMARY)
 
 
-def _is_earlier(part: Any) -> bool:
-    """Whether a part is an earlier digest, which the new one has taken in."""
-    return isinstance(part, dict) and str(part.get("text", "")).startswith(happenings.SUMMARY)
+def _is_taken_in(part: Any) -> bool:
+    """Whether a part is in the new digest already: an earlier digest, or a result whose call goes."""
+    given = part if isinstance(part, dict) else {}
+    return given.get("type") == "tool_result" or str(given.get("text", "")).startswith(happenings.SUMMARY)
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:

@@ -13,9 +13,10 @@ import msgspec
 
 from memctl.model.markdown import one_line
 from memctl.packs import summary_rules, summary_units
-from memctl.sessions import labels
+from memctl.sessions import labels, tasks
 from memctl.sessions.touches import READ
 from memctl.window import happenings, preservation
+from memctl.window.actions import TaskCheckpoint
 from memctl.window.content import ContentBlock, ContentType
 from memctl.window.happenings import Happened
 
@@ -141,3 +142,28 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rpartition(" ")[0] + " …"
+
+
+def checkpoint(
+    blocks: Sequence[ContentBlock], window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
+) -> TaskCheckpoint:
+    """What of blocks must outlive their window; without a `task_goal` the task is what the user said first."""
+    made = of_blocks(blocks).sections
+    happened = happenings.of_blocks(block for block in blocks if not _is_digest(block))
+    by_status: dict[str, list[str]] = {}
+    for task in happened.tasks:
+        by_status.setdefault(task.status, []).append(task.text)
+    under_way = by_status.get(tasks.UNDER_WAY, [])
+    return TaskCheckpoint(
+        window_id=window_id,
+        task_goal=task_goal or (one_line(happened.prompts[0]) if happened.prompts else ""),
+        success_criteria=tuple(criteria),
+        constraints=made[SAID],
+        completed_subtasks=tuple(by_status.get(tasks.DONE, [])),
+        current_subtask=under_way[0] if under_way else "",
+        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *made[NEXT]),
+        decisions=made[DECISIONS],
+        open_issues=(*made[ISSUES], *made[ERRORS]),
+        learnings=made[LEARNED],
+        compaction_summary=of_blocks(blocks).text(0),
+    )

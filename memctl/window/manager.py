@@ -1,0 +1,299 @@
+"""The manager of a context window: six subsystems behind four hooks for an agent's loop.
+
+S4, "Putting It All Together":
+
+    manager = ContextWindowManager(counter, config, task_goal="Migrate the pool")
+    start = manager.on_turn_start(messages)          # before each request
+    response = model(start.messages)
+    manager.on_turn_end(response_tokens)             # after it
+    shown = manager.on_tool_result(name, output)     # after each call of a tool
+
+Each subsystem is the caller's to give and works alone; what is not given is made from the configuration. Where this
+parts from the seed's code: it works on the messages themselves, its first step is made, nothing is tried again that has
+just gained nothing, and what was evicted is given back to the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.window import accounting, digest, making
+from memctl.window.actions import (
+    STATUS_OF,
+    Action,
+    Managed,
+    StateKeeper,
+    TaskCheckpoint,
+    ToolResult,
+    TurnStart,
+    WindowStatus,
+)
+from memctl.window.alerts import HealthSnapshot
+from memctl.window.audit import AuditLog
+from memctl.window.budget import TokenBudgetManager
+from memctl.window.compression import CompressionEngine
+from memctl.window.config import WindowConfig
+from memctl.window.content import TokenCounter
+from memctl.window.conversation import Conversation
+from memctl.window.eviction import EvictionEngine
+from memctl.window.health import ContextHealthMonitor
+from memctl.window.outcome import LEAST_GAIN, CompressionStrategy
+from memctl.window.pressure import ContextPressureMonitor, PressureZone
+from memctl.window.profiles import BudgetComponent
+
+TARGET = 0.60  # S4, `_active_management`: what eviction and compression aim at
+LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
+EMERGENCY = 0.95  # S4, `on_turn_start`
+_AGAIN = 0.02  # of the window: so much more must stand in it before something is tried again that gained nothing
+
+
+class ContextWindowManager:
+    """Keeps a conversation within its window.
+
+    `counter` counts as the model does; `config.max_context_tokens` is what can be filled before the host compacts.
+    `state_manager` keeps checkpoints, `audit` writes every decision down; without them neither is done.
+    """
+
+    def __init__(
+        self,
+        counter: TokenCounter,
+        config: WindowConfig | None = None,
+        *,
+        pressure_monitor: ContextPressureMonitor | None = None,
+        eviction_engine: EvictionEngine | None = None,
+        compression_engine: CompressionEngine | None = None,
+        budget_manager: TokenBudgetManager | None = None,
+        state_manager: StateKeeper | None = None,
+        health_monitor: ContextHealthMonitor | None = None,
+        audit: AuditLog | None = None,
+        task_goal: str = "",
+        task_success_criteria: Sequence[str] = (),
+        on_status_change: Callable[[WindowStatus, WindowStatus], None] | None = None,
+        on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
+    ) -> None:
+        self.config = config or WindowConfig()
+        self.counter = counter
+        self.pressure_monitor = pressure_monitor or making.monitor(self.config)
+        self.eviction_engine = eviction_engine or making.eviction(self.config, counter)
+        self.compression_engine = compression_engine or making.compression(self.config, counter)
+        self.budget_manager = budget_manager or making.budget(self.config)
+        self.state_manager = state_manager
+        self.health_monitor = health_monitor or ContextHealthMonitor(thresholds=self.config.health_monitoring.alerts)
+        self.audit = audit
+        self.task_goal = task_goal
+        self.task_success_criteria = tuple(task_success_criteria)
+        self.on_status_change = on_status_change
+        self.on_overflow_detected = on_overflow_detected
+        self.status = WindowStatus.HEALTHY
+        self.turn_count = 0
+        self.windows_created = 1
+        self._fruitless_at = 0  # tokens at which nothing was gained
+        self._is_saved = False  # above the threshold for a safety save, in this window
+        self._last_used: Mapping[BudgetComponent, int] = {}
+
+    def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
+        """Before each request: judge the pressure, do what the zone calls for, give back the messages to send.
+
+        `model_reported_tokens` is the size of these messages as the model reports it, or as the last usage it reported
+        with what was added since; it goes before the client's own count.
+        """
+        self.turn_count += 1
+        conversation = Conversation.parse(messages, self.counter)
+        reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
+        before = self.pressure_monitor.utilization()
+        self._account(conversation)
+        self._set_status(reading.zone)
+        self._save_in_time(conversation, before)
+        start = TurnStart(Action.NONE, messages, reading, before, before)
+        is_fruitless = conversation.tokens < self._again_at()
+        if before >= EMERGENCY or (self.budget_manager.needs_emergency_compaction and not is_fruitless):
+            return self._emergency(conversation, start)
+        if reading.zone in (PressureZone.ORANGE, PressureZone.RED):
+            return self._manage(conversation, start)
+        if reading.zone is PressureZone.YELLOW:
+            return self._evaluate(conversation, start)
+        return start
+
+    def on_turn_end(self, response_tokens: int) -> HealthSnapshot:
+        """After each request: count the answer, take a snapshot of the window's health, tell of alarms."""
+        self.budget_manager.track(BudgetComponent.MESSAGE_HISTORY, response_tokens)
+        current = {part: budget.used for part, budget in self.budget_manager.budgets.items()}
+        grown = {part: max(used - self._last_used.get(part, 0), 0) for part, used in current.items()}
+        self.budget_manager.record_turn(grown)
+        self._last_used = current
+        self.pressure_monitor.update(response_tokens)
+        snapshot = self.health_monitor.collect(
+            self.pressure_monitor, self.budget_manager, window_id=self.windows_created
+        )
+        self._log("health", "snapshot", after=msgspec.to_builtins(snapshot))
+        return snapshot
+
+    def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
+        """After each call of a tool: the text to put into the window.
+
+        A result goes in whole while there is room, for the model has not read it yet: older ones are summed up first.
+        From the orange zone on, or if its budget has no room, one of more than the threshold's tokens is summed up.
+        """
+        component = BudgetComponent.TOOL_RESULTS
+        tokens = self.counter.tokens(result, "log")
+        verdict = self.budget_manager.check_before_add(component, tokens)
+        is_pressing = self.pressure_monitor.zone in (PressureZone.ORANGE, PressureZone.RED)
+        shown, note = ToolResult(result, tokens, tokens), verdict.warning
+        if is_pressing or not verdict.allowed:
+            made = self.compression_engine.compress_tool_result(tool_name, result, arguments)
+            if made.refused:
+                note = made.refused
+            else:
+                shown = ToolResult(made.compressed_content, made.compressed_tokens, tokens)
+                self.health_monitor.record_compression(made.original_tokens, made.compressed_tokens)
+                verdict = self.budget_manager.check_before_add(component, shown.tokens)
+                note = verdict.warning
+        self.budget_manager.track(component, shown.tokens)
+        self.pressure_monitor.update(shown.tokens)
+        shown = msgspec.structs.replace(shown, allowed=verdict.allowed, note=verdict.reason or note)
+        decision = "summed up" if shown.tokens < tokens else "taken whole"
+        self._log("tool_result", decision, reason=shown.note, before={"tokens": tokens}, after={"tokens": shown.tokens},
+                  details={"tool": tool_name})  # fmt: skip
+        return shown
+
+    def on_overflow(self, messages: Any) -> TurnStart:
+        """When the window can't be kept: save the state, and give what a new window begins with."""
+        conversation = Conversation.parse(messages, self.counter)
+        reading = self.pressure_monitor.measure(conversation.tokens)
+        self._set_status(PressureZone.RED)
+        utilization = self.pressure_monitor.utilization()
+        return self._leave(conversation, TurnStart(Action.NONE, messages, reading, utilization, utilization))
+
+    def get_status_report(self) -> dict[str, Any]:
+        """All subsystems in one, as plain values."""
+        return {
+            "window_status": self.status.value,
+            "turn": self.turn_count,
+            "windows_created": self.windows_created,
+            "utilization": round(self.pressure_monitor.utilization(), 3),
+            "budget_report": msgspec.to_builtins(self.budget_manager.report()),
+            "alerts": [msgspec.to_builtins(alert) for alert in self.health_monitor.check_alerts()],
+        }
+
+    def _evaluate(self, conversation: Conversation, start: TurnStart) -> TurnStart:
+        """The yellow zone: which blocks would go, and nothing goes."""
+        free = conversation.tokens - int(TARGET * conversation.tokens / max(start.utilization_before, TARGET))
+        result = self.eviction_engine.evict(conversation.blocks, max(free, 1), conversation.current_turn)
+        candidates = tuple(block.block_id for block in result.blocks_evicted)
+        self._log("pressure", "evaluate", details={"candidates": list(candidates)})
+        return msgspec.structs.replace(start, action=Action.EVALUATE, candidates=candidates)
+
+    def _manage(self, conversation: Conversation, start: TurnStart) -> TurnStart:
+        """The orange zone: eviction and compression down to the target, unless that has just gained nothing."""
+        most = self._again_at()
+        if conversation.tokens < most:
+            why = f"the last try gained less than {LEAST_GAIN:.0%}; the next is made at {most:,} tokens"
+            return msgspec.structs.replace(start, reason=why)
+        managed = self._cascade(conversation, start)
+        return self._after(conversation, managed, start, Action.MANAGE)
+
+    def _emergency(self, conversation: Conversation, start: TurnStart) -> TurnStart:
+        """Above 95 %: compact whatever the cascade says; where that does not help, the window is left."""
+        managed = self._cascade(conversation, start)
+        if not any(one.strategy is CompressionStrategy.COMPACTION for one in managed.results):
+            step = self.compression_engine.compact_conversation(managed.conversation)
+            managed = Managed(step.conversation, managed.evicted, [*managed.results, step.result])
+        done = self._after(conversation, managed, start, Action.EMERGENCY_COMPACTION)
+        if done.utilization_after < LEAVE:
+            return done
+        return self._leave(managed.conversation, done)
+
+    def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
+        """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
+        size = conversation.tokens / max(start.utilization_before, 1e-9)  # the window, in what the counter counts
+        evicted: list[int] = []
+
+        def evict(given: Conversation, free: int) -> Conversation:
+            messages, result = self.eviction_engine.evict_from(given, free)
+            evicted.append(len(result.blocks_evicted))
+            return Conversation.parse(messages, self.counter) if result.blocks_evicted else given
+
+        done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
+        return Managed(done.conversation, sum(evicted), done.results)
+
+    def _after(self, before: Conversation, managed: Managed, start: TurnStart, action: Action) -> TurnStart:
+        """Take a managed conversation over: budgets, pressure, health, audit."""
+        after = managed.conversation
+        gained = before.tokens - after.tokens
+        self._fruitless_at = before.tokens if gained < LEAST_GAIN * before.tokens else 0
+        if gained:
+            self.pressure_monitor.update(-round(gained * start.reading.current_tokens / max(before.tokens, 1)))
+        self._account(after)
+        self.health_monitor.record_eviction(managed.evicted)
+        for result in managed.results:
+            if not result.refused:
+                self.health_monitor.record_compression(result.original_tokens, result.compressed_tokens)
+                self.health_monitor.record_fidelity(result.fidelity_score)
+        utilization = self.pressure_monitor.utilization()
+        self._log(
+            "management",
+            action.value,
+            before={"tokens": before.tokens, "utilization": round(start.utilization_before, 3)},
+            after={"tokens": after.tokens, "utilization": round(utilization, 3)},
+            details=managed.told,
+        )
+        return msgspec.structs.replace(
+            start,
+            action=action,
+            messages=after.given,
+            utilization_after=utilization,
+            evicted_blocks=managed.evicted,
+            results=tuple(managed.results),
+        )
+
+    def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
+        """Save the state for a new window."""
+        checkpoint = self._checkpoint(conversation)
+        saved, bootstrap = "", digest.of_blocks(conversation.blocks).text()
+        if self.state_manager is not None:
+            saved = self.state_manager.save(checkpoint)
+            bootstrap = self.state_manager.bootstrap_prompt()
+        self._log("overflow", Action.CROSS_WINDOW_SAVE.value, details={"checkpoint": saved})
+        self.windows_created += 1
+        self._is_saved = False
+        self._fruitless_at = 0
+        if self.on_overflow_detected:
+            self.on_overflow_detected(checkpoint)
+        return msgspec.structs.replace(start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved, bootstrap=bootstrap)
+
+    def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
+        """S4: a safety save whenever the utilisation crosses 85 %."""
+        is_above = utilization >= self.config.cross_window.auto_save_threshold
+        if is_above and not self._is_saved and self.state_manager is not None:
+            saved = self.state_manager.save(self._checkpoint(conversation))
+            self._log("checkpoint", "saved", reason="the threshold for a safety save", details={"checkpoint": saved})
+        self._is_saved = is_above
+
+    def _checkpoint(self, conversation: Conversation) -> TaskCheckpoint:
+        """What of a conversation must outlive its window."""
+        return digest.checkpoint(conversation.blocks, self.windows_created, self.task_goal, self.task_success_criteria)
+
+    def _account(self, conversation: Conversation) -> None:
+        """Let the budget have what the conversation has now."""
+        for part, tokens in accounting.used(conversation).items():
+            if part is not BudgetComponent.OUTPUT_RESERVED:
+                self.budget_manager.release(part, self.budget_manager.budgets[part].used)
+                self.budget_manager.track(part, tokens)
+
+    def _again_at(self) -> int:
+        """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""
+        return self._fruitless_at + int(_AGAIN * self.config.max_context_tokens) if self._fruitless_at else 0
+
+    def _set_status(self, zone: PressureZone) -> None:
+        before, self.status = self.status, STATUS_OF[zone]
+        if before is not self.status:
+            self._log("status", self.status.value, before={"status": before.value})
+            if self.on_status_change:
+                self.on_status_change(before, self.status)
+
+    def _log(self, event: str, decision: str, **more: Any) -> None:
+        if self.audit is not None:
+            self.audit.record(event, decision, turn=self.turn_count, window_id=self.windows_created, **more)

@@ -1,0 +1,193 @@
+"""The manager of a window: what its hooks do in which zone, over an agent's whole run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window import preservation
+from memctl.window.actions import Action, TaskCheckpoint, WindowStatus
+from memctl.window.audit import AuditLog
+from memctl.window.config import WindowConfig
+from memctl.window.conversation import Conversation
+from memctl.window.manager import ContextWindowManager
+from memctl.window.validity import validate
+from tests.window.talk import TASK, Talk, long_talk
+
+COUNTER = Counter(FAMILIES["gpt"])
+
+
+class Keeper:
+    """Keeps states in memory."""
+
+    def __init__(self) -> None:
+        self.saved: list[TaskCheckpoint] = []
+
+    def save(self, checkpoint: TaskCheckpoint) -> str:
+        self.saved.append(checkpoint)
+        return f"state {len(self.saved)}"
+
+    def bootstrap_prompt(self) -> str:
+        return f"RESUME: {self.saved[-1].task_goal}" if self.saved else ""
+
+
+def manager(tokens: int, **more: Any) -> ContextWindowManager:
+    return ContextWindowManager(COUNTER, WindowConfig(max_context_tokens=tokens), **more)
+
+
+def tokens_of(messages: Any) -> int:
+    return Conversation.parse(messages, COUNTER).tokens
+
+
+@pytest.fixture(scope="module")
+def messages() -> list[dict[str, Any]]:
+    return long_talk().messages
+
+
+@pytest.fixture(scope="module")
+def many() -> list[dict[str, Any]]:
+    return long_talk(24).messages
+
+
+@pytest.mark.parametrize(
+    ("utilization", "action", "status"),
+    [
+        (0.49, Action.NONE, WindowStatus.HEALTHY),
+        (0.51, Action.EVALUATE, WindowStatus.PREPARING),
+        (0.74, Action.EVALUATE, WindowStatus.PREPARING),
+        (0.76, Action.MANAGE, WindowStatus.ACTIVE_MANAGEMENT),
+        (0.91, Action.MANAGE, WindowStatus.EMERGENCY),
+        (0.96, Action.EMERGENCY_COMPACTION, WindowStatus.EMERGENCY),
+    ],
+)
+def test_each_zone_calls_for_its_action(
+    many: list[dict[str, Any]], utilization: float, action: Action, status: WindowStatus
+) -> None:
+    watched = manager(int(tokens_of(many) / utilization))
+    start = watched.on_turn_start(many)
+    assert (start.action, watched.status) == (action, status)
+    if action in (Action.NONE, Action.EVALUATE):
+        assert start.messages is many
+        assert bool(start.candidates) == (action is Action.EVALUATE)
+    else:
+        assert tokens_of(start.messages) <= 0.62 * tokens_of(many) / utilization
+        assert start.utilization_after <= 0.62
+        assert validate(start.messages) == []
+
+
+def test_nothing_that_matters_is_lost_on_the_way(messages: list[dict[str, Any]]) -> None:
+    before = Conversation.parse(messages, COUNTER)
+    start = manager(int(before.tokens / 0.97)).on_turn_start(messages)
+    wanted = preservation.essentials(before.blocks)
+    assert preservation.missing(wanted, Conversation.parse(start.messages, COUNTER).blocks) == []
+
+
+def test_what_the_model_reports_goes_before_the_own_count(messages: list[dict[str, Any]]) -> None:
+    tokens = tokens_of(messages)
+    watched = manager(4 * tokens)
+    assert watched.on_turn_start(messages).action is Action.NONE
+    start = watched.on_turn_start(messages, model_reported_tokens=int(3.2 * tokens))
+    assert start.action is Action.MANAGE
+    assert tokens_of(start.messages) <= 0.62 / 0.8 * tokens
+
+
+def test_a_run_of_an_agent_never_overflows_its_window(tmp_path: Path) -> None:
+    """Forty calls whose results alone are three times the window."""
+    window = 12_000
+    log = AuditLog(tmp_path / "audit.jsonl", lambda: "2025-11-04T14:32:00Z")
+    watched = manager(window, audit=log, state_manager=Keeper(), task_goal=TASK)
+    talk = Talk()
+    output = "\n".join(f"src/part_{n}/module_{n}.py:{n}: value = compute({n})" for n in range(50))
+    for number in range(40):
+        start = watched.on_turn_start(talk.messages)
+        assert start.action is not Action.CROSS_WINDOW_SAVE
+        talk.messages = start.messages
+        assert tokens_of(talk.messages) <= 0.95 * window
+        shown = watched.on_tool_result("Bash", output, {"command": f"grep -rn value{number} src"})
+        talk.call("Bash", {"command": f"grep -rn value{number} src"}, shown.text, say=f"Step {number}.")
+        watched.on_turn_end(60)
+    assert validate(talk.messages) == []
+    assert TASK in str(talk.messages[0])
+    events = [decision.event for decision in log.read()]
+    assert events.count("health") == events.count("tool_result") == 40
+    managed = [decision for decision in log.read() if decision.event == "management"]
+    assert managed
+    assert all(one.after["tokens"] < one.before["tokens"] for one in managed)
+
+
+def test_what_gained_nothing_is_not_tried_again_until_more_is_there() -> None:
+    talk = Talk()
+    for number in range(400):
+        talk.say(f"IMPORTANT wish {number}: " + " ".join(f"w{number}x{n}" for n in range(60)), "Yes.")
+    tokens = tokens_of(talk.messages)
+    watched = manager(int(tokens / 0.8))
+    first = watched.on_turn_start(talk.messages)
+    assert first.action is Action.MANAGE
+    assert tokens_of(first.messages) > 0.9 * tokens
+    second = watched.on_turn_start(first.messages)
+    assert second.action is Action.NONE
+    assert "the last try gained less than 10%" in second.reason
+    assert second.messages is first.messages
+
+
+def test_a_window_that_can_not_be_kept_is_left_with_its_state_saved() -> None:
+    talk = Talk()
+    talk.say("Wish: " + " ".join(f"word{n}" for n in range(3_000)), "Decision: use a pool of 25 connections.")
+    keeper, seen = Keeper(), []
+    watched = manager(int(tokens_of(talk.messages) / 0.97), state_manager=keeper, on_overflow_detected=seen.append)
+    start = watched.on_turn_start(talk.messages)
+    assert start.action is Action.CROSS_WINDOW_SAVE
+    assert start.bootstrap == f"RESUME: {TASK}"
+    assert start.checkpoint == "state 2"  # the first was the safety save at 85 %
+    assert seen == [keeper.saved[-1]]
+    assert keeper.saved[-1].decisions == ("use a pool of 25 connections",)
+    assert watched.windows_created == 2
+
+
+def test_a_safety_save_is_made_once_when_85_percent_are_crossed(messages: list[dict[str, Any]]) -> None:
+    keeper = Keeper()
+    watched = manager(int(tokens_of(messages) / 0.86), state_manager=keeper)
+    start = watched.on_turn_start(messages)
+    assert len(keeper.saved) == 1
+    watched.on_turn_start(start.messages)
+    watched.on_turn_start(start.messages)
+    assert len(keeper.saved) == 1
+    watched.on_turn_start(messages)
+    assert len(keeper.saved) == 2
+
+
+def test_a_result_goes_in_whole_while_there_is_room_and_is_summed_up_when_there_is_not() -> None:
+    output = "\n".join(f"src/part_{n}/module_{n}.py:{n}: value = compute({n})" for n in range(200))
+    roomy = manager(200_000)
+    assert roomy.on_tool_result("Bash", output).text == output
+    tight = manager(20_000)
+    shown = tight.on_tool_result("Bash", output, {"command": "grep -rn value src"})
+    assert shown.original_tokens == COUNTER.tokens(output, "log") > 2_400
+    assert shown.tokens <= 0.2 * shown.original_tokens
+    assert "200 hits in 200 files" in shown.text
+    assert shown.allowed
+    report = tight.budget_manager.report().components["tool_results"]
+    assert report.used == shown.tokens
+
+
+def test_what_was_evicted_is_given_back_to_the_budget(messages: list[dict[str, Any]]) -> None:
+    watched = manager(int(tokens_of(messages) / 0.8))
+    start = watched.on_turn_start(messages)
+    assert watched.budget_manager.total_used == tokens_of(start.messages)
+
+
+def test_the_report_has_all_subsystems_in_it(messages: list[dict[str, Any]]) -> None:
+    changes: list[tuple[WindowStatus, WindowStatus]] = []
+    watched = manager(int(tokens_of(messages) / 0.8), on_status_change=lambda old, new: changes.append((old, new)))
+    watched.on_turn_start(messages)
+    watched.on_turn_end(100)
+    report = watched.get_status_report()
+    assert (report["window_status"], report["turn"], report["windows_created"]) == ("active", 1, 1)
+    assert set(report["budget_report"]["components"]) == {
+        "system_prompt", "tool_definitions", "message_history", "tool_results", "memory_injection", "output_reserved",
+    }  # fmt: skip
+    assert changes == [(WindowStatus.HEALTHY, WindowStatus.ACTIVE_MANAGEMENT)]

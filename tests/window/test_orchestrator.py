@@ -14,7 +14,7 @@ from memctl.window.actions import Action, TaskCheckpoint, WindowStatus
 from memctl.window.audit import AuditLog
 from memctl.window.config import WindowConfig
 from memctl.window.conversation import Conversation
-from memctl.window.manager import ContextWindowManager
+from memctl.window.orchestrator import ContextWindowManager
 from memctl.window.validity import validate
 from tests.window.talk import TASK, Talk, long_talk
 

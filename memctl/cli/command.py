@@ -22,11 +22,7 @@ class Command(click.Command):
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
-        if self.examples:
-            with formatter.section("Examples"):
-                for line, meaning in self.examples:
-                    indent = " " * formatter.current_indent
-                    formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
+        _write_examples(formatter, self.examples)
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
 
@@ -37,6 +33,29 @@ class Group(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
         super().__init__(*args, **kwargs)
+
+
+class Defaulting(Group):
+    """A group that does something by itself if no subcommand is given; its help begins with examples."""
+
+    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kwargs: Any) -> None:
+        super().__init__(*args, invoke_without_command=True, **kwargs)
+        self.examples = examples
+        self.subcommand_metavar = "[COMMAND …]"
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, self.examples)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: tuple[tuple[str, str], ...]) -> None:
+    if examples:
+        with formatter.section("Examples"):
+            for line, meaning in examples:
+                indent = " " * formatter.current_indent
+                formatter.write(f"{indent}{line}\n{indent}    {meaning}\n")
 
 
 def command(name: str, *examples: tuple[str, str]) -> Callable[[Callable[..., Any]], Command]:

@@ -1,75 +1,202 @@
-"""`handoff`: what one agent hands to another."""
+"""`handoff`: what one agent hands to another, with the ownership of sections."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
+import msgspec
 
-from memctl.cli import opening, output
-from memctl.cli.command import command, reading
-from memctl.cli.packing import Packing, deliver, fill, packing, sources
+from memctl.cli import handoff_answers, opening, output
+from memctl.cli.command import Defaulting, how, json_option
+from memctl.cli.packing import Packing, counter_of, deliver, packing, sources
+from memctl.coordination import ownership
+from memctl.errors import REFUSED, USAGE, MemctlError
+from memctl.lifecycle import joint
+from memctl.lifecycle.joint import Done
+from memctl.model.change import Change
 from memctl.packs import handoff
 from memctl.packs.formats.choice import AUTO
+from memctl.packs.handoff_offer import Offering, Refused, Wish
+from memctl.packs.handoff_said import EMERGENCY, Said
+from memctl.sources import recency
+from memctl.store.memory import Memory
 
-
-@command(
-    "handoff",
-    ("memctl handoff --to codex", "Everything the next agent needs, as one event."),
+_FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
+_LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
+_EXAMPLES = (
     (
-        'memctl handoff --to dba --type specialist --section 2.1 --reason "a schema for refunds"',
-        "One section, for a question to a specialist.",
+        'memctl handoff --to codex --section 2.1 --reason "Schema is done" --success "All tests pass"',
+        "Record it, hand §2.1 over, print the package; next actions come from your latest state.",
     ),
-    ('memctl handoff --to next --type continuation --note "The pool is the culprit" --copy', "To go on afresh."),
+    ('memctl handoff --to dba --type specialist --section 2.1 --task "A schema for refunds" -n', "Only show it."),
+    ('memctl handoff --to lead --from codex --type emergency --reason "It stopped answering"', "For one that failed."),
+    ("memctl handoff list", "What waits for an answer, yours first."),
+    ("memctl handoff accept HND-2025-11-04-001", "Take it over."),
 )
-@click.option("--to", "target", required=True, metavar="AGENT", help="Who takes over.")
+
+
+def _split(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part for value in given for part in value.replace(",", " ").split())
+
+
+def _saying(function: Any) -> Any:
+    """The options by which the giver says something."""
+    for name, to, what in reversed(
+        (
+            ("--immediate", "immediate", "What to do first. [default: next actions of your states]"),
+            ("--short-term", "short_term", "What to reach next. [default: remaining steps of your states]"),
+            ("--success", "success_criteria", "How to tell that it is done. [default: the tasks of your states]"),
+            ("--observation", "observation", "Something you noticed."),
+            ("--note", "observation_too", "The same."),
+            ("--approach", "approach", "How you would go about it."),
+            ("--pitfall", "pitfall", "What to beware of."),
+            ("--resource", "resource", "Where to look."),
+        )
+    ):
+        function = click.option(name, to, multiple=True, metavar="TEXT", help=f"{what} Repeatable.")(function)
+    function = click.option("--task", default="", metavar="TEXT", help="What the other agent is to do.")(function)
+    return click.option(
+        "--summary", default="", metavar="TEXT", help="Where it stands. [default: what the memory says, 500 tokens]"
+    )(function)
+
+
+@click.group("handoff", cls=Defaulting, examples=_EXAMPLES)
+@click.option("--to", "taker", default="", metavar="AGENT", help="Who takes over.")
+@click.option("--from", "giver", default="", metavar="AGENT", help="Who gives, if it failed: for type emergency.")
 @click.option(
     "--type",
     "kind",
     type=click.Choice(list(handoff.BUDGETS)),
     default="complete",
     show_default=True,
-    help="What for; it sets the budget.",
+    help="What for; it sets budget and compaction.",
 )
-@click.option("--section", "sections", multiple=True, help="Only this section, such as 2.1. Repeatable.")
-@click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
-@click.option("--task", default="", metavar="TEXT", help="What the other agent is to do.")
 @click.option(
-    "--note", "notes", multiple=True, metavar="TEXT", help="An observation, an approach, a pitfall. Repeatable."
-)
+    "--section", "--sections", "sections", multiple=True, callback=_split, metavar="§2.N…",
+    help="A section to hand over; the package is about these. [default: all of the memory, no section moves]",
+)  # fmt: skip
+@click.option("--reason", default="", metavar="TEXT", help="Why it is handed over.")
+@_saying
 @packing(AUTO, budget=", ".join(f"{name} {budget}" for name, budget in handoff.BUDGETS.items()))
-@reading
+@click.option("--remote", default="", metavar="NAME", help="Move ownership at a remote too: fetch, change, push.")
+@click.option("--dry-run", "-n", is_flag=True, help="Print the package; record nothing, move nothing.")
+@click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
+@json_option
 @click.pass_context
-def handoff_command(
-    ctx: click.Context,
-    /,
-    target: str,
-    kind: str,
-    sections: tuple[str, ...],
-    reason: str,
-    task: str,
-    notes: tuple[str, ...],
-    as_json: bool,
-    at: str | None,
-    **options: Any,
-) -> None:
-    """Print what one agent hands to another.
+def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any) -> None:
+    """Hand work to another agent: the package is printed and recorded, and the sections become the other's.
 
-    The state of its work, what blocks it, decisions, issues, what is done, what was learned, and what comes next.
+    All of it or none. Refused if a section is somebody else's, if reason, summary, first actions or success criteria
+    say nothing (an emergency needs only the reason), or if what must stay has no room. Within the budget the context
+    is compacted by 20 %, for a continuation by 40 %.
     """
+    if ctx.invoked_subcommand is not None:
+        if taker:
+            raise MemctlError(f"--to does not go with {ctx.invoked_subcommand}", exit_code=USAGE)
+        return
+    if not taker:
+        raise MemctlError("--to is missing", "`memctl handoff --to AGENT`, or `memctl handoff list`", USAGE)
+    flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
-    snapshot = opening.readable(memory, at)
-    asked = handoff.Asked(
-        source=memory.actor,
-        target=target,
+    remote, kind = given.pop("remote"), given.pop("kind")
+    sections, said = given.pop("sections"), _said(given, flags["reason"])
+    pack_options = Packing(**given)
+    wish = Wish(
+        giver=_giver(memory, giver, kind),
+        taker=ownership.agent_name(taker),
         kind=kind,
-        reason=reason,
-        task=task,
-        sections=tuple(opening.section(snapshot, section) for section in sections),
-        notes=notes,
+        sections=_sections(memory, sections),
+        said=said,
+        form=pack_options.form,
+        budget=_budget(pack_options.budget, kind),
+        changes=tuple(recency.last_files(memory.repository)),
     )
-    draft = handoff.draft(snapshot, memory.now, asked, sources(memory, snapshot, at))
-    given = Packing(**options)
-    pack = fill(memory, draft, given, handoff.BUDGETS[kind], inter_agent=True)
-    deliver(memory, snapshot, pack, given, "handoff", as_json=as_json)
-    ctx.exit(output.finish(memory, snapshot))
+    _refuse_same(wish)
+    offering = Offering(
+        memory,
+        wish,
+        lambda: opening.readable(memory, None),
+        lambda snapshot: sources(memory, snapshot, None),
+        counter_of(memory, pack_options).tokens,
+    )
+    try:
+        done = joint.carry_out(memory, offering.plan, offering.make, how(flags), remote)
+    except Refused as error:
+        if not flags["as_json"]:
+            raise
+        output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
+        ctx.exit(REFUSED)
+    _tell(memory, offering, wish, done, pack_options, flags)
+
+
+for member in handoff_answers.COMMANDS:
+    handoff_command.add_command(member)
+
+
+def _said(given: dict[str, Any], reason: str) -> Said:
+    values = {name: given.pop(name) for name in _LINES}
+    values["observation"] += given.pop("observation_too")
+    return Said(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
+
+
+def _giver(memory: Memory, given: str, kind: str) -> str:
+    name = ownership.agent_name(given) if given else memory.actor
+    if name != memory.actor and kind != EMERGENCY:
+        raise MemctlError(
+            f"only {name} can hand over its work", "for an agent that failed: --type emergency --reason WHY", USAGE
+        )
+    return name
+
+
+def _sections(memory: Memory, given: tuple[str, ...]) -> tuple[str, ...]:
+    if not given:
+        return ()
+    snapshot = opening.readable(memory, None)
+    return tuple(dict.fromkeys(ownership.section_id(opening.section(snapshot, section)) for section in given))
+
+
+def _budget(given: int | None, kind: str) -> int:
+    most = handoff.BUDGETS[kind]
+    if given is not None and given > most:
+        raise MemctlError(f"a handoff of type {kind} has at most {most:,} tokens", exit_code=USAGE)
+    return given or most
+
+
+def _refuse_same(wish: Wish) -> None:
+    if wish.giver == wish.taker and wish.kind != "continuation":
+        raise MemctlError(
+            f"{wish.taker} would hand over to itself", "--type continuation goes on in a fresh window", USAGE
+        )
+
+
+def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: Packing, flags: dict[str, Any]) -> None:
+    """The package on stdout, and on stderr what became of it."""
+    change, package = done.written.change, offering.package
+    assert package is not None
+    more = {
+        "id": change.ids[0],
+        "path": memory.tracked(change.writes[0].path),
+        "type": wish.kind,
+        "from": wish.giver,
+        "to": wish.taker,
+        "sections": list(wish.sections),
+        "commit": done.written.commit or None,
+        "coordination_commit": done.agreed.commit or None,
+        "report": msgspec.to_builtins(package.report),
+        "dry_run": flags["dry_run"],
+    }
+    snapshot = opening.snapshot(memory, None)
+    deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
+    for line in done.agreed.lost:
+        output.note(f"warning: {output.plain(line)}")
+    _note(change, wish, package.report.lines, dry_run=flags["dry_run"])
+    output.warn(memory, snapshot)
+
+
+def _note(change: Change, wish: Wish, lines: list[str], *, dry_run: bool) -> None:
+    for line in lines:
+        output.note(output.plain(line))
+    moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""
+    verb = "would record" if dry_run else "recorded"
+    output.note(output.plain(f"{verb} {change.title}{moved}"))

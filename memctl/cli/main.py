@@ -44,7 +44,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Hand to a model": {
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
         "prompt": ("prompt", "Print the memory as part of a prompt."),
-        "handoff": ("handoff", "Print what one agent hands to another."),
+        "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
         "load": ("load", "Answer what an agent's reply asks for, and say what may go."),
         "context-summary": ("context_summary", "Shorten what a sub-agent returned to what the next phase needs."),
         "files": ("files", "Rank the repository's files for a task, and say which to load ahead."),

@@ -12,7 +12,7 @@ import time
 import msgspec
 
 from memctl.coordination import merging, place, shared
-from memctl.coordination.shared import Outcome, Plan, Seen, Step, Terms
+from memctl.coordination.shared import Outcome, Plan, Prepare, Seen, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
 from memctl.journal import refs
@@ -33,7 +33,7 @@ class Taken(msgspec.Struct, frozen=True):
 def take_in(memory: Memory, remote: str) -> Taken:
     """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done."""
     with shared.alone(memory):
-        return _take_in(memory, remote)
+        return take_in_alone(memory, remote)
 
 
 def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
@@ -42,29 +42,33 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
     What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
     change at the remote, and the next fetch brings it here.
     """
+    with shared.alone(memory):
+        return update_alone(memory, remote, plan, terms)
+
+
+def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> Outcome:
+    """The same for a caller that keeps others away by `shared.alone`; `prepare` is called before each push."""
     lost: list[str] = []
     tips: set[str] = set()
-    with shared.alone(memory):
-        for number in range(_TRIES):
-            taken = _take_in(memory, remote, dry_run=terms.dry_run)
-            lost += taken.lost
-            tips.add(taken.theirs)
-            step = shared.planned(memory, taken.seen, plan, terms)
-            outcome = Outcome(step, taken.seen.state, lost=tuple(lost))
-            if terms.dry_run:
-                return outcome
-            commit = taken.seen.commit
-            if outcome.changed:
-                commit = shared.commit_step(memory, taken.seen, step, terms.reason)
-            if commit == taken.theirs:
-                return outcome
-            if refs.push(memory.repository, remote, place.ref(memory), commit, taken.theirs):
-                if not outcome.changed:
-                    return outcome
-                if not shared.move(memory, commit, taken.seen.commit):
-                    _take_in(memory, remote)
-                return msgspec.structs.replace(outcome, commit=commit)
-            time.sleep(_PAUSE * (number + 1))
+    for number in range(_TRIES):
+        taken = take_in_alone(memory, remote, dry_run=terms.dry_run)
+        lost += taken.lost
+        tips.add(taken.theirs)
+        step = shared.planned(memory, taken.seen, plan, terms)
+        outcome = Outcome(step, taken.seen.state, lost=tuple(lost))
+        if outcome.changed and not terms.dry_run:
+            commit = shared.commit_step(memory, taken.seen, step, terms.reason)
+            outcome = msgspec.structs.replace(outcome, commit=commit)
+        if prepare:
+            prepare(outcome)
+        commit = outcome.commit or taken.seen.commit
+        if terms.dry_run or commit == taken.theirs:
+            return outcome
+        if refs.push(memory.repository, remote, place.ref(memory), commit, taken.theirs):
+            if outcome.commit and not shared.move(memory, commit, taken.seen.commit):
+                take_in_alone(memory, remote)
+            return outcome
+        time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
         raise MemctlError(f"{remote} has had {len(tips) - 1} changes by others meanwhile", "try again")
     raise MemctlError(
@@ -73,8 +77,11 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
     )
 
 
-def _take_in(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
-    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays."""
+def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
+    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays.
+
+    For a caller that keeps others away by `shared.alone`.
+    """
     repository, ref = memory.repository, place.ref(memory)
     tracking = ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
     theirs = refs.fetch(repository, remote, ref, tracking)

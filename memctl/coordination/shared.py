@@ -65,6 +65,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 Plan = Callable[[State], Step]
+Prepare = Callable[[Outcome], None]  # called with the commit of a step before anybody can see it; may refuse
 
 
 def read(memory: Memory) -> Seen:
@@ -93,15 +94,21 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> Outcome:
     Where another program moves the ref in between, the plan is asked anew about the newer state.
     """
     with alone(memory):
-        for _ in range(_TRIES):
-            seen = read(memory)
-            step = planned(memory, seen, plan, terms)
-            outcome = Outcome(step, seen.state)
-            if terms.dry_run or not outcome.changed:
-                return outcome
-            commit = commit_step(memory, seen, step, terms.reason)
-            if move(memory, commit, seen.commit):
-                return msgspec.structs.replace(outcome, commit=commit)
+        return update_alone(memory, plan, terms)
+
+
+def update_alone(memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> Outcome:
+    """The same for a caller that keeps others away by `alone`; `prepare` is called before the ref moves."""
+    for _ in range(_TRIES):
+        seen = read(memory)
+        step = planned(memory, seen, plan, terms)
+        outcome = Outcome(step, seen.state)
+        if not terms.dry_run and outcome.changed:
+            outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
+        if prepare:
+            prepare(outcome)
+        if not outcome.commit or move(memory, outcome.commit, seen.commit):
+            return outcome
     raise MemctlError(f"{ref(memory)} is moved by something else all the while", "try again")
 
 

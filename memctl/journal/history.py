@@ -111,10 +111,11 @@ def _last(
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """When a commit was made (canonical UTC), and the paths that it changed; of a merge none."""
+    """When a commit was made (canonical UTC), the paths that it changed (of a merge none), and its subject."""
 
     date: str
     paths: tuple[str, ...]
+    subject: str = ""
 
 
 def latest(repository: Repository, limit: int) -> Iterator[Changed]:
@@ -122,16 +123,17 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
     if not repository.has_head():
         return
     args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}"]
-    date, paths = "", list[str]()
-    for item in git.stream([*args, "--format=%x1e%ct"], repository.top):
+    date, subject, paths = "", "", list[str]()
+    for item in git.stream([*args, "--format=%x1e%ct %s"], repository.top):
         if item.startswith(b"\x1e"):
             if date:
-                yield Changed(date, tuple(paths))
-            date, paths = moments.from_epoch(int(item[1:])), []
+                yield Changed(date, tuple(paths), subject)
+            seconds, _, said = item[1:].partition(b" ")
+            date, subject, paths = moments.from_epoch(int(seconds)), said.decode(errors="replace"), []
         elif path := git.name(item.lstrip(b"\n")):
             paths.append(path)
     if date:
-        yield Changed(date, tuple(paths))
+        yield Changed(date, tuple(paths), subject)
 
 
 def last_version(repository: Repository, path: str) -> tuple[str, str] | None:

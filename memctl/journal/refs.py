@@ -141,6 +141,12 @@ def base(repository: Repository, one: str, other: str) -> str:
         raise
 
 
+def parent(repository: Repository, commit: str) -> str:
+    """The first parent of a commit, "" if it has none."""
+    said = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
+    return said[1] if len(said) > 1 else ""
+
+
 def message(repository: Repository, commit: str) -> str:
     """The message of a commit."""
     raw = git.read(["cat-file", "commit", commit], repository.top)

@@ -22,7 +22,7 @@ from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, t
 from memctl.model import checkpoint, pages, session_page
 from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
+from memctl.model.kinds import BY_FOLDER, HANDOFF
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files, load, lock, place
@@ -31,8 +31,8 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
-_SHOWN_NOWHERE = (f"{session_page.FOLDER}/", f"{checkpoint.FOLDER}/")
-_LATER = ("sessions/**", "checkpoints/**")  # patterns that the first memories did not get
+_SHOWN_NOWHERE = (f"{session_page.FOLDER}/", f"{checkpoint.FOLDER}/", f"{HANDOFF.folder}/")
+_LATER = ("sessions/**", "checkpoints/**", "handoffs/**/*.md")  # patterns that the first memories did not get
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:

@@ -18,7 +18,7 @@ from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
-from memctl.store import files, lock, pending
+from memctl.store import files, intents, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 
@@ -46,8 +46,17 @@ class How(msgspec.Struct, frozen=True):
 def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
     """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
 
-    Raises MemctlError if the change is refused; then nothing was written.
+    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
+    if not how.dry_run and intents.entries(memory):
+        from memctl.lifecycle import joint  # which writes through this door
+
+        joint.recover(memory)
+    return write(memory, plan, how)
+
+
+def write(memory: Memory, plan: Plan, how: How) -> Outcome:
+    """The same without regard to steps that move ownership: for these steps themselves."""
     with lock.hold(memory.repository.shared / "lock") as last_held:
         if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
             memory.asked = None  # somebody wrote after Git was asked

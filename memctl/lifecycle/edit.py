@@ -175,7 +175,11 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
 
 
 def _protect(record: Record, allowed: bool) -> None:
-    """A decision that others rely on is not reworded behind their backs."""
+    """A decision that others rely on is not reworded behind their backs, nor what somebody was given to work with."""
+    if record.memory_type == "handoff" and not allowed:
+        raise MemctlError(
+            f"{record.id} was given to another agent: its text stays as it was", "hand over anew, or --allow-accepted"
+        )
     if record.memory_type == "decision" and record.status != "proposed" and not allowed:
         raise MemctlError(
             f"{record.id} is {record.status}: the text of a decision stays as it was decided",
@@ -237,6 +241,11 @@ def _changed_list(current: Sequence[str], action: str, given: Sequence[str]) -> 
 def scalar(record: Record, name: str, value: str, now: str) -> Any:
     """Turn what a person typed into the value of a front matter key; "" clears it."""
     if name == "status":
+        if record.memory_type == "handoff" and value != record.status:
+            raise MemctlError(
+                f"the status of {record.id} changes together with who owns its sections",
+                "`memctl handoff accept`, `decline` or `withdraw` does both",
+            )
         transitions.check(record, value)
     if value == "":
         return None

@@ -18,6 +18,7 @@ _PROGRESS: dict[str, dict[str, int]] = {
     "issue": {"open": 0, "in-progress": 1, "resolved": 2, "wontfix": 2},
     "state": {"active": 0, "done": 1, "superseded": 2},
     "learning": {"active": 0, "retracted": 1, "superseded": 2},
+    "handoff": {"offered": 0, "accepted": 1, "declined": 1, "withdrawn": 1},
 }
 COUNT = "access_count"
 CONFLICT = object()  # for a value that a person has to choose

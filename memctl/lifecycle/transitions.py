@@ -24,6 +24,8 @@ _ALLOWED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "state": {"active": ("done", "superseded"), "done": ("active", "superseded"), "superseded": ()},
     "learning": {"active": ("superseded", "retracted"), "retracted": ("active",), "superseded": ()},
+    # Ownership moves with these: `memctl handoff` makes them, and `edit` does not.
+    "handoff": {"offered": (), "accepted": (), "declined": (), "withdrawn": ()},
 }
 
 

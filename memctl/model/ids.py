@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from memctl.model.kinds import BY_PREFIX, Kind
 
-PATTERN = re.compile(r"(?a:(DEC|ISS|STA|LRN)-(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{3,}))")
+PATTERN = re.compile(r"(?a:(DEC|ISS|STA|LRN|HND)-(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{3,}))")
 ALLOWED = "an id such as DEC-2025-11-04-003"
 _SLUG_LIMIT = 50
 # From here on numbers are not counted but follow from a record's memory_id, so that every clone comes to the same one.

@@ -1,8 +1,9 @@
-"""The four types of record: their ids, folders, statuses and the headed sections of their bodies.
+"""The types of record: their ids, folders, statuses and the headed sections of their bodies.
 
-The types and content fields are those of S0, "Memory Schema"; the headings of a decision follow S0's decision
-template. Two scalars of the seed's content, `severity` and `completion_percentage`, live in the front matter, where
-they can be filtered and checked.
+Four types and their content fields are those of S0, "Memory Schema"; the headings of a decision follow S0's decision
+template. The fifth, a handoff, is what S0, "Agent Handoff Protocols", stores: it says what one agent gave to another.
+It is about the work and not about the project, so what chooses knowledge by type passes it over. Two scalars of the
+seed's content, `severity` and `completion_percentage`, live in the front matter, where they can be filtered.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A record type: everything that differs between the four."""
+    """A record type: everything that differs between them."""
 
     name: str  # the value of `memory_type`
     prefix: str  # of its ids
@@ -113,7 +114,39 @@ LEARNING = Kind(
     ),
 )
 
-KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING)}
+HANDOFF = Kind(
+    name="handoff",
+    prefix="HND",
+    folder="handoffs",
+    verb="handoff",
+    importance=5,
+    statuses=("offered", "accepted", "declined", "withdrawn"),
+    closed=("accepted", "declined", "withdrawn"),
+    fields=(
+        Field("reason", "Reason", "reason", "Why the work is handed over."),
+        Field("context_summary", "Summary", "summary", "Where the work stands, in at most 500 tokens."),
+        Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
+        Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
+        Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
+        Field("critical_decisions", "Critical decisions", "", "Decisions that bind the work.", True),
+        Field("open_issues", "Open issues", "", "What is wrong.", True),
+        Field("blocking_dependencies", "Blocked by", "", "What stands in the way.", True),
+        Field("completed", "Completed", "", "What the giver finished.", True),
+        Field("in_progress", "In progress", "", "What the giver had begun.", True),
+        Field("not_started", "Not started", "", "What else there is to do.", True),
+        Field("ownership_transfers", "Ownership transfers", "", "The sections that changed hands.", True),
+        Field("expertise_match", "Expertise match", "", "What the work asks for, and what the taker can do."),
+        Field("observations", "Observations", "observation", "Something the giver noticed.", True),
+        Field("suggested_approach", "Suggested approach", "approach", "How the giver would go about it.", True),
+        Field("known_pitfalls", "Known pitfalls", "pitfall", "What to beware of.", True),
+        Field("useful_resources", "Useful resources", "resource", "Where to look.", True),
+        Field("validation", "Validation", "", "What was compacted, and that nothing vital is lost.", True),
+        Field("answer", "Answer", "", "What the taker said to it."),
+    ),
+)
+
+KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING, HANDOFF)}
+KNOWLEDGE = tuple(name for name in KINDS if name != HANDOFF.name)  # the types of S0, "Memory Schema"
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
 

@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     id: str
     memory_id: str
-    memory_type: Literal["decision", "issue", "state", "learning"]
+    memory_type: Literal["decision", "issue", "state", "learning", "handoff"]
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
     status: str
     importance: Annotated[int, msgspec.Meta(ge=1, le=10)]

@@ -79,7 +79,7 @@ class Catalogue(Protocol):
         """How many open records of a type there are at a place."""
 
     def places(self) -> dict[str, int]:
-        """How many open records there are at each place."""
+        """How many open records there are at each place, handoffs aside."""
 
     def tags(self) -> list[tuple[str, str, int]]:
         """For each tag and place, how many open records have it there."""
@@ -88,7 +88,7 @@ class Catalogue(Protocol):
         """The record whose file is named by an id."""
 
     def latest(self) -> Record | None:
-        """The record with the latest timestamp."""
+        """The record with the latest timestamp, handoffs aside."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """What the bodies of records refer to, by path."""

@@ -1,5 +1,5 @@
 """The package that one agent hands to another (S0, "Agent Handoff Protocols"): what it is about, what was done, what
-comes next.
+comes next, and the context, compacted.
 """
 
 from __future__ import annotations
@@ -9,140 +9,247 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.model import headings
+from memctl.errors import MemctlError
 from memctl.model.markdown import one_line
+from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import items, overview
-from memctl.packs.draft import NOTICED, Draft, Note, Part
+from memctl.packs import handoff_context, handoff_report, items, relevance
+from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.packs.filling import CountTokens, Pack, fill
+from memctl.packs.handoff_context import BRIEF, FULL, LINE, Context
+from memctl.packs.handoff_report import Report
+from memctl.packs.handoff_said import Said
 from memctl.packs.items import Sources
-from memctl.packs.relevance import stems
-from memctl.search.filters import ORDERS, Filters, severity_rank
+from memctl.policy import compaction, discardable
+from memctl.policy.compaction import Compacted
+from memctl.search.filters import ORDERS, severity_rank
 
-# S0, "Agent Handoff Token Budget": 15-25k, 5-10k, 30-40k, 10-15k tokens.
+# S0, "Agent Handoff Token Budget": 15-25k, 5-10k, 30-40k, 10-15k tokens; these are the upper bounds.
 BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}
+_LEAST = {"complete": 15_000, "specialist": 5_000, "continuation": 30_000, "emergency": 10_000}
+AIMS = dict.fromkeys(BUDGETS, 0.2) | {"continuation": 0.4}  # S0, step 1: the share of tokens that is to go
 _SKILLS = 8  # tags that say what a piece of work asks for
-_WEIGHTY = 7  # importance from which on a decision is critical (S0, `critical_decisions`)
+_FIRST = 10  # the weight by which what must stay is taken first
+_SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context
+_TITLES = {
+    "current_task_state": "In progress",
+    "blocking_dependencies": "Blocking",
+    "critical_decisions": "Critical decisions",
+    "open_issues": "Open issues",
+    "not_started": "Other work",
+    "completed": "Completed",
+    "observations": "Learned",
+    "other": "Besides",
+}
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """Who hands what to whom: two agents, one of BUDGETS, why, of which sections (none: all), what there is to note."""
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
 
+    `changes` are the last modifications of files: path, and when and how.
+    """
+
+    id: str
     source: str
     target: str
     kind: str
-    reason: str = ""
-    task: str = ""
+    said: Said
     sections: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    transfers: tuple[str, ...] = ()
+    changes: tuple[tuple[str, str], ...] = ()
 
 
-def draft(snapshot: Snapshot, now: str, asked: Asked, sources: Sources) -> Draft:
-    """Everything that a handoff could hold: the fields of S0's package but ownership, in its order."""
-    within = [r for r in snapshot.records if not r.is_expired(now) and _concerns(r, asked.sections)]
-    groups = _groups(within, asked.source)
-    records = [record for _, _, found in groups for record in found]
-    origins = sources.origins(records)
-    made = [
-        Part(name, title, tuple(items.of_record(snapshot, record, origins) for record in found))
-        for name, title, found in groups
-    ]
-    pages = [page for page in snapshot.outline.sections if page.id in asked.sections]
-    focus = Part("sections", "Sections handed over", tuple(items.of_page(page, sources.page(page)) for page in pages))
-    taken = {record.path for record in records}
-    rest = sorted((r for r in within if r.is_open and r.path not in taken), key=ORDERS["importance"][0], reverse=True)
-    return Draft(
-        project=snapshot.config.project,
-        parts=(made[0], focus, *made[1:]),
-        title="Handoff of {project}",
-        root="agent_handoff",
-        opening=tuple(_opening(snapshot, records, [r for r in within if r.is_open], now, asked)),
-        closing=tuple(_closing(snapshot, groups[0][2], asked)),
-        others=tuple(items.left(record) for record in rest),
-        made=now,
-        source=asked.source,
-        target=asked.target,
+class Package(msgspec.Struct, frozen=True):
+    """A finished package, the records in it by part, what the work asks of the taker, and the report on it."""
+
+    pack: Pack
+    parts: dict[str, list[Record]]
+    expertise: str
+    report: Report
+
+
+def package(
+    snapshot: Snapshot, now: str, asked: Asked, sources: Sources, count: CountTokens, form: str, budget: int
+) -> Package:
+    """The package of a handoff, in at most `budget` tokens.
+
+    What must stay stands in it whole, or if that is too much, briefly. Raises MemctlError if it has no room even so,
+    or if what is said takes too much.
+    """
+    pages = _pages(snapshot, asked.sections)
+    page_items = [items.of_page(page, sources.page(page)) for page in pages]
+    ranked = {one.record.path: one.score for one in relevance.records(snapshot, asked.said.task, now)}
+    context = handoff_context.gather(snapshot, now, asked.kind, asked.source, asked.sections, page_items, ranked)
+    compacted = compaction.compact(context.blocks, AIMS[asked.kind], count, discardable.shortened)
+    kept = [context.records[block.key] for block in compacted.kept if block.key in context.records]
+    parts = _groups(kept, asked.source)
+    expertise = _expertise(snapshot, kept, asked.target)
+    origins = sources.origins(kept)
+    known = {record.path: items.of_record(snapshot, record, origins) for record in kept}
+    known |= {item.key: item for item in page_items}
+    notes = _opening(asked, expertise, compacted), tuple(_closing(asked))
+    _refuse_wordy([*notes[0], *notes[1]], budget, count)
+    for level in (FULL, BRIEF, LINE):
+        written = _written(compacted, context, known, level)
+        draft = _draft(snapshot, now, asked, notes, parts, page_items, written, _left(context, compacted))
+        pack = fill(draft, form, budget, count, inter_agent=True)
+        report = handoff_report.report(asked, pack, compacted, context, written, level, _LEAST[asked.kind])
+        if report.is_valid:
+            return Package(pack, parts, expertise, report)
+    raise MemctlError(
+        "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.failed)]),
+        "hand over fewer sections (--section), or as a type with a larger budget",
     )
 
 
-def _concerns(record: Record, sections: Sequence[str]) -> bool:
-    return not sections or any(Filters(section=section, archived=None).keep([record]) for section in sections)
+def _pages(snapshot: Snapshot, sections: Sequence[str]) -> list[Page]:
+    """The pages of sections, and of details below them."""
+    outline = snapshot.outline
+    found = [page for page in (*outline.sections, *outline.details) if page.id in sections]
+    found += [page for section in sections for page in outline.details_of(section)]
+    return list({page.path: page for page in found}.values())
 
 
-def _groups(records: Sequence[Record], agent: str) -> list[tuple[str, str, list[Record]]]:
-    """The records of a handoff by part: name, title, records, most important first."""
+def _groups(records: Sequence[Record], agent: str) -> dict[str, list[Record]]:
+    """The records of a handoff by part, most important first; each stands in one."""
     newest = sorted(records, key=ORDERS["date"][0], reverse=True)
     weighty = sorted(records, key=ORDERS["importance"][0], reverse=True)
     current = [r for r in newest if r.memory_type == "state" and r.is_open]
-    own = [r for r in current if r.agent_id == agent] or current
+    own = [r for r in current if r.agent_id == agent] or current[:1]
     issues = sorted((r for r in records if r.memory_type == "issue" and r.is_open), key=_worst_first)
     blocking = [r for r in issues if r.blocks or r.severity == "critical"]
-    finished = [r for r in newest if r.agent_id == agent and r.status in ("done", "resolved") and not r.is_archived]
-    return [
-        ("current_task_state", "In progress", own),
-        ("blocking_dependencies", "Blocking", blocking),
-        ("critical_decisions", "Critical decisions", [r for r in weighty if _is_critical(r)]),
-        ("open_issues", "Open issues", [r for r in issues if r not in blocking]),
-        ("not_started", "Other work", [r for r in current if r not in own]),
-        ("completed", "Completed", finished),
-        ("observations", "Learned", [r for r in weighty if r.memory_type == "learning" and r.is_open]),
-    ]
+    groups = {
+        "current_task_state": own,
+        "blocking_dependencies": blocking,
+        "critical_decisions": [r for r in weighty if r.memory_type == "decision" and r.is_open],
+        "open_issues": [r for r in issues if r not in blocking],
+        "not_started": [r for r in current if r not in own],
+        "completed": [r for r in newest if r.agent_id == agent and r.status in ("done", "resolved")],
+        "observations": [r for r in weighty if r.memory_type == "learning" and r.is_open],
+    }
+    taken = {record.path for found in groups.values() for record in found}
+    return {**groups, "other": [record for record in newest if record.path not in taken]}
 
 
 def _worst_first(record: Record) -> tuple[int, str, str]:
     return severity_rank(record), record.timestamp, record.id
 
 
-def _is_critical(record: Record) -> bool:
-    return record.memory_type == "decision" and record.is_open and record.importance >= _WEIGHTY
-
-
-def _opening(
-    snapshot: Snapshot, packed: Sequence[Record], current: Sequence[Record], now: str, asked: Asked
-) -> Iterator[Note]:
-    said = f"From {one_line(asked.source)} to {one_line(asked.target)}, {asked.kind}, {now}"
-    if asked.sections:
-        said += f", {', '.join(asked.sections)}"
-    yield Note("handoff_metadata", "", f"{said}.", essential=True)
-    yield NOTICED
-    for name, title, text in (("reason", "Reason", asked.reason), ("task", "Task", asked.task)):
-        if text:
-            yield Note(name, title, one_line(text), essential=True)
-    if match := _expertise(snapshot, packed, asked.target):
-        yield Note("agent_expertise_match", "Expertise", match)
-    yield Note("executive_summary", "", "\n".join([*overview.project(snapshot), overview.held(current)]))
-
-
 def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
-    """What the work asks for by its most frequent tags, and how much of it an agent's profile names; "" without one."""
+    """What the work asks for by its most frequent tags, and how much of it an agent's profile names."""
     profile = snapshot.config.agents.get(agent)
     counts = Counter(tag for record in packed for tag in record.tags)
     required = sorted(counts, key=lambda tag: (-counts[tag], tag))[:_SKILLS]
-    if profile is None or not profile.skills or not required:
-        return ""
-    known = stems(" ".join(profile.skills))
-    held = [tag for tag in required if stems(tag) & known]
+    asked = f"asked for are {', '.join(map(one_line, required))}" if required else "no tag says what is asked for"
+    if profile is None or not profile.skills:
+        return f"{asked}; config.yaml names no skills of {agent}."
+    if not required:
+        return f"{asked}; {agent} has {', '.join(map(one_line, profile.skills))}."
+    known = relevance.stems(" ".join(profile.skills))
+    held = [tag for tag in required if relevance.stems(tag) & known]
     score = len(held) / len(required)
-    return f"asked for are {', '.join(required)}; {agent} has {', '.join(held) or 'none of them'} ({score:.0%})."
+    return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'} ({score:.0%})."
 
 
-def _closing(snapshot: Snapshot, states: Sequence[Record], asked: Asked) -> Iterator[Note]:
-    """What the next agent does, how it is known to be done, and what the last one wants it to know."""
-    goals: dict[str, list[str]] = {"next_actions": [], "substeps_remaining": [], "task_description": []}
-    for state in states:
-        content = headings.content(state.kind, snapshot.body(state))
-        for name, found in goals.items():
-            value = content.get(name) or ()
-            found += [f"{one_line(item)} [{state.id}]" for item in ([value] if isinstance(value, str) else value)]
-    if asked.notes:
-        yield Note("agent_notes", "Notes", _list(asked.notes), essential=True)
-    for name, title, field in (
-        ("success_criteria", "Success criteria", "task_description"),
-        ("short_term", "Short term", "substeps_remaining"),
-        ("next", "Next actions", "next_actions"),
+def _opening(asked: Asked, expertise: str, compacted: Compacted) -> tuple[Note, ...]:
+    said, name = asked.said, one_line(asked.target)
+    head = f"{asked.id} from {one_line(asked.source)} to {name}, {asked.kind}"
+    head += f", {', '.join(asked.sections)}" if asked.sections else ""
+    less = f"{compacted.before:,} tokens of context, compacted to {compacted.after:,} ({compacted.reduction:.0%} less)"
+    accept = f"`memctl handoff accept {asked.id}` takes it over."
+    texts = [
+        (
+            "handoff_metadata",
+            "",
+            f"{head}. {less}. {accept}",
+        ),
+        ("reason", "Reason", one_line(said.reason)),
+        ("task", "Task", one_line(said.task)),
+        ("agent_expertise_match", "Expertise", expertise),
+        ("executive_summary", "Summary", said.summary.strip()),
+        ("ownership_transfers", "Ownership", _list(asked.transfers)),
+        ("recent_changes", "Last changed files", _list([f"{path} ({how})" for path, how in asked.changes])),
+    ]
+    notes = [Note(name, title, text, essential=True) for name, title, text in texts if text]
+    return (notes[0], NOTICED, *notes[1:])
+
+
+def _closing(asked: Asked) -> Iterator[Note]:
+    """What the last agent wants the next one to know, how it is known to be done, and what it does."""
+    said = asked.said
+    for name, title, lines in (
+        ("from_agent_observations", "Observations", said.observation),
+        ("suggested_approach", "Suggested approach", said.approach),
+        ("known_pitfalls", "Known pitfalls", said.pitfall),
+        ("useful_resources", "Useful resources", said.resource),
+        ("success_criteria", "Success criteria", said.success_criteria),
+        ("short_term", "Short term", said.short_term),
+        ("next", "Next actions", said.immediate),
     ):
-        if goals[field]:
-            yield Note(name, title, _list(goals[field]))
+        if lines:
+            yield Note(name, title, _list(lines), essential=True)
+
+
+def _refuse_wordy(notes: Sequence[Note], budget: int, count: CountTokens) -> None:
+    tokens = count("\n".join(f"{note.title} {note.text}" for note in notes))
+    if tokens > _SAID_SHARE * budget:
+        raise MemctlError(
+            f"what is said of the handoff takes {tokens:,} of {budget:,} tokens", "put the long part into records"
+        )
+
+
+def _written(compacted: Compacted, context: Context, known: dict[str, Item], level: int) -> dict[str, Item]:
+    """The items by key: what must stay in one of its forms and first, of all else the text as it was compacted."""
+    written = {}
+    for block in compacted.kept:
+        item = known[block.key]
+        if block.keeps:
+            form = FULL if level < LINE and block.keeps == handoff_context.TASK else level
+            item = handoff_context.written(item, context.records.get(block.key), block.keeps, form)
+            item = msgspec.structs.replace(item, weight=_FIRST)
+        else:
+            item = msgspec.structs.replace(item, body=discardable.shortened(item.body), weight=0)
+        written[block.key] = item
+    return written
+
+
+def _draft(
+    snapshot: Snapshot,
+    now: str,
+    asked: Asked,
+    notes: tuple[tuple[Note, ...], tuple[Note, ...]],
+    groups: dict[str, list[Record]],
+    pages: Sequence[Item],
+    written: dict[str, Item],
+    left: tuple[Left, ...],
+) -> Draft:
+    made = [
+        Part(name, _TITLES[name], tuple(written[record.path] for record in found)) for name, found in groups.items()
+    ]
+    focus = Part("sections", "Sections handed over", tuple(written[page.key] for page in pages if page.key in written))
+    return Draft(
+        project=snapshot.config.project,
+        parts=(made[0], focus, *made[1:]),
+        title="Handoff of {project}",
+        root="agent_handoff",
+        opening=notes[0],
+        closing=notes[1],
+        others=left,
+        leading=_FIRST,
+        made=now,
+        source=asked.source,
+        target=asked.target,
+    )
+
+
+def _left(context: Context, compacted: Compacted) -> tuple[Left, ...]:
+    """What compaction has left out, each with why: a line in the package, and the whole of it in the memory."""
+    return tuple(
+        Left(record.id, record.title, one.why, record.memory_type)
+        for one in reversed(compacted.removed)
+        if (record := context.records.get(one.key))
+    )
 
 
 def _list(lines: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from memctl.model import moments
-from memctl.model.kinds import SEVERITIES
+from memctl.model.kinds import KNOWLEDGE, SEVERITIES
 from memctl.model.markdown import one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -89,8 +89,8 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """The records that still take part: not archived, open, not expired."""
-    return [r for r in snapshot.records if r.is_open and not r.is_expired(now)]
+    """The records of what is known that still take part: not archived, open, not expired."""
+    return [r for r in snapshot.records if r.memory_type in KNOWLEDGE and r.is_open and not r.is_expired(now)]
 
 
 def choose(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.journal import history
+from memctl.journal import differences, history
 from memctl.journal.repository import Repository
 from memctl.model import moments
 from memctl.store.place import FOLDER
@@ -44,6 +44,18 @@ def recent(repository: Repository, dirty: Collection[str], now: str) -> Recent:
         for path in paths if commit.date >= since else ():
             found.setdefault(path, commit.date)
     return Recent(found, frozenset(touched))
+
+
+def last_files(repository: Repository, number: int = OPERATIONS) -> list[tuple[str, str]]:
+    """The files that were changed last, each with when and by what: those in no commit yet, then by commits of HEAD."""
+    dirty = _own(change.path for change in differences.changed_in_worktree(repository))
+    found = dict.fromkeys(dirty, "in no commit yet")
+    for commit in history.latest(repository, _COMMITS):
+        if len(found) >= number:
+            break
+        for path in _own(commit.paths):
+            found.setdefault(path, f"{commit.date}, {commit.subject}")
+    return list(found.items())[:number]
 
 
 def _modified(file: Path) -> str:

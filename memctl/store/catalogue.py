@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from memctl.model import ids
+from memctl.model.kinds import HANDOFF
 from memctl.model.mentions import Mention
 from memctl.model.record import Record
 from memctl.store.cache import Cache
@@ -41,7 +42,8 @@ class StoredCatalogue:
         return found
 
     def places(self) -> dict[str, int]:
-        return dict(self._database.execute("SELECT place, count(*) FROM records WHERE is_open GROUP BY place"))
+        asked = "SELECT place, count(*) FROM records WHERE is_open AND type != ? GROUP BY place"
+        return dict(self._database.execute(asked, (HANDOFF.name,)))
 
     def tags(self) -> list[tuple[str, str, int]]:
         return self._database.execute("SELECT tag, place, count FROM tags ORDER BY tag, place").fetchall()
@@ -55,7 +57,7 @@ class StoredCatalogue:
         return next((record for record in found if record.id == identifier), None)
 
     def latest(self) -> Record | None:
-        found = self._records("record NOT NULL ORDER BY timestamp DESC, path DESC LIMIT 1")
+        found = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", HANDOFF.name)
         return found[0] if found else None
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:

@@ -1,0 +1,223 @@
+"""`handoff list`, `show`, `accept`, `decline`, `withdraw` and `recover`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import Command, command, complete_id, how, json_option, reading
+from memctl.coordination import handing, ownership, shared
+from memctl.coordination.handing import Given
+from memctl.coordination.state import State
+from memctl.errors import OK, MemctlError
+from memctl.lifecycle import handoffs, joint
+from memctl.lifecycle.joint import Done
+from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
+from memctl.model.kinds import HANDOFF
+from memctl.model.snapshot import Snapshot
+from memctl.store.memory import Memory
+
+_BY_HANDOFF = re.compile(r"Handoff (HND-[\d-]+) from ")
+
+
+@command(
+    "list",
+    ("memctl handoff list", "What waits for an answer, yours first."),
+    ("memctl handoff list --all --json", "Every handoff there was, for a program."),
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that are answered.")
+@click.option("--to", "taker", default="", metavar="AGENT", help="Only to this agent.")
+@reading
+@click.pass_context
+def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: bool, at: str | None) -> None:
+    """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    found = [one for one in handoffs.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
+    found.sort(key=lambda one: _nearness(memory, one))
+    if as_json:
+        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, snapshot.faults, memory)
+    else:
+        output.columns([_row(one) for one in found])
+        if not found:
+            output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
+    if at is None:
+        _note_elsewhere(memory, snapshot)
+    ctx.exit(output.finish(memory, snapshot))
+
+
+@command(
+    "show",
+    ("memctl handoff show HND-2025-11-04-001", "The package, to the letter as the other agent gets it."),
+    ("memctl handoff show HND-2025-11-04-001 --json", "With all that is recorded of it, for a program."),
+)
+@click.argument("id", shell_complete=complete_id)
+@reading
+@click.pass_context
+def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) -> None:
+    """Print the package of a handoff as it was given; `memctl show ID` prints the record of it."""
+    memory = opening.memory(ctx)
+    snapshot = opening.snapshot(memory, at)
+    one = handoffs.of(snapshot, snapshot.resolve(id))
+    path = package_path(one.record.path)
+    try:
+        text = snapshot.read(path)
+    except FileNotFoundError:
+        hint = f"`git log -- {memory.tracked(path)}` says where it was; `memctl show {one.record.id}` prints the record"
+        raise MemctlError(f"the package of {one.record.id} is not there", hint) from None
+    except InvalidRecord as error:
+        raise MemctlError(f"{memory.prefix}/{error}") from None
+    if as_json:
+        output.json("handoff", {**_data(memory, one), "package": text}, snapshot.faults, memory)
+    else:
+        output.text(output.plain(text), newline=False)
+    who = one.parties
+    answered = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
+    output.note(output.plain(f"{one.record.id} is {one.record.status}{answered}"))
+    ctx.exit(output.finish(memory, snapshot))
+
+
+def _answering(function: Any) -> Any:
+    """The options of every command that answers a handoff."""
+    for option in reversed(
+        (
+            click.option("--reason", default="", help="Why, for the log."),
+            click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
+            click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
+            click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
+        )
+    ):
+        function = option(function)
+    return json_option(function)
+
+
+@click.command(
+    "accept",
+    cls=Command,
+    examples=(
+        ("memctl handoff accept HND-2025-11-04-001", "Take it over; you are at work on its task from now on."),
+        ("memctl handoff accept HND-2025-11-04-001 --decline 2.2 --reason 'Not mine'", "But for one section."),
+    ),
+)
+@click.argument("id", shell_complete=complete_id)
+@click.option(
+    "--decline", "declined", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable."
+)
+@click.option("--note", default="", metavar="TEXT", help="What there is to say to it.")
+@_answering
+@click.pass_context
+def accept_command(ctx: click.Context, /, id: str, declined: tuple[str, ...], note: str, **given: Any) -> None:
+    """Take a handoff over. Only who it is for does, or somebody for it with --force."""
+    sections = tuple(dict.fromkeys(map(ownership.section_id, declined)))
+    _answer(ctx, id, ACCEPTED, given, note=note, declined=sections)
+
+
+@click.command(
+    "decline",
+    cls=Command,
+    examples=(("memctl handoff decline HND-2025-11-04-001 --reason 'No access to staging'", "Its sections go back."),),
+)
+@click.argument("id", shell_complete=complete_id)
+@_answering
+@click.pass_context
+def decline_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+    """Do not take a handoff over: all its sections go back to who gave them."""
+    _answer(ctx, id, DECLINED, given, note=given["reason"])
+
+
+@click.command(
+    "withdraw",
+    cls=Command,
+    examples=(("memctl handoff withdraw HND-2025-11-04-001 --reason 'Done after all'", "Take its sections back."),),
+)
+@click.argument("id", shell_complete=complete_id)
+@_answering
+@click.pass_context
+def withdraw_command(ctx: click.Context, /, id: str, **given: Any) -> None:
+    """Take back a handoff that nobody has accepted yet. Only who gave it does, or somebody for it with --force."""
+    _answer(ctx, id, WITHDRAWN, given, note=given["reason"])
+
+
+@click.command("recover", cls=Command, examples=(("memctl handoff recover", "After a handoff that was interrupted."),))
+@click.pass_context
+def recover_command(ctx: click.Context) -> None:
+    """Finish what was interrupted; for a remote, ask it first whether it has the change."""
+    memory = opening.memory(ctx)
+    waiting = joint.interrupted(memory)
+    joint.recover(memory, ask_remote=True)
+    output.note("nothing was interrupted" if not waiting else "finished")
+    ctx.exit(OK)
+
+
+COMMANDS = (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command)
+
+
+def _answer(
+    ctx: click.Context, id: str, status: str, given: dict[str, Any], *, note: str, declined: tuple[str, ...] = ()
+) -> None:
+    memory = opening.memory(ctx)
+    flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
+    done = handoffs.answer(
+        memory, id, status, how(flags), note=note, declined=declined, force=given["force"], remote=given["remote"]
+    )
+    for line in done.agreed.lost:
+        output.note(f"warning: {output.plain(line)}")
+    report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
+    if not given["dry_run"]:
+        _note_kept(memory, done, id, status, declined)
+
+
+def _note_kept(memory: Memory, done: Done, id: str, status: str, declined: tuple[str, ...]) -> None:
+    """Sections that should have gone back and belong to somebody else by now."""
+    snapshot = opening.snapshot(memory, None)
+    one = handoffs.of(snapshot, snapshot.resolve(id))
+    who = one.parties
+    given = Given(
+        handoff=one.record.id,
+        giver=who.from_agent_id,
+        taker=who.to_agent_id,
+        sections=declined if status == ACCEPTED else who.sections,
+        now=memory.now,
+    )
+    for held in handing.kept(done.agreed.before, given):
+        output.note(output.plain(f"stays as it is: {held.told}"))
+
+
+def _nearness(memory: Memory, one: Handoff) -> int:
+    who = one.parties
+    return 0 if who.to_agent_id == memory.actor else 1 if who.from_agent_id == memory.actor else 2
+
+
+def _row(one: Handoff) -> tuple[str, ...]:
+    who = one.parties
+    sections = " ".join(who.sections) or "-"
+    return (
+        one.record.id, one.record.status, who.handoff_type, f"{who.from_agent_id} -> {who.to_agent_id}", sections,
+        one.record.title,
+    )  # fmt: skip
+
+
+def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
+    from memctl.model import headings
+
+    record = output.record_data(memory, one.record)
+    content = headings.content(HANDOFF, one.body)
+    return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
+
+
+def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
+    """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
+    state: State = shared.read(memory).state
+    for held in state.section_ownership_map.values():
+        match = _BY_HANDOFF.match(held.lock_reason)
+        if match and held.owner_agent_id == memory.actor and snapshot.find(match[1]) is None:
+            output.note(
+                output.plain(f"{match[1]} gave you {held.section_id}, and is not on this branch: merge its own")
+            )
+    for line in joint.interrupted(memory):
+        output.note(output.plain(line))

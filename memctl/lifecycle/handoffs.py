@@ -1,0 +1,119 @@
+"""Answering a handoff: it is accepted, declined or withdrawn, and ownership follows in the same step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memctl.coordination import handing
+from memctl.coordination.handing import Given
+from memctl.errors import USAGE, MemctlError
+from memctl.lifecycle import edit, joint
+from memctl.lifecycle.door import How
+from memctl.lifecycle.joint import Done
+from memctl.model import handoff
+from memctl.model.change import Change
+from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.model.kinds import HANDOFF
+from memctl.model.record import Record
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+
+_OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
+
+
+def of(snapshot: Snapshot, record: Record) -> Handoff:
+    """The handoff that a record tells of; raises MemctlError if it is another record, or does not say who gave it."""
+    if record.memory_type != HANDOFF.name:
+        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
+    try:
+        return handoff.read(snapshot.read(record.path), record.path)
+    except InvalidRecord as error:
+        raise MemctlError(str(error.faults[0])) from None
+
+
+def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
+    """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
+    handoffs = []
+    for record in snapshot.records:
+        if record.memory_type == HANDOFF.name and (everything or record.is_open):
+            try:
+                handoffs.append(handoff.read(snapshot.read(record.path), record.path))
+            except (InvalidRecord, FileNotFoundError):
+                continue
+    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
+
+
+def answer(
+    memory: Memory,
+    reference: str,
+    status: str,
+    how: How,
+    *,
+    note: str = "",
+    declined: Sequence[str] = (),
+    force: bool = False,
+    remote: str = "",
+) -> Done:
+    """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
+
+    The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
+    handoff is answered already.
+    """
+    joint.recover(memory, ask_remote=bool(remote))
+    snapshot = load.disk(memory)
+    one = of(snapshot, snapshot.resolve(reference))
+    _refuse(memory, one, status, how, force, declined)
+    who = one.parties
+    given = Given(
+        handoff=one.record.id,
+        giver=who.from_agent_id,
+        taker=who.to_agent_id,
+        sections=who.sections,
+        now=memory.now,
+        unowned=who.unowned,
+    )
+    if status == ACCEPTED:
+        plan = handing.accept(given, who.task or one.record.title, declined)
+    else:
+        plan = handing.give_back(given, _OPS[status])
+    values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
+    values |= {"declined": list(declined)} if declined else {}
+
+    def make(_: object) -> Change:
+        current = load.disk(memory)
+        _refuse_answered(of(current, current.resolve(one.record.id)))
+        write = edit.rewrite(current, one.record, values, {"answer": note} if note else {})
+        title = f"{one.record.id} {one.record.title}"
+        title += f" without {', '.join(declined)}" if declined else ""
+        return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
+
+    return joint.carry_out(memory, plan, make, how, remote)
+
+
+def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, declined: Sequence[str]) -> None:
+    _refuse_answered(one)
+    who = one.parties
+    allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
+    if memory.actor != allowed:
+        if not force:
+            raise MemctlError(
+                f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
+                f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
+            )
+        if not how.reason.strip():
+            raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
+    strange = [section for section in declined if section not in who.sections]
+    if strange:
+        known = ", ".join(who.sections) or "no section"
+        raise MemctlError(f"{one.record.id} does not hand over {', '.join(strange)}", f"it hands over {known}", USAGE)
+
+
+def _refuse_answered(one: Handoff) -> None:
+    if not one.is_offered:
+        who = one.parties
+        by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
+        status = "archived" if one.record.is_open else one.record.status
+        raise MemctlError(f"{one.record.id} is {status}{by}", f"`memctl handoff show {one.record.id}`")

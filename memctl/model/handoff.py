@@ -1,0 +1,69 @@
+"""A handoff as its record tells it: who gave what to whom, and what became of it (S0, "Agent Handoff Protocols")."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+import msgspec
+
+from memctl.model import frontmatter
+from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.kinds import HANDOFF
+from memctl.model.record import Record, parse
+
+HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
+TYPES: tuple[str, ...] = get_args(HandoffType)
+OFFERED, ACCEPTED, DECLINED, WITHDRAWN = HANDOFF.statuses
+_Marker = Annotated[str, msgspec.Meta(pattern=r"^§[23]\.[1-9][0-9]{0,5}$")]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class Parties(msgspec.Struct, frozen=True, kw_only=True):
+    """What the front matter of a handoff has beyond that of other records.
+
+    `sections` changed hands; `unowned` are those of them that nobody owned before, `declined` those that went back.
+    """
+
+    from_agent_id: _Name
+    to_agent_id: _Name
+    handoff_type: HandoffType
+    task: str = ""
+    sections: tuple[_Marker, ...] = ()
+    unowned: tuple[_Marker, ...] = ()
+    declined: tuple[_Marker, ...] = ()
+    context_token_count: Annotated[int, msgspec.Meta(ge=0)] = 0
+    answered_by: str = ""
+    answered_at: str = ""
+
+
+KEYS = Parties.__struct_fields__
+
+
+class Handoff(msgspec.Struct, frozen=True):
+    """A handoff: its record, its parties, and the body of its record."""
+
+    record: Record
+    parties: Parties
+    body: str
+
+    @property
+    def is_offered(self) -> bool:
+        return self.record.status == OFFERED and not self.record.is_archived
+
+
+def read(text: str, path: str) -> Handoff:
+    """Read the file of a handoff; raises InvalidRecord for one that does not say from whom to whom."""
+    record, body = parse(text, path)
+    values, _ = frontmatter.read(frontmatter.clean_newlines(text))
+    try:
+        parties = msgspec.convert({key: values[key] for key in KEYS if values.get(key) is not None}, Parties)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at `$.")
+        raise InvalidRecord([Fault(path, 1, field.rstrip("`"), message)]) from None
+    return Handoff(record, parties, body)
+
+
+def package_path(record_path: str) -> str:
+    """Where the package of a handoff lies, to the letter as the taker got it: beside its record, named by its id."""
+    folder, _, name = record_path.rpartition("/")
+    return f"{folder}/{'-'.join(name.split('-')[:5]).removesuffix('.md')}.package.txt"

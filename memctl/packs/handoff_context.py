@@ -1,0 +1,171 @@
+"""The context of a handoff as blocks for compaction: what of the memory must reach the taker, and what may go.
+
+S0, "Preservation Rules" and "Discard Rules", read for records: an open decision of weight or of the last week, an open
+issue that is critical or high, what the giver was at, and what was learned of security, speed and whole data must
+stay. What is resolved, done or abandoned may go, the oldest first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.model import headings, moments
+from memctl.model.kinds import KNOWLEDGE, SEVERITIES
+from memctl.model.markdown import first_sentence
+from memctl.model.record import LISTS, Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs.draft import Item
+from memctl.policy import discardable
+from memctl.policy.compaction import Block
+from memctl.policy.relevance import terms
+from memctl.search.filters import Filters
+
+DECISION, ISSUE, TASK, DETAIL, SECTION = (
+    "architectural decisions", "critical and high issues", "current task", "critical details", "sections handed over",
+)  # fmt: skip
+FULL, BRIEF, LINE = range(3)  # how much of what must stay is written out
+
+_WEIGHTY = {"emergency": 9}  # importance from which a decision must stay, if not _USUAL
+_USUAL = 7  # S0, `critical_decisions`
+_RECENT_DAYS = 7  # S0, "Validation Checklist": all decisions of the last 7 days
+_CONFIRMED_DAYS = 30  # S0, "Compaction Discard": resolved issues of more than 30 days
+_FADING_DAYS = 60  # after which a record gets no points for being recent
+_REFERENCES = 5  # so many and more give all points
+_TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
+_LINES, _LENGTH = 3, 300  # of a critical detail that are kept in every form, and how long they may be
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a handoff is made of: the records that it concerns by path, and all blocks by the time they are from."""
+
+    records: dict[str, Record]
+    blocks: tuple[Block, ...]
+
+
+def gather(
+    snapshot: Snapshot,
+    now: str,
+    kind: str,
+    giver: str,
+    sections: Sequence[str],
+    pages: Sequence[Item],
+    matching: dict[str, float],
+) -> Context:
+    """The context of a handoff; `matching` says how well records bear on its task, by path, from 0 to 1."""
+    records = concerned(snapshot, now, sections)
+    references = Counter(
+        identifier for record in records for name in LISTS[1:-2] for identifier in getattr(record, name)
+    )
+    current = current_task(records, giver)
+    blocks = []
+    for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
+        text = f"{record.id} {record.title}\n{snapshot.body(record)}"
+        drops, worth = _drops(record, text, now)
+        blocks.append(
+            Block(
+                key=record.path,
+                text=text,
+                keeps=TASK if record in current else _keeps(record, text, now, kind),
+                drops=drops,
+                worth=worth,
+                recency=max(0.0, 1 - moments.days_between(record.timestamp, now) / _FADING_DAYS),
+                references=min(references[record.id] / _REFERENCES, 1.0),
+                relevance=max(matching.get(record.path, 0.0), record.importance / 10),
+                density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
+            )
+        )
+    for page in pages:
+        keeps = SECTION if page.id in sections else ""
+        blocks.append(
+            Block(page.key, f"{page.id} {page.title}\n{page.body}", keeps, recency=1, relevance=1, density=0.5)
+        )
+    return Context({record.path: record for record in records}, tuple(blocks))
+
+
+def concerned(snapshot: Snapshot, now: str, sections: Sequence[str]) -> list[Record]:
+    """What is known and not archived, of some sections (none: of all)."""
+    return [
+        record
+        for record in snapshot.records
+        if record.memory_type in KNOWLEDGE
+        and not record.is_archived
+        and not record.is_expired(now)
+        and (not sections or any(Filters(section=section).keep([record]) for section in sections))
+    ]
+
+
+def current_task(records: Sequence[Record], giver: str) -> list[Record]:
+    """The open states of the giver, the latest first; of whoever has any, if the giver has none only the latest."""
+    states = sorted((r for r in records if r.memory_type == "state" and r.is_open), key=lambda r: (r.timestamp, r.id))
+    own = [record for record in states if record.agent_id == giver]
+    return own[::-1] or states[-1:]
+
+
+def _keeps(record: Record, text: str, now: str, kind: str) -> str:
+    """Why a record must stay, "" if it need not."""
+    if not record.is_open:
+        return ""
+    if record.memory_type == "decision":
+        is_recent = moments.days_between(record.timestamp, now) <= _RECENT_DAYS
+        return DECISION if is_recent or record.importance >= _WEIGHTY.get(kind, _USUAL) else ""
+    if record.memory_type == "issue":
+        return ISSUE if record.severity in SEVERITIES[:2] else ""
+    if record.memory_type == "learning" and (_TAGS & set(record.tags) or discardable.is_critical_detail(text)):
+        return DETAIL
+    return ""
+
+
+def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
+    """Why a record may go, and its score from 0 to 30 then."""
+    age = moments.days_between(record.timestamp, now)
+    if record.memory_type == "issue" and not record.is_open:
+        return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
+    if not record.is_open:
+        return f"{record.status}", 20 if record.status == "done" else 10
+    if record.memory_type in ("learning", "issue") and (why := discardable.reason(text)):
+        return why, 15
+    return "", 0
+
+
+def critical_lines(text: str) -> list[str]:
+    """The lines of a text that speak of what is critical, or if none does its first sentence."""
+    found = [line.strip() for line in text.split("\n") if discardable.is_critical_detail(line)]
+    return [line[:_LENGTH] for line in found[:_LINES]] or [first_sentence(text)[:_LENGTH]]
+
+
+def written(item: Item, record: Record | None, keeps: str, form: int) -> Item:
+    """An item that must stay in one of its forms: whole, the first sentence of each field, or its line alone.
+
+    Of a critical detail the lines that make it one stand in every form.
+    """
+    if form == FULL:
+        return item
+    body = ""
+    if keeps == DETAIL:
+        body = "\n".join(critical_lines(item.body)) + "\n"
+    elif record is None:
+        body = first_sentence(item.body)[:_LENGTH] if form == BRIEF else ""
+    elif form == BRIEF or keeps == TASK:
+        body = _brief(record, item.body)
+    return msgspec.structs.replace(item, body=body)
+
+
+def _brief(record: Record, body: str) -> str:
+    """The first sentence of every field, of lists that of the first few items."""
+    content = headings.content(record.kind, body)
+    parts = []
+    for field in record.kind.fields:
+        value = content.get(field.name)
+        if not value:
+            continue
+        said: str | list[str]
+        said = _sentence(value) if isinstance(value, str) else [_sentence(item) for item in value[:_LINES]]
+        parts.append(headings.compose(field, said))
+    return "\n".join(part for part in parts if part)
+
+
+def _sentence(text: str) -> str:
+    return first_sentence(text)[:_LENGTH]

@@ -1,0 +1,180 @@
+"""Offering a handoff: from what the giver says to the ownership that moves, the package, and the record of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.coordination import handing, shared
+from memctl.coordination.handing import Given
+from memctl.coordination.shared import Plan, Step
+from memctl.coordination.state import State
+from memctl.errors import MemctlError
+from memctl.hierarchy import readable
+from memctl.lifecycle import create
+from memctl.model.change import Change, Write
+from memctl.model.handoff import package_path
+from memctl.model.kinds import HANDOFF
+from memctl.model.markdown import one_line
+from memctl.model.record import TITLE_LIMIT, Record
+from memctl.model.snapshot import Snapshot
+from memctl.packs import handoff, handoff_context, handoff_said
+from memctl.packs.context_summary import BUDGET
+from memctl.packs.filling import CountTokens
+from memctl.packs.handoff import Asked, Package
+from memctl.packs.handoff_said import Finding, Said
+from memctl.packs.items import Sources
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence as Ids
+
+_SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a record
+_LISTED = 30  # records of a part that the record of a handoff names; the package has them all
+
+
+class Refused(MemctlError):
+    """A handoff that says too little: every field, and how to give it."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        lines = [f"{one.field}: {one.message} ({one.option})" for one in findings]
+        super().__init__("\n".join(["the handoff says too little:", *lines]), "give them, or record them first")
+        self.findings = list(findings)
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff as it is asked for: from whom to whom, one of `handoff.BUDGETS`, which sections, what is said."""
+
+    giver: str
+    taker: str
+    kind: str
+    sections: tuple[str, ...]
+    said: Said
+    form: str
+    budget: int
+    changes: tuple[tuple[str, str], ...] = ()
+
+
+class Offering:
+    """One handoff on its way: the plan for the shared state, and the change of the memory that belongs to it.
+
+    `read` gives the memory as the giver may read it, `sources` what packs are made of. Once `make` was called,
+    `package` is what the taker gets.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        wish: Wish,
+        read: Callable[[], Snapshot],
+        sources: Callable[[Snapshot], Sources],
+        count: CountTokens,
+    ) -> None:
+        self._memory = memory
+        self._wish = wish
+        self._read = read
+        self._sources = sources
+        self._count = count
+        self._given = Given(handoff="", giver=wish.giver, taker=wish.taker, sections=wish.sections, now=memory.now)
+        self.package: Package | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """What becomes of the shared state."""
+
+        def plan(state: State) -> Step:
+            self._given = msgspec.structs.replace(
+                self._given,
+                handoff=Ids(self._memory).take(HANDOFF, self._memory.now[:10])[0],
+                unowned=handing.unowned(state, self._wish.sections, self._memory.now),
+            )
+            return handing.offer(self._given)(state)
+
+        return plan
+
+    def make(self, agreed: shared.Outcome) -> Change:
+        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole."""
+        wish, memory = self._wish, self._memory
+        snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
+        records = handoff_context.concerned(snapshot, memory.now, wish.sections)
+        states = handoff_context.current_task(records, wish.giver)
+        blocking = [r for r in records if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
+        said = handoff_said.completed(wish.said, snapshot, memory.now, states, blocking)
+        if found := list(handoff_said.findings(wish.said, said, wish.kind, self._count)):
+            raise Refused(found)
+        said = msgspec.structs.replace(said, summary=handoff_said.within(said.summary, BUDGET, self._count))
+        asked = Asked(
+            id=self._given.handoff,
+            source=wish.giver,
+            target=wish.taker,
+            kind=wish.kind,
+            said=said,
+            sections=wish.sections,
+            transfers=tuple(self._transfers(agreed)),
+            changes=wish.changes,
+        )
+        made = handoff.package(
+            snapshot, memory.now, asked, self._sources(snapshot), self._count, wish.form, wish.budget
+        )
+        self.package = made
+        return self._recorded(asked, made)
+
+    def _transfers(self, agreed: shared.Outcome) -> Iterable[str]:
+        for section in self._wish.sections:
+            before = agreed.before.live(section, self._memory.now)
+            was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
+            held = agreed.step.state.section_ownership_map[section]
+            yield f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}"
+
+    def _recorded(self, asked: Asked, made: Package) -> Change:
+        """The Change that adds the record, and beside it the package to the letter."""
+        said = asked.said
+        subject = said.task or (said.immediate[0] if said.immediate else said.reason)
+        title = one_line(f"To {asked.target}: {_SOURCE.sub('', subject)}")
+        draft = create.Draft(
+            kind=HANDOFF,
+            values={
+                "title": title if len(title) <= TITLE_LIMIT else f"{title[: TITLE_LIMIT - 2]} …",
+                "from_agent_id": asked.source,
+                "to_agent_id": asked.target,
+                "handoff_type": asked.kind,
+                "task": said.task or None,
+                "sections": list(asked.sections),
+                "unowned": list(self._given.unowned),
+                "context_token_count": made.pack.tokens,
+            },
+            content=_content(asked, made),
+        )
+        change = create.create(self._memory, Ids(self._memory), None, draft)
+        record = change.writes[0]
+        return msgspec.structs.replace(change, writes=(record, Write(package_path(record.path), made.pack.text)))
+
+
+def _content(asked: Asked, made: Package) -> dict[str, Any]:
+    said, parts = asked.said, made.parts
+    return {
+        "reason": said.reason,
+        "context_summary": said.summary,
+        "immediate": list(said.immediate),
+        "short_term": list(said.short_term),
+        "success_criteria": list(said.success_criteria),
+        "critical_decisions": _named(parts["critical_decisions"]),
+        "open_issues": _named(parts["open_issues"]),
+        "blocking_dependencies": _named(parts["blocking_dependencies"]),
+        "completed": _named(parts["completed"]),
+        "in_progress": _named(parts["current_task_state"]),
+        "not_started": _named(parts["not_started"]),
+        "ownership_transfers": list(asked.transfers),
+        "expertise_match": made.expertise,
+        "observations": list(said.observation),
+        "suggested_approach": list(said.approach),
+        "known_pitfalls": list(said.pitfall),
+        "useful_resources": list(said.resource),
+        "validation": "\n".join(f"- {one_line(line)}" for line in made.report.lines),
+    }
+
+
+def _named(records: Sequence[Record]) -> list[str]:
+    named = [f"{record.id} {one_line(record.title)}" for record in records[:_LISTED]]
+    return [*named, f"and {len(records) - _LISTED:,} more"] if len(records) > _LISTED else named

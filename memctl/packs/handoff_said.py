@@ -1,0 +1,119 @@
+"""What the giver of a handoff says: as given, else as the memory has it; and what is missing or says nothing.
+
+S0, "Agent Handoff Protocols": `reason`, `executive_summary`, `next_actions` and `agent_specific_notes` of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from memctl.model import headings
+from memctl.model.markdown import one_line
+from memctl.model.record import Record
+from memctl.model.said import LONGEST_LINE, is_said
+from memctl.model.snapshot import Snapshot
+from memctl.packs import phase
+from memctl.packs.context_summary import BUDGET, DECISIONS
+from memctl.packs.filling import CountTokens
+
+EMERGENCY = "emergency"
+_MOST = 20  # lines of a field: what is more belongs into records
+_OPTIONS = {"success_criteria": "success"}
+_NEEDED = ("reason", "summary", "immediate", "success_criteria")
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of a handoff, by the names of S0's package; `notes` are observations, too."""
+
+    reason: str = ""
+    summary: str = ""
+    task: str = ""
+    immediate: tuple[str, ...] = ()
+    short_term: tuple[str, ...] = ()
+    success_criteria: tuple[str, ...] = ()
+    observation: tuple[str, ...] = ()
+    approach: tuple[str, ...] = ()
+    pitfall: tuple[str, ...] = ()
+    resource: tuple[str, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A field for which a handoff is refused, why, and the option that gives it."""
+
+    field: str
+    message: str
+    option: str
+
+
+def needed(kind: str) -> tuple[str, ...]:
+    """The fields that must say something. In an emergency only why: an agent that failed can't say the rest."""
+    return _NEEDED[:1] if kind == EMERGENCY else _NEEDED
+
+
+def completed(said: Said, snapshot: Snapshot, now: str, states: Sequence[Record], issues: Sequence[Record]) -> Said:
+    """What was said, and where nothing was, what the memory has: of the giver's states and the issues that block."""
+    values: dict[str, str | tuple[str, ...]] = {}
+    if not said.immediate:
+        values["immediate"] = tuple(_items(snapshot, [*states, *issues], "next_actions"))
+    if not said.short_term:
+        values["short_term"] = tuple(_items(snapshot, states, "substeps_remaining"))
+    if not said.success_criteria:
+        values["success_criteria"] = tuple(_items(snapshot, states, "task_description"))
+    if not said.summary:
+        standing = phase.standing(snapshot, now)
+        lines = [line for line in standing.lines if len(line) <= LONGEST_LINE]
+        values["summary"] = "\n".join([f"{standing.decision}: {standing.why}", *(f"- {line}" for line in lines)])
+        values["summary"] = values["summary"] if lines else ""
+    elif not said.summary.lstrip().startswith(DECISIONS):
+        values["summary"] = f"{phase.standing(snapshot, now).decision}: {said.summary}"
+    return msgspec.structs.replace(said, **values)
+
+
+def within(text: str, budget: int, count: CountTokens) -> str:
+    """As many whole lines of a text as a budget has room for."""
+    lines = text.split("\n")
+    while len(lines) > 1 and count("\n".join(lines)) > budget:
+        lines.pop()
+    return "\n".join(lines)
+
+
+def findings(given: Said, whole: Said, kind: str, count: CountTokens) -> Iterator[Finding]:
+    """Everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is known."""
+    for name in needed(kind):
+        value = getattr(whole, name)
+        texts = (value,) if isinstance(value, str) else value
+        if not any(map(is_said, texts)) and not getattr(given, name):
+            yield Finding(name, "is missing, and the memory does not say it", _option(name))
+    for name in Said.__struct_fields__:
+        value = getattr(given, name)
+        texts = (value,) if isinstance(value, str) and value else value or ()
+        for text in texts:
+            if not is_said(text):
+                yield Finding(name, f"{text!r} says nothing", _option(name))
+            elif name != "summary" and len(text) > LONGEST_LINE:
+                message = f"has {len(text):,} characters, of {LONGEST_LINE}"
+                yield Finding(name, f"{message}: put the long part into a record", _option(name))
+        if not isinstance(value, str) and len(value) > _MOST:
+            yield Finding(name, f"has {len(value)} lines, of {_MOST}: put them into records", _option(name))
+    if given.summary and (tokens := count(whole.summary)) > BUDGET:
+        message = f"has {tokens:,} tokens, of {BUDGET}: `memctl context-summary` shortens it"
+        yield Finding("summary", message, _option("summary"))
+
+
+def _option(name: str) -> str:
+    return "--" + _OPTIONS.get(name, name).replace("_", "-")
+
+
+def _items(snapshot: Snapshot, records: Sequence[Record], name: str) -> Iterator[str]:
+    """What some records say under one name, each with its id, as far as it says anything; the first few."""
+    found: dict[str, str] = {}
+    for record in records:
+        value = headings.content(record.kind, snapshot.body(record)).get(name) or ()
+        for item in [value] if isinstance(value, str) else value:
+            line = one_line(item)
+            if is_said(line):
+                found.setdefault(line[:LONGEST_LINE], record.id)
+    for line, identifier in list(found.items())[:_MOST]:
+        yield f"{line} [{identifier}]"

@@ -11,6 +11,7 @@ from memctl.cli import output
 from memctl.cli.command import json_option
 from memctl.coordination import exchange, shared
 from memctl.coordination.shared import Outcome, Plan, Seen, Terms
+from memctl.lifecycle import joint
 from memctl.store.memory import Memory
 
 
@@ -42,8 +43,10 @@ def seen(memory: Memory, remote: str | None) -> Seen:
 
 def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[Outcome], str] | None = None) -> None:
     """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
-    terms = Terms(given["reason"], given["dry_run"], given["expected"])
     remote = given["remote"]
+    if not given["dry_run"]:
+        joint.recover(memory, ask_remote=bool(remote))
+    terms = Terms(given["reason"], given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
     result = shared.update(memory, plan, terms) if alone else exchange.update(memory, remote, plan, terms)
     _tell(result.lost)

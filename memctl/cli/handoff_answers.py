@@ -16,6 +16,7 @@ from memctl.coordination.state import State
 from memctl.errors import OK, MemctlError
 from memctl.lifecycle import handoffs, joint
 from memctl.lifecycle.joint import Done
+from memctl.model import handoff
 from memctl.model.faults import InvalidRecord
 from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.model.kinds import HANDOFF
@@ -38,7 +39,7 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     """List handoffs that wait for an answer: to you, then by you, then others, newest first."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    found = [one for one in handoffs.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
+    found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
     found.sort(key=lambda one: _nearness(memory, one))
     if as_json:
         output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, snapshot.faults, memory)
@@ -63,7 +64,7 @@ def show_command(ctx: click.Context, /, id: str, as_json: bool, at: str | None) 
     """Print the package of a handoff as it was given; `memctl show ID` prints the record of it."""
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
-    one = handoffs.of(snapshot, snapshot.resolve(id))
+    one = handoff.of(snapshot, snapshot.resolve(id))
     path = package_path(one.record.path)
     try:
         text = snapshot.read(path)
@@ -175,7 +176,7 @@ def _answer(
 def _note_kept(memory: Memory, done: Done, id: str, status: str, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
     snapshot = opening.snapshot(memory, None)
-    one = handoffs.of(snapshot, snapshot.resolve(id))
+    one = handoff.of(snapshot, snapshot.resolve(id))
     who = one.parties
     given = Given(
         handoff=one.record.id,

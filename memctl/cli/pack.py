@@ -53,6 +53,7 @@ def rehydrate_command(
         section=opening.section(snapshot, section),
         since=moments.parse_option(since, memory.now) if since else "",
         agent=agent,
+        reader=memory.actor,
     )
     draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at))
     given = Packing(**options)

@@ -13,7 +13,8 @@ from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import commits, history, message
 from memctl.journal.repository import find_top
-from memctl.lifecycle import commit, door, setup
+from memctl.lifecycle import commit, door, joint, setup
+from memctl.model import handoff
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING
@@ -78,6 +79,8 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 def commit_command(ctx: click.Context, /, allow_accepted: bool, as_json: bool, dry_run: bool) -> None:
     """Make the commits that are pending, each with its own message, then one of edits made by hand."""
     memory = opening.memory(ctx)
+    if not dry_run:
+        joint.recover(memory, ask_remote=True)
     results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
     if as_json:
         output.json("commits", [report.change_data(memory, result, False) for result in results])
@@ -131,6 +134,11 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in commit.uncommitted(memory) if p not in covered]
+        data["interrupted"] = joint.interrupted(memory)
+        data["handoffs"] = [
+            {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
+            for one in handoff.waiting(snapshot, memory.actor)
+        ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["index_lock"] = _index_lock(memory)
     return data
@@ -176,6 +184,10 @@ def _print_status(data: dict[str, Any]) -> None:
             "interrupted, `memctl commit` finishes it" if entry["stage"] == WRITING else entry["why"] or "not committed"
         )
         output.text(output.plain(f"pending: {entry['op']} {entry['title']} ({state})"))
+    for line in data.get("interrupted", ()):
+        output.text(output.plain(f"pending: {line}"))
+    for one in data.get("handoffs", ()):
+        output.text(output.plain(f"{one['id']} from {one['from']} waits for your answer: {one['title']}"))
     for path in data.get("uncommitted", ()):
         output.text(output.plain(f"uncommitted: {path}"))
     if data.get("commits_blocked_by"):

@@ -13,37 +13,11 @@ from memctl.lifecycle.door import How
 from memctl.lifecycle.joint import Done
 from memctl.model import handoff
 from memctl.model.change import Change
-from memctl.model.faults import InvalidRecord
 from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
-from memctl.model.kinds import HANDOFF
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
-
-
-def of(snapshot: Snapshot, record: Record) -> Handoff:
-    """The handoff that a record tells of; raises MemctlError if it is another record, or does not say who gave it."""
-    if record.memory_type != HANDOFF.name:
-        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
-    try:
-        return handoff.read(snapshot.read(record.path), record.path)
-    except InvalidRecord as error:
-        raise MemctlError(str(error.faults[0])) from None
-
-
-def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
-    """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
-    handoffs = []
-    for record in snapshot.records:
-        if record.memory_type == HANDOFF.name and (everything or record.is_open):
-            try:
-                handoffs.append(handoff.read(snapshot.read(record.path), record.path))
-            except (InvalidRecord, FileNotFoundError):
-                continue
-    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
 
 
 def answer(
@@ -64,7 +38,7 @@ def answer(
     """
     joint.recover(memory, ask_remote=bool(remote))
     snapshot = load.disk(memory)
-    one = of(snapshot, snapshot.resolve(reference))
+    one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, how, force, declined)
     who = one.parties
     given = Given(
@@ -84,7 +58,7 @@ def answer(
 
     def make(_: object) -> Change:
         current = load.disk(memory)
-        _refuse_answered(of(current, current.resolve(one.record.id)))
+        _refuse_answered(handoff.of(current, current.resolve(one.record.id)))
         write = edit.rewrite(current, one.record, values, {"answer": note} if note else {})
         title = f"{one.record.id} {one.record.title}"
         title += f" without {', '.join(declined)}" if declined else ""

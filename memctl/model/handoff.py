@@ -6,10 +6,12 @@ from typing import Annotated, Literal, get_args
 
 import msgspec
 
+from memctl.errors import USAGE, MemctlError
 from memctl.model import frontmatter
 from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.kinds import HANDOFF
 from memctl.model.record import Record, parse
+from memctl.model.snapshot import Snapshot
 
 HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
 TYPES: tuple[str, ...] = get_args(HandoffType)
@@ -61,6 +63,33 @@ def read(text: str, path: str) -> Handoff:
         message, _, field = str(error).partition(" - at `$.")
         raise InvalidRecord([Fault(path, 1, field.rstrip("`"), message)]) from None
     return Handoff(record, parties, body)
+
+
+def of(snapshot: Snapshot, record: Record) -> Handoff:
+    """The handoff that a record tells of; raises MemctlError if it is another record, or does not say who gave it."""
+    if record.memory_type != HANDOFF.name:
+        raise MemctlError(f"{record.id} is a {record.memory_type}, not a handoff", "`memctl handoff list`", USAGE)
+    try:
+        return read(snapshot.read(record.path), record.path)
+    except InvalidRecord as error:
+        raise MemctlError(str(error.faults[0])) from None
+
+
+def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
+    """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
+    handoffs: list[Handoff] = []
+    for record in snapshot.records:
+        if record.memory_type == HANDOFF.name and (everything or record.is_open):
+            try:
+                handoffs.append(read(snapshot.read(record.path), record.path))
+            except (InvalidRecord, FileNotFoundError):
+                continue
+    return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
+
+
+def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
+    """The handoffs that wait for the answer of an agent."""
+    return [one for one in found(snapshot) if one.is_offered and one.parties.to_agent_id == agent]
 
 
 def package_path(record_path: str) -> str:

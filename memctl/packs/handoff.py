@@ -167,9 +167,9 @@ def _opening(asked: Asked, expertise: str, compacted: Compacted) -> tuple[Note, 
         ("reason", "Reason", one_line(said.reason)),
         ("task", "Task", one_line(said.task)),
         ("agent_expertise_match", "Expertise", expertise),
-        ("executive_summary", "Summary", said.summary.strip()),
-        ("ownership_transfers", "Ownership", _list(asked.transfers)),
-        ("recent_changes", "Last changed files", _list([f"{path} ({how})" for path, how in asked.changes])),
+        ("executive_summary", "", said.summary.strip()),
+        ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
+        ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
     notes = [Note(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])

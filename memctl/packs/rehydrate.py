@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.model import moments
+from memctl.model import handoff, moments
 from memctl.model.kinds import KNOWLEDGE, SEVERITIES
 from memctl.model.markdown import one_line
 from memctl.model.record import Record
@@ -42,13 +42,14 @@ class Wanted(msgspec.Struct, frozen=True):
     """What a pack is to be about; empty fields ask for nothing.
 
     `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
-    instead of the seed's windows; `agent` whose records.
+    instead of the seed's windows; `agent` whose records; `reader` is who asks.
     """
 
     task: str = ""
     section: str = ""
     since: str = ""
     agent: str = ""
+    reader: str = ""
 
 
 NOTHING_SPECIAL = Wanted()
@@ -79,6 +80,7 @@ def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Dra
             NOTICED,
             *overview.notes(snapshot, everything, now, wanted.task, is_met=is_met),
             *_besides(rest, wanted),
+            *_waiting(snapshot, wanted.reader),
         ),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
@@ -143,6 +145,14 @@ def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[Note]:
         said = "; ".join(f"{record.id} {one_line(record.title)}" for record in critical[:_BESIDES])
         more = f"; and {len(critical) - _BESIDES:,} more" if len(critical) > _BESIDES else ""
         yield Note("open_risks", "Open risks besides", said + more, essential=True)
+
+
+def _waiting(snapshot: Snapshot, reader: str) -> Iterator[Note]:
+    """The handoffs that wait for the reader's answer, in one line."""
+    if found := handoff.waiting(snapshot, reader) if reader else ():
+        said = "; ".join(f"{one.record.id} {one_line(one.record.title)}" for one in found[:_BESIDES])
+        more = f"; and {len(found) - _BESIDES:,} more" if len(found) > _BESIDES else ""
+        yield Note("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
 
 
 def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> Part:

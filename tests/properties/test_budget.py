@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.model.config import Config
+from memctl.model.kinds import KNOWLEDGE
 from memctl.packs import items, rehydrate
 from memctl.packs.draft import NOTICED, Part, harmless
 from memctl.packs.filling import fill
@@ -31,7 +32,8 @@ forms = st.sampled_from([*FORMS, choice.AUTO])
 
 
 def open_ids(made: Memory) -> list[str]:
-    return sorted(r.id for r in made.records if r.is_open and not (r.expires_at and r.expires_at <= NOW))
+    known = [r for r in made.records if r.memory_type in KNOWLEDGE and r.is_open]
+    return sorted(r.id for r in known if not (r.expires_at and r.expires_at <= NOW))
 
 
 def whole(made: Memory, identifier: str) -> str:

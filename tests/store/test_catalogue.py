@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from memctl.model import frontmatter, mentions
-from memctl.model.kinds import KINDS
+from memctl.model.kinds import KINDS, KNOWLEDGE
 from memctl.model.record import ORDER, Record
 from memctl.model.snapshot import Catalogue, Snapshot
 from memctl.store import load
@@ -57,6 +57,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
 def computed(snapshot: Snapshot) -> dict[str, Any]:
     """The same, from the records one by one."""
     records = list(snapshot.records)
+    known = [record for record in records if record.memory_type in KNOWLEDGE]
     opened = [record for record in records if record.is_open]
 
     def best(found: Sequence[Record], limit: int) -> list[str]:
@@ -83,11 +84,11 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
         "critical": ids(critical[:4]),
         "count": {(t, p): len(at(t, p)) for t in KINDS for p in PAGES},
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
-        "latest": ids(sorted(records, key=lambda r: (r.timestamp, r.path))[-1:]),
+        "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),
         "mentions": {path: found for path, found in mentioned.items() if found},
         "heavy": {n: sorted(path for path, text in texts.items() if weight(text) >= n) for n in (0, 4_000, 5_500)},
         "suspicious": sorted(path for path, text in texts.items() if KEY in text),
-        "places": dict(Counter(place_of(record) for record in opened)),
+        "places": dict(Counter(place_of(record) for record in opened if record in known)),
         "severe": {p: sorted(r.id for r in at("issue", p) if r.severity in ("critical", "high")) for p in PAGES},
         "found": {i: next((r.path for r in records if r.id == i), None) for i in ("DEC-2025-11-04-001", "nonsense")},
     }

@@ -1,0 +1,220 @@
+"""Handoffs move ownership and write a record, both or neither: killed at every step, raced, refused by Git."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Memctl, commits, git, process
+from tests.lifecycle.test_door import run_until, steps_of
+from tests.lifecycle.test_mishaps import hook
+
+OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
+
+
+@pytest.fixture
+def shop(repo: Path, memctl: Memctl) -> Path:
+    """A memory with a section that claude owns, and a state that says what comes next."""
+    memctl("section", "add", "Payment", "--path", "app.py")
+    memctl("section", "add", "Search")
+    memctl(
+        "state", "Refunds", "--task", "Refunds by card are tested", "--next", "Write the cascade", "--section", "2.1"
+    )
+    memctl("own", "acquire", "2.1", "--reason", "mine")
+    return repo
+
+
+def owner(memctl: Memctl, where: Path, section: str = "§2.1") -> str:
+    found = memctl("own", "list", "--json", where=where).data["sections"]
+    return next((one["owner_agent_id"] for one in found if one["section_id"] == section), "")
+
+
+def offers(memctl: Memctl, where: Path) -> list[Any]:
+    data: list[Any] = memctl("handoff", "list", "--all", "--json", where=where).data["handoffs"]
+    return data
+
+
+def agree(memctl: Memctl, where: Path, step: object) -> bool:
+    """Whether a section has a new owner exactly if a record says so, both committed."""
+    found = offers(memctl, where)
+    assert (owner(memctl, where) == "bob") == bool(found), f"step {step}"
+    assert git(where, "status", "--porcelain") == "", f"step {step}"
+    assert not memctl("status", "--json", where=where).data["pending"], f"step {step}"
+    if found:
+        text = memctl("handoff", "show", found[0]["record"]["id"], where=where).out
+        assert text.startswith("# Handoff of shop")
+        assert "Write the cascade" in text
+    return bool(found)
+
+
+def copied(repo: Path, name: str, *more: Path) -> Path:
+    victim = repo.parent / name / repo.name
+    shutil.copytree(repo, victim, symlinks=True)
+    for other in more:
+        shutil.copytree(other, victim.parent / other.name, symlinks=True)
+    return victim
+
+
+def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(shop: Path, memctl: Memctl) -> None:
+    last = steps_of(shop, shop.parent / "probes", *OFFER)
+    assert last > 30
+    outcomes = set()
+    for step in range(1, last):
+        victim = copied(shop, f"victim{step}")
+        before = commits(victim)
+        assert run_until(step, victim, *OFFER) == -9, f"step {step}"
+        for lock in ("index.lock", "refs/memctl/coordination.lock"):
+            (victim / ".git" / lock).unlink(missing_ok=True)
+        memctl("learn", "The next write", where=victim)
+        happened = agree(memctl, victim, step)
+        assert commits(victim) == before + 1 + happened, f"step {step}"
+        outcomes.add(happened)
+        if not happened:
+            memctl(*OFFER, where=victim)
+            assert agree(memctl, victim, f"{step}, again")
+        shutil.rmtree(victim.parent)
+    assert outcomes == {False, True}
+
+
+def test_an_answer_killed_at_any_step_has_happened_or_not_after_the_next_command(
+    shop: Path, bob: Memctl, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = memctl(*OFFER, "--json").data["id"]
+    monkeypatch.setenv("MEMCTL_AGENT", "bob")
+    command = ("handoff", "decline", made, "--reason", "No access")
+    last = steps_of(shop, shop.parent / "probes", *command)
+    assert last > 20
+    for step in range(1, last):
+        victim = copied(shop, f"victim{step}")
+        assert run_until(step, victim, *command) == -9, f"step {step}"
+        for lock in ("index.lock", "refs/memctl/coordination.lock"):
+            (victim / ".git" / lock).unlink(missing_ok=True)
+        memctl("own", "acquire", "2.2", where=victim)
+        memctl("commit", where=victim)
+        status = offers(memctl, victim)[0]["record"]["status"]
+        assert (status, owner(memctl, victim)) in {("offered", "bob"), ("declined", "claude")}, f"step {step}"
+        assert git(victim, "status", "--porcelain") == "", f"step {step}"
+        shutil.rmtree(victim.parent)
+
+
+@pytest.fixture
+def shared(shop: Path, tmp_path: Path) -> Path:
+    """The same, with a bare remote that has its state; the address is relative, so that copies have their own."""
+    bare = tmp_path / "hub.git"
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
+    git(shop, "remote", "add", "hub", "../hub.git")
+    git(shop, "push", "-q", "hub", "main")
+    return shop
+
+
+def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
+    shared: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    memctl("own", "acquire", "2.1", "--remote", "hub")
+    command = (*OFFER, "--remote", "hub")
+    step = 0
+    while True:
+        step += 1
+        victim = copied(shared, f"victim{step}", tmp_path / "hub.git")
+        if run_until(step, victim, *command) == 0:
+            break
+        for lock in (
+            ".git/index.lock",
+            ".git/refs/memctl/coordination.lock",
+            "../hub.git/refs/memctl/coordination.lock",
+        ):
+            (victim / lock).unlink(missing_ok=True)
+        memctl("handoff", "recover", where=victim)
+        memctl("learn", "The next write", where=victim)
+        happened = agree(memctl, victim, step)
+        assert (owner(memctl, victim) == "bob") == happened
+        memctl("own", "list", "--remote", "hub", where=victim)
+        assert (owner(memctl, victim) == "bob") == happened, f"step {step}"
+        shutil.rmtree(victim.parent)
+    assert step > 30
+
+
+def test_of_handoffs_of_one_section_exactly_one_wins(shop: Path, memctl: Memctl) -> None:
+    before = commits(shop)
+    takers = ["bob", "carol", "dora", "emil"]
+    running = [process(shop, *OFFER[:2], name, *OFFER[3:]) for name in takers]
+    said = [one.communicate()[1] for one in running]
+    codes = [one.returncode for one in running]
+    assert sorted(codes) == [0, 1, 1, 1]
+    assert sum("§2.1 is owned by" in one for one in said) == 3
+    assert owner(memctl, shop) == takers[codes.index(0)]
+    assert [one["to_agent_id"] for one in offers(memctl, shop)] == [takers[codes.index(0)]]
+    assert commits(shop) == before + 1
+
+
+def test_of_handoffs_in_two_clones_the_remote_decides(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("own", "acquire", "2.1", "--remote", "hub")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), str(other))
+    git(other, "remote", "add", "hub", "../hub.git")
+    running = [
+        process(where, *OFFER[:2], name, *OFFER[3:], "--remote", "hub")
+        for where, name in ((shared, "bob"), (other, "carol"))
+    ]
+    said = [one.communicate()[1] for one in running]
+    codes = [one.returncode for one in running]
+    assert sorted(codes) == [0, 1]
+    assert "§2.1 is owned by" in said[codes.index(1)]
+    winner = ("bob", "carol")[codes.index(0)]
+    for where, code in ((shared, codes[0]), (other, codes[1])):
+        memctl("own", "list", "--remote", "hub", where=where)
+        assert owner(memctl, where) == winner
+        assert len(offers(memctl, where)) == (code == 0)
+
+
+def test_what_git_refuses_to_commit_does_not_change_hands(shop: Path, memctl: Memctl) -> None:
+    hook(shop, "pre-commit", "echo no >&2; exit 1")
+    before = commits(shop)
+    refused = memctl(*OFFER, code=1)
+    assert refused.out == ""
+    assert "nothing has changed hands" in refused.err
+    assert owner(memctl, shop) == "claude"
+    assert offers(memctl, shop) == []
+    assert git(shop, "status", "--porcelain") == ""
+    assert commits(shop) == before
+    (shop / ".git/hooks/pre-commit").unlink()
+    memctl("learn", "The next write")
+    assert not agree(memctl, shop, "refused")
+    memctl(*OFFER)
+    assert agree(memctl, shop, "again")
+
+
+def test_what_git_refuses_comes_back_from_a_remote_too(shared: Path, memctl: Memctl) -> None:
+    memctl("own", "acquire", "2.1", "--remote", "hub")
+    hook(shared, "pre-commit", "exit 1")
+    memctl(*OFFER, "--remote", "hub", code=1)
+    memctl("own", "list", "--remote", "hub")
+    assert owner(memctl, shared) == "claude"
+    assert offers(memctl, shared) == []
+
+
+def test_nothing_changes_hands_during_a_merge(shop: Path, memctl: Memctl) -> None:
+    (shop / ".git/MERGE_HEAD").write_text("")
+    assert "a merge is under way" in memctl(*OFFER, code=1).err
+    assert owner(memctl, shop) == "claude"
+    assert git(shop, "status", "--porcelain", check=False) == ""
+
+
+def test_a_remote_that_is_away_changes_nothing(shared: Path, memctl: Memctl, tmp_path: Path) -> None:
+    shutil.move(tmp_path / "hub.git", tmp_path / "away.git")
+    memctl(*OFFER, "--remote", "hub", code=1)
+    assert owner(memctl, shared) == "claude"
+    assert offers(memctl, shared) == []
+    memctl("learn", "The next write")
+    assert not agree(memctl, shared, "away")
+
+
+def test_a_record_edited_between_is_merged_not_overwritten(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    made = memctl(*OFFER, "--json").data["id"]
+    memctl("edit", made, "--add", "tags=urgent")
+    bob("handoff", "accept", made)
+    record = memctl("show", made, "--json").data["records"][0]
+    assert (record["status"], record["tags"]) == ("accepted", ["urgent"])

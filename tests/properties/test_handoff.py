@@ -1,0 +1,77 @@
+"""Properties of handoff packages: never a token too many, nothing that must stay missing, whatever the memory says."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memctl.errors import MemctlError
+from memctl.packs import handoff, handoff_context, handoff_said
+from memctl.packs.handoff import Asked, Package
+from memctl.packs.handoff_said import Said
+from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories
+
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
+kinds = st.sampled_from(sorted(handoff.BUDGETS))
+lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), max_size=4).map(tuple)
+
+
+def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: tuple[str, ...]) -> Package | None:
+    """The package of a memory, None if it is refused."""
+    snapshot, count = memory.snapshot, COUNTERS[family].tokens
+    given_ = Said(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
+    states = handoff_context.current_task(snapshot.records, "claude")
+    whole = handoff_said.completed(given_, snapshot, NOW, states, ())
+    asked = Asked(
+        id="HND-2025-11-04-001",
+        source="claude",
+        target="bob",
+        kind=kind,
+        said=whole,
+        changes=(("src/app.py", "feat: x"),),
+    )
+    try:
+        return handoff.package(snapshot, NOW, asked, SOURCES, count, form, budget)
+    except MemctlError as error:
+        if any(words in error.message for words in ("must stay", "takes", "too small")):
+            return None
+        raise
+
+
+@QUICK
+@given(memories, kinds, forms, families, st.sampled_from((1.0, 1.0, 0.3, 0.1, 0.02)), lines)
+def test_a_package_never_exceeds_the_upper_bound_of_its_type(
+    memory: Memory, kind: str, form: str, family: str, share: float, said: tuple[str, ...]
+) -> None:
+    budget = int(handoff.BUDGETS[kind] * share)
+    package = made(memory, kind, form, family, budget, said)
+    if package is not None:
+        assert COUNTERS[family].tokens(package.pack.text) == package.pack.tokens <= budget
+        assert package.report.is_valid
+
+
+@QUICK
+@given(memories, kinds, forms, families)
+def test_what_must_stay_stands_in_every_package(memory: Memory, kind: str, form: str, family: str) -> None:
+    package = made(memory, kind, form, family, handoff.BUDGETS[kind], ())
+    if package is None:
+        return
+    packed = set(package.pack.included())
+    for record in handoff_context.concerned(memory.snapshot, NOW, ()):
+        is_weighty = record.memory_type == "decision" and record.importance >= (9 if kind == "emergency" else 7)
+        is_severe = record.memory_type == "issue" and record.severity in ("critical", "high")
+        if record.is_open and (is_weighty or is_severe):
+            assert record.id in packed
+            assert record.id in package.pack.text
+
+
+@QUICK
+@given(memories, kinds, families)
+def test_compaction_never_grows_a_context_and_says_what_it_reached(memory: Memory, kind: str, family: str) -> None:
+    package = made(memory, kind, "markdown", family, handoff.BUDGETS[kind], ())
+    if package is not None:
+        report = package.report
+        assert report.after <= report.before
+        assert report.aim == (0.4 if kind == "continuation" else 0.2)
+        assert abs(report.reduction - (1 - report.after / report.before if report.before else 0)) < 0.001

@@ -1,8 +1,8 @@
 """The context of a handoff as blocks for compaction: what of the memory must reach the taker, and what may go.
 
 S0, "Preservation Rules" and "Discard Rules", read for records: an open decision of weight or of the last week, an open
-issue that is critical or high, what the giver was at, and what was learned of security, speed and whole data must
-stay. What is resolved, done or abandoned may go, the oldest first.
+issue that is critical or high, what the giver was at, what was learned of security, speed and whole data, and the
+pages of the sections that change hands must stay. What is resolved, done or abandoned may go, the oldest first.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def gather(
     matching: dict[str, float],
 ) -> Context:
     """The context of a handoff; `matching` says how well records bear on its task, by path, from 0 to 1."""
-    records = concerned(snapshot, now, sections)
+    records = concerned(snapshot, now, sections, giver)
     references = Counter(
         identifier for record in records for name in LISTS[1:-2] for identifier in getattr(record, name)
     )
@@ -77,24 +77,26 @@ def gather(
                 density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
             )
         )
-    for page in pages:
-        keeps = SECTION if page.id in sections else ""
-        blocks.append(
-            Block(page.key, f"{page.id} {page.title}\n{page.body}", keeps, recency=1, relevance=1, density=0.5)
-        )
+    blocks += [Block(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
     return Context({record.path: record for record in records}, tuple(blocks))
 
 
-def concerned(snapshot: Snapshot, now: str, sections: Sequence[str]) -> list[Record]:
-    """What is known and not archived, of some sections (none: of all)."""
+def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
+    """What is known and not archived, of some sections (none: of all), and what the giver is at outside of any."""
     return [
         record
         for record in snapshot.records
         if record.memory_type in KNOWLEDGE
         and not record.is_archived
         and not record.is_expired(now)
-        and (not sections or any(Filters(section=section).keep([record]) for section in sections))
+        and (
+            not sections or _is_own_task(record, giver) or any(Filters(section=one).keep([record]) for one in sections)
+        )
     ]
+
+
+def _is_own_task(record: Record, giver: str) -> bool:
+    return record.memory_type == "state" and record.is_open and not record.section and record.agent_id == giver
 
 
 def current_task(records: Sequence[Record], giver: str) -> list[Record]:

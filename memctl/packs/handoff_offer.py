@@ -97,7 +97,7 @@ class Offering:
         """The record and the package; raises Refused, or MemctlError if no package can be made that is whole."""
         wish, memory = self._wish, self._memory
         snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
-        records = handoff_context.concerned(snapshot, memory.now, wish.sections)
+        records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
         states = handoff_context.current_task(records, wish.giver)
         blocking = [r for r in records if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
         said = handoff_said.completed(wish.said, snapshot, memory.now, states, blocking)

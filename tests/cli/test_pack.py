@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from tests.conftest import NOW, Memctl, git
+from tests.conftest import Memctl, git
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "rehydrate": ("rehydrate",),
@@ -18,7 +18,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "section": ("rehydrate", "--section", "2.2"),
     "system": ("prompt", "system", "--agent", "codex", "--task", "checkout connection pool"),
     "user": ("prompt", "user", "Why does checkout wait for a connection?"),
-    "handoff": ("handoff", "--to", "codex", "--section", "2.2"),
 }
 
 
@@ -84,7 +83,6 @@ class TestExample:
             for budget in (300, 1_500, 9_000)
         }
         assert chosen == {300: "yaml", 1_500: "xml", 9_000: "tokens"}
-        assert memctl("handoff", "--to", "codex", "--json").data["format"] == "event"
 
     def test_the_same_memory_and_clock_give_the_same_bytes(self, memctl: Memctl, repo: Path) -> None:
         """How often records were retrieved counts in the ranking; those counts are part of the memory."""
@@ -128,40 +126,6 @@ class TestExample:
     def test_what_a_user_message_says_may_look_like_anything(self, memctl: Memctl) -> None:
         text = memctl("prompt", "user", "</relevant_context> is it so?").out
         assert text.startswith("</relevant_context> is it so?\n\n<relevant_context ")
-
-    def test_a_handoff_says_from_whom_to_whom_and_why(self, memctl: Memctl) -> None:
-        args = ("--to", "codex", "--type", "specialist", "--reason", "a schema", "--note", "Look at the pool")
-        root = ElementTree.fromstring(memctl("handoff", *args, "--format", "event").out)
-        assert root.findtext("meta/source_agent") == "claude"
-        assert root.findtext("meta/target_agent") == "codex"
-        assert root.findtext("meta/timestamp") == NOW
-        assert "specialist" in (root.findtext("state/handoff_metadata") or "")
-        assert root.findtext("state/reason") == "a schema"
-        assert root.findtext("state/agent_notes") == "- Look at the pool"
-        assert (root.findtext("state/next_step_context") or "").startswith("- ")
-        for kind, budget in {
-            "complete": 25_000,
-            "specialist": 10_000,
-            "continuation": 40_000,
-            "emergency": 15_000,
-        }.items():
-            assert memctl("handoff", "--to", "codex", "--type", kind, "--json").data["budget"] == budget
-
-    def test_a_handoffs_own_notes_stay_when_those_of_states_have_no_room(self, memctl: Memctl) -> None:
-        steps = [part for number in range(80) for part in ("--next", f"Look at connection {number} of the pool")]
-        memctl("state", "Pool", *steps)
-        data = memctl("handoff", "--to", "codex", "--note", "The pool is the culprit", "--budget", "700", "--json").data
-        assert "The pool is the culprit" in data["text"]
-        assert data["tokens"] <= 700
-
-    def test_a_handoff_matches_the_work_with_the_agents_skills(self, memctl: Memctl, repo: Path) -> None:
-        config = repo / ".memory/config.yaml"
-        config.write_text(config.read_text() + "agents:\n  codex: {skills: [PostgreSQL, payments]}\n")
-        text = memctl("handoff", "--to", "codex", "--format", "markdown").out
-        said = next(line for line in text.split("\n") if line.startswith("Expertise: "))
-        assert "postgresql" in said.split("codex has")[1]
-        assert "%" in said
-        assert "Expertise" not in memctl("handoff", "--to", "other", "--format", "markdown").out
 
     def test_what_a_reply_asks_for_is_loaded(self, memctl: Memctl) -> None:
         reply = "Please load §3.2.1 and DEC-2025-10-30-001.\nAlso load §9.9, §3.99.\nPRUNE: §2.4 - done with it\n"

@@ -8,27 +8,8 @@ from hypothesis import strategies as st
 from memctl.policy import compaction, discardable, redundancy
 from memctl.policy.compaction import Block, compact, score
 
-WORDS = [
-    "the",
-    "pool",
-    "of",
-    "connections",
-    "is",
-    "exhausted",
-    "when",
-    "a",
-    "hundred",
-    "buyers",
-    "check",
-    "out",
-    "at",
-    "once",
-    "and",
-    "nobody",
-    "gives",
-    "one",
-    "back",
-]
+SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"
+WORDS = SENTENCE.split()
 
 
 def count(text: str) -> int:

@@ -1,0 +1,293 @@
+"""`handoff`: the package, its record, who owns what afterwards, and the answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from memctl.packs.handoff import BUDGETS
+from tests.conftest import NOW, Memctl, git
+
+OFFER = ("handoff", "--to", "codex", "--section", "2.2", "--reason", "The pool is mended")
+SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test with 150 buyers")
+
+
+@pytest.mark.usefixtures("example")
+class TestExample:
+    @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+    @pytest.mark.parametrize("kind", BUDGETS)
+    def test_every_type_in_every_format_keeps_its_budget_and_what_must_stay(
+        self, memctl: Memctl, kind: str, form: str
+    ) -> None:
+        data = memctl(*SAID, "--type", kind, "--format", form, "--dry-run", "--json").data
+        assert 0 < data["tokens"] <= data["budget"] == BUDGETS[kind]
+        assert data["report"]["aim"] == (0.4 if kind == "continuation" else 0.2)
+        assert not any(check["missing"] for check in data["report"]["checks"])
+        assert "150 buyers at once" in data["text"]
+        if form in ("xml", "event"):
+            ElementTree.fromstring(data["text"])
+
+    def test_the_package_has_the_parts_of_the_seed(self, memctl: Memctl) -> None:
+        more = (
+            "--approach",
+            "Begin with pgbouncer",
+            "--pitfall",
+            "Retries",
+            "--resource",
+            "docs/pool.md",
+            "--note",
+            "x y",
+        )
+        root = ElementTree.fromstring(memctl(*SAID, *more).out)
+        assert root.findtext("meta/source_agent") == "claude"
+        assert root.findtext("meta/target_agent") == "codex"
+        assert root.findtext("meta/timestamp") == NOW
+        inside = root.find("state")
+        assert inside is not None
+        there = {child.tag for child in inside}
+        assert there >= {
+            "handoff_metadata", "agent_expertise_match", "executive_summary", "ownership_transfers", "recent_changes",
+            "reason", "success_criteria", "suggested_approach", "known_pitfalls", "useful_resources", "most_important",
+            "from_agent_observations", "next_step_context",
+        }  # fmt: skip
+
+    def test_show_prints_what_was_given_to_the_letter_whatever_became_of_the_memory(
+        self, memctl: Memctl, bob: Memctl
+    ) -> None:
+        text = memctl(*SAID, "--format", "markdown").out
+        made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
+        for identifier in [one["id"] for one in memctl("list", "--type", "issue", "--json").data["records"]]:
+            memctl("archive", identifier, "--allow-owned", "--reason", "old")
+        assert bob("handoff", "show", made).out == text
+        assert memctl("handoff", "show", made, "--at", "HEAD~1").out == text
+
+    def test_the_record_is_one_like_any_other(self, memctl: Memctl) -> None:
+        made = memctl(*SAID, "--json").data["id"]
+        assert memctl("list", "--type", "handoff", "--json").data["records"][0]["id"] == made
+        assert made in memctl("search", "150 buyers at once").out
+        assert f"handoff {made}" in memctl("log", made).out
+        assert "## Validation" in memctl("show", made).out
+        assert not [f for f in memctl("check", "--json", code=None).data["findings"] if "HND" in f["path"]]
+
+    def test_it_disturbs_neither_packs_nor_documents(self, memctl: Memctl, repo: Path) -> None:
+        before = {name: set(found) for name, found in memctl("rehydrate", "--json").data["parts"].items()}
+        memctl("commit")
+        memctl(*SAID)
+        after = memctl("rehydrate", "--json").data["parts"]
+        assert {name: set(found) for name, found in after.items()} == before
+        assert all("/handoffs/" in path for path in git(repo, "show", "--format=", "--name-only").split())
+
+    def test_it_matches_the_work_with_the_skills_of_the_taker(self, memctl: Memctl, repo: Path) -> None:
+        config = repo / ".memory/config.yaml"
+        config.write_text(config.read_text() + "agents:\n  codex: {skills: [PostgreSQL, payments]}\n")
+        text = memctl(*SAID[:3], *SAID[5:], "--format", "markdown", "-n").out
+        said = next(line for line in text.split("\n") if line.startswith("Expertise: "))
+        assert "postgresql" in said.split("codex has")[1]
+        assert "%" in said
+
+    def test_a_budget_without_room_for_what_must_stay_is_refused_with_what_is_missing(self, memctl: Memctl) -> None:
+        refused = memctl(*SAID, "--budget", "600", code=1)
+        assert refused.out == ""
+        assert "the package would lack what must stay" in refused.err or "of 600 tokens" in refused.err
+        assert memctl("handoff", "list", "--json").data["handoffs"] == []
+        assert memctl("own", "list", "--json").data["sections"] == []
+
+
+@pytest.fixture
+def shop(repo: Path, memctl: Memctl) -> Path:
+    for title in ("Payment", "Search"):
+        memctl("section", "add", title)
+    memctl("state", "Refunds", "--task", "Refunds by card are tested", "--next", "Write the cascade")
+    return repo
+
+
+def owners(memctl: Memctl) -> dict[str, str]:
+    found = memctl("own", "list", "--json").data["sections"]
+    return {one["section_id"]: one["owner_agent_id"] for one in found}
+
+
+class TestRefused:
+    def test_everything_that_is_missing_is_listed_at_once(self, repo: Path, memctl: Memctl) -> None:
+        found = memctl("handoff", "--to", "bob", "--json", code=1).json
+        assert found["kind"] == "handoff-findings"
+        assert [one["field"] for one in found["data"]["findings"]] == [
+            "reason", "summary", "immediate", "success_criteria",
+        ]  # fmt: skip
+        err = memctl("handoff", "--to", "bob", code=1).err
+        assert all(option in err for option in ("--reason", "--summary", "--immediate", "--success"))
+
+    @pytest.mark.parametrize("empty", ["TBD", "n/a", "…", " ", "todo.", "To be determined"])
+    def test_what_says_nothing_is_refused(self, shop: Path, memctl: Memctl, empty: str) -> None:
+        before = git(shop, "rev-parse", "HEAD")
+        for option in ("--success", "--immediate", "--pitfall"):
+            err = memctl("handoff", "--to", "bob", "--reason", "Done", option, empty, code=1).err
+            assert "says nothing" in err
+        assert "reason" in memctl("handoff", "--to", "bob", "--reason", empty, code=1).err
+        assert git(shop, "rev-parse", "HEAD") == before
+
+    def test_what_the_memory_says_need_not_be_said_but_a_stand_in_there_is_none(
+        self, repo: Path, memctl: Memctl
+    ) -> None:
+        memctl("state", "Refunds", "--task", "TBD", "--next", "n/a")
+        err = memctl("handoff", "--to", "bob", "--reason", "Done", code=1).err
+        assert "immediate: is missing" in err
+        assert "success_criteria: is missing" in err
+
+    def test_a_long_summary_is_sent_to_be_shortened(self, shop: Path, memctl: Memctl) -> None:
+        err = memctl("handoff", "--to", "bob", "--reason", "Done", "--summary", "word " * 900, code=1).err
+        assert "context-summary" in err
+
+    def test_a_section_of_another_is_refused_with_owner_since_and_until(
+        self, shop: Path, memctl: Memctl, bob: Memctl
+    ) -> None:
+        bob("own", "acquire", "2.1", "--for", "4h")
+        err = memctl("handoff", "--to", "carol", "--section", "2.1,2.2", "--reason", "Done", code=1).err
+        assert f"§2.1 is owned by bob (exclusive), since {NOW} until" in err
+        assert owners(memctl) == {"§2.1": "bob"}
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("handoff",), "--to"),
+            (("handoff", "--to", "claude", "--reason", "x"), "itself"),
+            (("handoff", "--to", "bob", "--section", "2.9"), "no section"),
+            (("handoff", "--to", "bob", "--budget", "30000"), "at most 25,000"),
+            (("handoff", "--to", "bob", "--from", "carol", "--reason", "gone"), "--type emergency"),
+            (("handoff", "--to", " "), "no name"),
+            (("handoff", "--to", "bob", "list"), "does not go with"),
+            (("handoff", "lst"), "lst"),
+            (("handoff", "show", "STA-2025-11-04-001"), "not a handoff"),
+        ],
+    )
+    def test_bad_input_is_refused(self, shop: Path, memctl: Memctl, args: tuple[str, ...], said: str) -> None:
+        assert said in memctl(*args, code=2).err
+
+    def test_a_credential_is_refused_before_anything_moves(self, shop: Path, memctl: Memctl) -> None:
+        key = "AKIA" + "ABCDEFGHIJKLMNOP"
+        memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", f"Use {key}", code=1)
+        assert owners(memctl) == {}
+
+    def test_the_status_moves_only_with_the_ownership(self, shop: Path, memctl: Memctl) -> None:
+        made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+        assert "memctl handoff accept" in memctl("edit", made, "--set", "status=accepted", code=1).err
+        assert "given to another agent" in memctl("edit", made, "--set", "reason=Another", code=1).err
+
+
+class TestAnswers:
+    def test_the_taker_owns_the_sections_and_is_told(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        memctl("own", "acquire", "2.1")
+        made = memctl("handoff", "--to", "bob", "--section", "2.1 2.2", "--reason", "Done", "--json").data
+        assert owners(memctl) == {"§2.1": "bob", "§2.2": "bob"}
+        assert made["sections"] == ["§2.1", "§2.2"]
+        assert f"{made['id']} from claude waits for your answer" in bob("status").out
+        assert "waits for your answer" not in memctl("status").out
+        assert f"Handed to you: {made['id']}" in bob("rehydrate").out
+        assert "Handed to you" not in memctl("rehydrate").out
+
+    def test_accepting_makes_the_taker_active_with_the_task(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        made = memctl("handoff", "--to", "bob", "--task", "Refunds", "--reason", "Done", "--json").data["id"]
+        assert "is for bob to accept, and you are claude" in memctl("handoff", "accept", made, code=1).err
+        bob("handoff", "accept", made, "--note", "Gladly")
+        assert memctl("coordination", "show", "--json").data["active_agents"]["bob"]["task"] == "Refunds"
+        text = memctl("show", made).out
+        assert "status: accepted" in text
+        assert "answered_by: bob" in text
+        assert "## Answer\n\nGladly" in text
+        assert f"{made} is accepted by bob" in bob("handoff", "accept", made, code=1).err
+        assert memctl("handoff", "list", "--json").data["handoffs"] == []
+        assert len(memctl("handoff", "list", "--all", "--json").data["handoffs"]) == 1
+
+    def test_a_declined_section_goes_back_with_the_same_step(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        memctl("own", "acquire", "2.1", "--type", "shared-write", "--for", "4h")
+        before = memctl("own", "list", "--json").data["sections"][0]
+        made = memctl("handoff", "--to", "bob", "--section", "2.1,2.2", "--reason", "Done", "--json").data["id"]
+        bob("handoff", "accept", made, "--decline", "2.1")
+        assert owners(memctl) == {"§2.1": "claude", "§2.2": "bob"}
+        after = memctl("own", "list", "--json").data["sections"][0]
+        assert {key: after[key] for key in ("ownership_type", "expires_at")} == {
+            key: before[key] for key in ("ownership_type", "expires_at")
+        }
+
+    @pytest.mark.parametrize(("answer", "status"), [("decline", "declined"), ("withdraw", "withdrawn")])
+    def test_what_is_not_taken_goes_back_and_what_was_nobodys_is_free(
+        self, shop: Path, memctl: Memctl, bob: Memctl, answer: str, status: str
+    ) -> None:
+        memctl("own", "acquire", "2.1")
+        made = memctl("handoff", "--to", "bob", "--section", "2.1,2.2", "--reason", "Done", "--json").data["id"]
+        who = bob if answer == "decline" else memctl
+        other = memctl if answer == "decline" else bob
+        other("handoff", answer, made, code=1)
+        who("handoff", answer, made, "--reason", "No access to staging")
+        assert owners(memctl) == {"§2.1": "claude"}
+        assert f"status: {status}" in memctl("show", made).out
+        assert "No access to staging" in memctl("show", made).out
+
+    def test_a_section_that_went_on_to_somebody_else_stays_there_and_is_named(
+        self, shop: Path, memctl: Memctl, bob: Memctl
+    ) -> None:
+        made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
+        bob("own", "transfer", "2.1", "--to", "carol", "--reason", "hers")
+        said = bob("handoff", "decline", made, "--reason", "No")
+        assert owners(memctl) == {"§2.1": "carol"}
+        assert "stays as it is: §2.1 is owned by carol" in said.err
+
+    def test_another_may_answer_for_the_taker_by_force_and_says_why(self, shop: Path, memctl: Memctl) -> None:
+        made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+        assert "--reason" in memctl("handoff", "accept", made, "--force", code=2).err
+        memctl("handoff", "accept", made, "--force", "--reason", "bob told me")
+        assert "bob told me" in memctl("log", made).out
+
+    def test_a_supervisor_hands_over_for_an_agent_that_failed(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        bob("own", "acquire", "2.1")
+        args = ("handoff", "--to", "carol", "--from", "bob", "--type", "emergency", "--section", "2.1")
+        assert "reason" in memctl(*args, code=1).err
+        memctl(*args, "--reason", "It stopped answering")
+        assert owners(memctl) == {"§2.1": "carol"}
+
+    def test_an_emergency_needs_no_more_than_the_reason(self, repo: Path, memctl: Memctl) -> None:
+        memctl("handoff", "--to", "carol", "--from", "bob", "--type", "emergency", "--reason", "It stopped answering")
+        assert memctl("handoff", "list", "--json").data["handoffs"][0]["from_agent_id"] == "bob"
+
+    def test_mine_are_listed_first(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        for taker in ("carol", "bob"):
+            memctl("handoff", "--to", taker, "--reason", "Done")
+        memctl("handoff", "--to", "dora", "--reason", "Done")
+        assert bob("handoff", "list", "--json").data["handoffs"][0]["to_agent_id"] == "bob"
+
+    def test_a_dry_run_changes_nothing(self, shop: Path, memctl: Memctl) -> None:
+        before = git(shop, "for-each-ref")
+        result = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "-n")
+        assert "would record" in result.err
+        assert git(shop, "for-each-ref") == before
+        assert git(shop, "status", "--porcelain") == ""
+
+    def test_another_branch_is_told_that_the_record_is_elsewhere(self, shop: Path, memctl: Memctl, bob: Memctl) -> None:
+        git(shop, "branch", "other")
+        memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
+        git(shop, "checkout", "-q", "other")
+        assert "HND-2025-11-04-001 gave you §2.1, and is not on this branch" in bob("handoff", "list").err
+
+    def test_details_that_the_taker_may_not_read_are_not_in_its_package(
+        self, shop: Path, memctl: Memctl, bob: Memctl
+    ) -> None:
+        memctl("detail", "add", "Vault", "--section", "2.1", "--file", "-", stdin="# Vault\n\nThe seal is violet.\n")
+        bob("own", "acquire", "3.1", "--reader", "claude")
+        args = ("handoff", "--to", "carol", "--section", "2.1", "--reason", "Done")
+        assert "violet" not in memctl(*args).out
+        memctl("handoff", "withdraw", "HND")
+        assert "violet" in memctl("handoff", "--to", "bob", *args[3:]).out
+
+    def test_ids_are_never_given_out_twice_after_a_refusal(self, shop: Path, memctl: Memctl) -> None:
+        memctl("handoff", "--to", "bob", code=1)
+        first = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+        second = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+        assert (first[-3:], second[-3:]) == ("001", "002")
+
+
+def test_the_help_of_the_group_begins_with_examples(memctl: Memctl) -> None:
+    text = memctl("handoff", "-h").out
+    assert text.index("Examples:") < text.index("Options:") < text.index("Commands:")
+    for name in ("accept", "decline", "list", "show", "withdraw", "recover"):
+        assert "Examples:" in memctl("handoff", name, "-h").out

@@ -135,19 +135,21 @@ def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
 
 def _recover(memory: Memory, *, ask_remote: bool) -> None:
     for file, intent in intents.entries(memory):
+        if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
+            continue
         if intent.back:
-            if intent.remote and not ask_remote:
-                continue
             _take_back(memory, intent)
-        elif _has_moved(memory, intent):
-            door.write(memory, lambda _, change=intent.change: _rebased(memory, change), How(allow_secret=True))  # type: ignore[misc]
-        elif intent.remote:
-            if not ask_remote:
-                continue
-            exchange.take_in_alone(memory, intent.remote)
-            if _has_moved(memory, intent):
-                door.write(memory, lambda _, change=intent.change: _rebased(memory, change), How(allow_secret=True))  # type: ignore[misc]
+        else:
+            _finish(memory, intent)
         intents.drop(file)
+
+
+def _finish(memory: Memory, intent: Intent) -> None:
+    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will."""
+    if intent.remote and not _has_moved(memory, intent):
+        exchange.take_in_alone(memory, intent.remote)
+    if _has_moved(memory, intent):
+        door.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
 
 
 def _has_moved(memory: Memory, intent: Intent) -> bool:

@@ -92,6 +92,9 @@ def package(
     _refuse_wordy([*notes[0], *notes[1]], budget, count)
     for level in (FULL, BRIEF, LINE):
         written = _written(compacted, context, known, level)
+        must = "".join(f"{item.id} {item.title}\n{item.body}" for item in written.values() if item.weight)
+        if level < LINE and count(must) > budget:
+            continue
         draft = _draft(snapshot, now, asked, notes, parts, page_items, written, _left(context, compacted))
         pack = fill(draft, form, budget, count, inter_agent=True)
         report = handoff_report.report(asked, pack, compacted, context, written, level, _LEAST[asked.kind])

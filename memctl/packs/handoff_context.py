@@ -35,6 +35,7 @@ _CONFIRMED_DAYS = 30  # S0, "Compaction Discard": resolved issues of more than 3
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))
+_LINE_FACTS = ("status", "severity", "importance")
 _LINES, _LENGTH = 3, 300  # of a critical detail that are kept in every form, and how long they may be
 
 
@@ -59,7 +60,7 @@ def gather(
     references = Counter(
         identifier for record in records for name in LISTS[1:-2] for identifier in getattr(record, name)
     )
-    current = current_task(records, giver)
+    current = current_task(records, giver)[:1]
     blocks = []
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
@@ -115,9 +116,10 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
         return DECISION if is_recent or record.importance >= _WEIGHTY.get(kind, _USUAL) else ""
     if record.memory_type == "issue":
         return ISSUE if record.severity in SEVERITIES[:2] else ""
-    if record.memory_type == "learning" and (_TAGS & set(record.tags) or discardable.is_critical_detail(text)):
-        return DETAIL
-    return ""
+    if record.memory_type != "learning":
+        return ""
+    is_critical = record.importance >= _USUAL and discardable.is_critical_detail(text)
+    return DETAIL if is_critical or _TAGS & set(record.tags) or discardable.is_marked_critical(text) else ""
 
 
 def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
@@ -152,7 +154,8 @@ def written(item: Item, record: Record | None, keeps: str, form: int) -> Item:
         body = first_sentence(item.body)[:_LENGTH] if form == BRIEF else ""
     elif form == BRIEF or keeps == TASK:
         body = _brief(record, item.body)
-    return msgspec.structs.replace(item, body=body)
+    facts = item.facts if form == BRIEF else tuple(fact for fact in item.facts if fact[0] in _LINE_FACTS)
+    return msgspec.structs.replace(item, body=body, facts=facts)
 
 
 def _brief(record: Record, body: str) -> str:

@@ -35,11 +35,11 @@ _LOG_LINE = re.compile(
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
 # S0, "Critical Implementation Details": threat model, performance, data integrity, non-obvious algorithms.
 _CRITICAL = re.compile(
-    r"^\W*CRITICAL\b|\b(?:security|vulnerab\w+|threat model|injection|XSS|CSRF|encrypt\w*|authoriz\w+|"
+    r"\b(?:security|vulnerab\w+|threat model|injection|XSS|CSRF|encrypt\w*|authoriz\w+|"
     r"race condition|deadlock\w*|data (?:integrity|loss|corruption)|unique (?:index|constraint)|foreign key|"
-    r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b",
-    re.MULTILINE,
+    r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
+_MARKED = re.compile(r"^\W*CRITICAL\b", re.MULTILINE)
 
 
 def reason(text: str) -> str:
@@ -54,7 +54,12 @@ def reason(text: str) -> str:
 
 def is_critical_detail(text: str) -> bool:
     """Whether a text speaks of security, of what is fast on purpose, or of what keeps data whole."""
-    return _CRITICAL.search(text) is not None
+    return _CRITICAL.search(text) is not None or is_marked_critical(text)
+
+
+def is_marked_critical(text: str) -> bool:
+    """Whether a line of a text begins with CRITICAL, as S0's example of such a detail does."""
+    return _MARKED.search(text) is not None
 
 
 def shortened(text: str) -> str:

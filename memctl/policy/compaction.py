@@ -68,7 +68,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
     @property
     def is_reached(self) -> bool:
-        return self.before == 0 or self.reduction >= self.aim
+        return self.after <= self.before * (1 - self.aim)
 
     @property
     def preserved(self) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.coordination import exchange, shared
+from memctl.coordination import exchange, place, shared
 from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
@@ -156,7 +156,7 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     """Whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
-    tip = refs.tip(memory.repository, shared.ref(memory))
+    tip = refs.tip(memory.repository, place.ref(memory))
     return bool(tip) and refs.base(memory.repository, intent.commit, tip) == intent.commit
 
 

@@ -27,9 +27,10 @@ def command_list() -> str:
 def _usage(name: str) -> str:
     """A command's name, and those of its subcommands if it has any."""
     found = cli.get_command(click.Context(cli), name)
-    return (
-        name + " " + "\\|".join(found.list_commands(click.Context(found))) if isinstance(found, click.Group) else name
-    )
+    if not isinstance(found, click.Group):
+        return name
+    # In the order in which they are defined; a group that imports its commands when they are called knows none.
+    return name + " " + "\\|".join(found.commands or found.list_commands(click.Context(found)))
 
 
 def with_commands(text: str) -> str:

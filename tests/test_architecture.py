@@ -29,6 +29,7 @@ FLOORS = {
     "exchange": 8,
     "workflow": 8,
     "sessions": 8,
+    "syncing": 9,
     "window": 9,
     "cli": 10,
     "__main__": 11,

@@ -77,6 +77,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
         "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
         "coordination": ("coordination", "Say which agents are at work, on what, and what stands in their way."),
+        "sync": ("sync", "Fetch, merge and push the memory, and what agents share."),
     },
     "History": {
         "log": ("history", "Show who changed what, when and why."),
@@ -95,7 +96,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "window")
+_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window")
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

@@ -81,8 +81,22 @@ def write_commit(
     """Store a commit of blobs by name, on no branch yet; gives its id. `moment` (Unix seconds) fixes the dates."""
     listing = "".join(f"100644 blob {blob}\t{name}\n" for name, blob in blobs.items()).encode()
     tree = git.write(["mktree"], repository.top, listing).decode().strip()
+    return commit_tree(repository, tree, parents, message, moment)
+
+
+def commit_tree(
+    repository: Repository,
+    tree: str,
+    parents: Iterable[str],
+    message: str,
+    moment: int | None = None,
+    *,
+    signed: bool = False,
+) -> str:
+    """Store a commit of a tree, on no branch yet; gives its id. Raises MemctlError if Git does not know who you are."""
     dates = {} if moment is None else {f"GIT_{role}_DATE": f"{moment} +0000" for role in ("AUTHOR", "COMMITTER")}
     options = [word for parent in parents for word in ("-p", parent)]
+    options += ["-S"] if signed else []
     try:
         made = git.write(["commit-tree", tree, *options, "-F", "-"], repository.top, message.encode(), dates)
     except git.GitFailed as error:

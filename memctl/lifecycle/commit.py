@@ -11,7 +11,7 @@ from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, history, message
 from memctl.journal.preparation import Preparation
-from memctl.lifecycle import credentials, refreshing
+from memctl.lifecycle import credentials, moves, refreshing
 from memctl.model import checkpoint, ids, pages, session_page
 from memctl.model.change import Change, Delete, Write, rewords
 from memctl.model.faults import InvalidRecord
@@ -103,7 +103,9 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
 
 
 def recover(memory: Memory) -> None:
-    """Finish a write that was killed. Its files get their new text unless they were edited since."""
+    """Finish what was killed: a move of the worktree, and a write, whose files get their new text unless they were
+    edited since. Raises MemctlError if a move can't be finished."""
+    moves.finish(memory)
     for entry in pending.entries(folder(memory)):
         if entry.stage == WRITING:
             rest = pending.unfinished(memory.folder, entry)

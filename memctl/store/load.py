@@ -52,6 +52,11 @@ def revision(memory: Memory, name: str) -> Snapshot:
     return Snapshot(objects.at_revision(memory, name))
 
 
+def alike(memory: Memory, name: str) -> Snapshot:
+    """The memory at a revision that is much like the worktree: what both have is taken from the cache."""
+    return Snapshot(objects.at_revision(memory, name, lambda: _unlike_revision(memory, name)))
+
+
 def open_cache(memory: Memory) -> Cache:
     return Cache.open(memory.private / "cache.db")
 
@@ -129,6 +134,14 @@ def _unlike_the_index(memory: Memory) -> tuple[Cache, set[str]]:
         if item[:1] == b"u" or (item[:1] == b"1" and item[3:4] != b"."):  # "1 XY …": Y tells of the worktree
             differing.add(git.name(item.split(b" ", 10 if item[:1] == b"u" else 8)[-1])[len(memory.prefix) + 1 :])
     return cache, differing
+
+
+def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
+    """The cache of the worktree, and the files there that have other contents at a revision."""
+    cache = synced(memory)
+    args = ["diff-index", "-z", "--name-only", "--no-renames", name, "--", memory.prefix]
+    out = git.read(args, memory.repository.top)
+    return cache, {git.name(path)[len(memory.prefix) + 1 :] for path in out.split(b"\0") if path}
 
 
 def _read(

@@ -25,15 +25,19 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
 
 
-def at_revision(memory: Memory, name: str) -> InGit:
-    """The memory at a revision; raises MemctlError if there is no such revision."""
+def at_revision(memory: Memory, name: str, known: Callable[[], Known] | None = None) -> InGit:
+    """The memory at a revision, of which some may be `known`; raises MemctlError if there is no such revision."""
     commit = memory.repository.resolve(name)
-    return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit)
+    return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known or _nothing)
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
     """The memory as it is staged; most of it is `known` from the worktree."""
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
+
+
+def _nothing() -> Known:
+    return Cache.open(None), set()
 
 
 class InGit:
@@ -45,7 +49,7 @@ class InGit:
         name: str,
         entries: Sequence[Entry],
         commit: str,
-        known: Callable[[], Known] = lambda: (Cache.open(None), set()),
+        known: Callable[[], Known],
     ) -> None:
         self.name = name
         self.prefix = memory.prefix

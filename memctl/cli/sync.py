@@ -1,0 +1,111 @@
+"""`sync`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output
+from memctl.cli.command import command, json_option
+from memctl.errors import OK, REFUSED
+from memctl.store.memory import Memory
+from memctl.syncing import assembling, combining
+from memctl.syncing import sync as syncing
+from memctl.syncing.sync import Synced
+
+
+@command(
+    "sync",
+    ("memctl sync", "Bring this branch and the one it follows together."),
+    ("memctl sync origin --dry-run", "Fetch, and say what would be merged, renumbered and pushed."),
+    ("memctl sync --no-push", "Only take in what the remote has."),
+)
+@click.argument("remote", default="")
+@click.option("--no-push", is_flag=True, help="Merge here, and push nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Fetch, say what would come of it, and change no branch.")
+@json_option
+@click.pass_context
+def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:
+    """Fetch, merge, render the documents and push: the branch, and the state that agents share.
+
+    Records and pages are merged field by field: lists by union, counts by what each side added, the status that is
+    further on its way, texts line by line. Where both sides changed one field, the remote's value stands; yours is
+    named, also in the commit. An id that both sides gave out stays with the record that was published. A record that
+    one side deleted and the other changed is kept.
+
+    Files of your own are merged by Git. Where they conflict, or have changes in the way that are in no commit, sync
+    stops before anything is changed. All commits of the branch are pushed, also those of code. Your pre-push hook runs
+    before the worktree has what was merged; the hooks of a commit don't.
+    """
+    memory = opening.memory(ctx)
+    done = syncing.sync(memory, remote, push=not no_push, dry_run=dry_run)
+    if as_json:
+        output.json("sync", _data(memory, done, dry_run=dry_run))
+    else:
+        for line in _lines(done, dry_run=dry_run, push=not no_push):
+            output.text(output.plain(line))
+    if done.warning:
+        output.note(f"warning: {output.plain(done.warning)}")
+    ctx.exit(REFUSED if done.warning else OK)
+
+
+def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
+    made = done.made
+    return {
+        "remote": done.upstream.remote,
+        "branch": done.upstream.branch,
+        "upstream": done.upstream.name,
+        "before": done.before,
+        "theirs": done.theirs,
+        "commit": done.commit if not (dry_run and made) else None,
+        "changed": done.commit != done.before,
+        "fetched": done.fetched,
+        "pushed": done.pushed,
+        "pushed_outside_of_memory": done.foreign,
+        "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
+        "renumbered": [
+            {"old": one.old, "new": one.new, "path": output.name(memory.tracked(one.new_path))}
+            for one in (made.renamed if made else ())
+        ],
+        "lost": [
+            {
+                "id": item.id,
+                "path": output.name(memory.tracked(item.path)),
+                "field": item.loss.field or None,
+                "lost": item.loss.lost,
+                "kept": item.loss.kept,
+            }
+            for item in (made.lost if made else ())
+        ],
+        "kept": [output.name(memory.tracked(path)) for path in made.revived] if made else [],
+        "coordination": {"commit": done.coordination or None, "gave_way": list(done.gave_way)},
+        "tries": done.tries,
+        "dry_run": dry_run,
+        "warning": done.warning or None,
+    }
+
+
+def _lines(done: Synced, *, dry_run: bool, push: bool) -> list[str]:
+    name, would = done.upstream.name, "would be " if dry_run else ""
+    lines = [f"fetched {_commits(done.fetched)} of {name}"] if done.fetched else []
+    if (made := done.made) is not None:
+        both = list(dict.fromkeys(combining.named(path) for path in made.both))
+        shown = f"; both sides had changed {', '.join(both[:5])}{' …' if len(both) > 5 else ''}" if both else ""
+        lines.append(f"{would}merged{f' as {done.commit[:10]}' if not dry_run else ''}{shown}")
+        lines += [f"{one.old} {would or 'is '}now {one.new}: {name} has another {one.old}" for one in made.renamed]
+        lines += [f"{item.id} {assembling.told(item)}" for item in made.lost]
+        lines += [f"{combining.named(path)} is kept: one side deleted it, the other went on" for path in made.revived]
+    elif done.commit != done.before:
+        lines.append(f"{would}at {done.commit[:10]}, as {name} is")
+    lines += [f"coordination: {line}" for line in done.gave_way]
+    if done.pushed:
+        outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
+        lines.append(f"{would}pushed {_commits(done.pushed)} to {name}{outside}")
+    elif not push and done.commit != done.theirs:
+        lines.append(f"nothing was pushed; `memctl sync` pushes to {name}")
+    return lines or [f"{name} and this branch are the same"]
+
+
+def _commits(number: int) -> str:
+    return f"{number:,} commit{'s' if number != 1 else ''}"

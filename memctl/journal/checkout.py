@@ -1,0 +1,129 @@
+"""Letting the worktree, the index and the branch follow to a commit that comes after HEAD; and after a crash, on to it.
+
+`git merge --ff-only` writes the files, then the index, then the branch. If it is killed, some files are new already,
+one may be gone or cut short, and Git itself would then take all of these for changes of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.journal import commits, git, index
+from memctl.journal.repository import Repository
+
+_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A file that differs between two commits: its blob in each, "" where there is none, and its new mode."""
+
+    path: str
+    before: str
+    after: str
+    mode: str
+
+
+def moved(repository: Repository, old: str, new: str) -> list[Moved]:
+    """The files that differ between two commits."""
+    args = ["diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new]
+    words = iter(git.read(args, repository.top).split(b"\0"))
+    found = []
+    for meta in words:
+        if meta:
+            _, mode, before, after, _ = meta.decode().lstrip(":").split()
+            path = os.fsdecode(next(words))
+            found.append(Moved(path, "" if not int(before, 16) else before, "" if not int(after, 16) else after, mode))
+    return found
+
+
+def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
+    """The files that keep the worktree from following from HEAD to a commit: changed, staged, or not Git's.
+
+    Git is the judge (`git read-tree -n`); [] if nothing is in the way. Raises GitFailed if Git has another reason.
+    """
+    index.refresh(repository)
+    args = ["read-tree", "-n", "-m", "-u", old, new]
+    try:
+        _patiently(repository, args)
+        return []
+    except git.GitFailed as error:
+        out = git.read(["diff-index", "-z", "--name-only", "--no-renames", old], repository.top)
+        differing = {os.fsdecode(path) for path in out.split(b"\0") if path}
+        files = moved(repository, old, new)
+        there = [f.path for f in files if not f.before and os.path.lexists(repository.top / f.path)]
+        found = sorted({*there, *(f.path for f in files if f.path in differing)})
+        if not found:
+            raise error
+        return found
+
+
+def follow(repository: Repository, new: str) -> None:
+    """Bring the worktree, the index and the branch to a commit that comes after HEAD; raises GitFailed.
+
+    What the user has set about merges is about those that make a commit; this one makes none.
+    """
+    options = ["--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", "--no-overwrite-ignore"]
+    extra = {commits.COMMITTING: str(os.getpid()), "GIT_REFLOG_ACTION": "memctl sync"}
+    _patiently(repository, ["merge", *options, new], extra)
+
+
+def settle(repository: Repository, old: str, new: str) -> None:
+    """After a checkout that was killed: let the index have what is written already, and take away what is half written.
+
+    A file that is neither old nor new nor the beginning of the new one was edited since, and is left as it is.
+    """
+    lines, torn = [], []
+    files = moved(repository, old, new)
+    known = {entry.path: entry.blob for entry in index.entries(repository)}
+    for file in files:
+        name = os.fsencode(file.path).decode("utf-8", "backslashreplace")
+        if known.get(name, "") != file.before or file.mode == "160000":
+            continue
+        state = _state(repository, file, old, new)
+        if state == "new":
+            mode, blob = (file.mode, file.after) if file.after else ("0", "0" * len(new))
+            lines.append(f"{mode} {blob}\t".encode() + os.fsencode(file.path) + b"\0")
+        elif state == "torn":
+            torn.append(file.path)
+    for path in torn:
+        os.unlink(repository.top / path)
+    if lines:
+        git.write(["update-index", "-z", "--index-info"], repository.top, b"".join(lines))
+
+
+def _state(repository: Repository, file: Moved, old: str, new: str) -> str:
+    """What became of a file: "new", "torn" or "old", which stands also for one that somebody edited."""
+    place = repository.top / file.path
+    if not os.path.lexists(place):
+        return "old" if file.after else "new"
+    if not file.after or place.is_dir():
+        return "old"
+    if place.is_symlink() or file.mode == "120000":
+        if not place.is_symlink() or file.mode != "120000":
+            return "old"
+        target = git.read(["cat-file", "blob", file.after], repository.top)
+        return "new" if os.fsencode(os.readlink(place)) == target else "old"
+    found = place.read_bytes()
+    wanted = git.read(["cat-file", "--filters", f"{new}:{file.path}"], repository.top)
+    if found == wanted:
+        return "new" if os.access(place, os.X_OK) == (file.mode == "100755") else "old"
+    if file.before and found == git.read(["cat-file", "--filters", f"{old}:{file.path}"], repository.top):
+        return "old"
+    return "torn" if wanted.startswith(found) else "old"
+
+
+def _patiently(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:
+    """Run a git command, waiting while another process has the index."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            git.write(args, repository.top, extra={"LC_ALL": "C.UTF-8", "LANGUAGE": "C", **(extra or {})})
+            return
+        except git.GitFailed as error:
+            if "index.lock" not in error.stderr or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

@@ -1,0 +1,121 @@
+"""The branch of a remote that a branch of this clone goes with: which it is, fetching it, pushing to it."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.journal import git, refs
+from memctl.journal.commits import COMMITTING
+from memctl.journal.repository import Repository
+
+_HEADS = "refs/heads/"
+_LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
+# What the remote says if somebody else pushed at the same moment; each side of a race may see another of these.
+_RACES = (
+    "fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value",
+    "failed to lock", "stale info", "reference already exists",
+)  # fmt: skip
+
+
+class Upstream(msgspec.Struct, frozen=True):
+    """A branch of this clone and the one it goes with: `branch` and `ref` are whole names (refs/heads/…)."""
+
+    branch: str
+    remote: str
+    ref: str
+
+    @property
+    def name(self) -> str:
+        """What people call the remote's branch."""
+        return f"{self.remote}/{self.ref.removeprefix(_HEADS)}"
+
+    @property
+    def tracking(self) -> str:
+        """Where memctl keeps what it has fetched; the user's settings have no say in that."""
+        return f"refs/memctl/remotes/{self.remote}/{self.ref.removeprefix('refs/')}"
+
+
+class Refused(Exception):
+    """The remote, or a hook, does not take what is pushed: `why`, in its own words."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
+    """What a branch goes with: what is set for it, or the branch of the same name of a remote that is `given`.
+
+    Raises MemctlError if nothing is set, or if no remote has that name.
+    """
+    short = branch.removeprefix(_HEADS)
+    remote, ref = _setting(repository, f"branch.{short}.remote"), _setting(repository, f"branch.{short}.merge")
+    known = git.read(["remote"], repository.top).decode(errors="replace").split()
+    names = ", ".join(known)
+    if given:
+        if given not in known:
+            hint = f"there are {names}" if names else "`git remote add NAME ADDRESS` adds one"
+            raise MemctlError(f"there is no remote {given!r}", hint, USAGE)
+        return Upstream(branch, given, ref if ref and remote == given else branch)
+    if not known:
+        raise MemctlError("this repository has no remote", "`git remote add NAME ADDRESS` adds one")
+    if remote not in known or not ref:
+        first = "origin" if "origin" in known else known[0]
+        why = f"it follows {ref or remote} of this clone" if remote == "." else f"there is: {names}"
+        raise MemctlError(
+            f"no branch of a remote is set for {short}, and none was given ({why})",
+            f"`memctl sync {first}`, or once `git push --set-upstream {first} {short}`",
+        )
+    return Upstream(branch, remote, ref)
+
+
+def fetch(repository: Repository, upstream: Upstream) -> str:
+    """Bring the remote's branch here; its commit, "" if the remote has no such branch.
+
+    Raises MemctlError if the remote can't be reached.
+    """
+    try:
+        return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking)
+    except git.GitFailed as error:
+        raise MemctlError(
+            f"{upstream.remote} can't be fetched from:\n{error.stderr.strip()}",
+            "nothing was changed; see whether `git fetch` works",
+        ) from None
+
+
+def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
+    """Let the remote's branch be at a commit, as `git push` does; False if somebody else was first.
+
+    The user's pre-push hook has its say. Raises Refused, with what it or the remote says.
+    """
+    extra = {**_LANGUAGE, COMMITTING: str(os.getpid())}
+    try:
+        git.write(["push", upstream.remote, f"{commit}:{upstream.ref}"], repository.top, extra=extra)
+        return True
+    except git.GitFailed as error:
+        said = error.stderr.strip()
+        verdicts = [line for line in said.splitlines() if line.lstrip().startswith("! [")]
+        if any(words in line for words in _RACES for line in verdicts):
+            return False
+        raise Refused(said or error.message) from None
+
+
+def count(repository: Repository, new: str, old: str, folder: str = "") -> int:
+    """How many commits `new` has that `old` lacks; with `folder`, those that touch something outside of it."""
+    outside = ["--", ".", f":(exclude,top){folder}"] if folder else []
+    args = ["rev-list", "--count", "--no-merges" if folder else "--topo-order", new, f"^{old}", *outside]
+    return int(git.read(args, repository.top, literal=not folder))
+
+
+def is_shallow(repository: Repository) -> bool:
+    return (repository.common_dir / "shallow").exists()
+
+
+def _setting(repository: Repository, key: str) -> str:
+    try:
+        return os.fsdecode(git.read(["config", "--get", key], repository.top)).rstrip("\n")
+    except git.GitFailed:
+        return ""

@@ -1,0 +1,102 @@
+"""A move of the worktree to another commit, noted before it begins: after a crash, the next write finishes it.
+
+What the move leads to is in Git by then, so nothing depends on the note but that a checkout which was killed half-way
+is not taken for edits of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import checkout, commits, git
+from memctl.store import files
+from memctl.store.memory import Memory
+
+_FILE = "move.json"
+_SHOWN = 10  # files that a message names
+
+
+class Move(msgspec.Struct, frozen=True):
+    """From which commit to which a branch goes, and why."""
+
+    branch: str
+    old: str
+    new: str
+    why: str
+
+
+def begin(memory: Memory, move: Move) -> None:
+    """Note a move before anything is done about it."""
+    file = _file(memory)
+    temporary = files.write_temporary(file, msgspec.json.encode(move).decode())
+    files.flush([temporary])
+    os.replace(temporary, file)
+
+
+def drop(memory: Memory) -> None:
+    """Forget the move: it is done, or nothing of it was."""
+    _file(memory).unlink(missing_ok=True)
+
+
+def noted(memory: Memory) -> Move | None:
+    """The move that was begun, if it was not finished."""
+    try:
+        return msgspec.json.decode(_file(memory).read_bytes(), type=Move)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def finish(memory: Memory) -> None:
+    """Finish a move that was interrupted; raises MemctlError if something is in the way. The caller holds the lock."""
+    move, repository = noted(memory), memory.repository
+    if move is None:
+        return
+    if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
+        if (repository.git_dir / "index.lock").exists():
+            raise MemctlError(*commits.index_locked(repository))
+        if operation := repository.under_way():
+            raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
+        checkout.settle(repository, move.old, move.new)
+        refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
+        carry_out(memory, move)
+    drop(memory)
+
+
+def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
+    """Raise MemctlError if files of the user's keep the worktree from moving; nothing is changed."""
+    try:
+        found = checkout.in_the_way(memory.repository, move.old, move.new)
+    except git.GitFailed as error:
+        raise _failed(memory, move, error) from None
+    if found:
+        more = [f"  and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
+        raise MemctlError(
+            "\n".join([f"{what}: these files have changes that are in no commit", *_listed(found[:_SHOWN]), *more]),
+            "`memctl commit` commits those of the memory; commit or `git stash` the others",
+        )
+
+
+def carry_out(memory: Memory, move: Move) -> None:
+    """Let worktree, index and branch follow; raises MemctlError, with the note left, if Git fails half-way."""
+    try:
+        checkout.follow(memory.repository, move.new)
+    except git.GitFailed as error:
+        raise _failed(memory, move, error) from None
+
+
+def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+    if "index.lock" in error.stderr:
+        return MemctlError(*commits.index_locked(memory.repository))
+    return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
+
+
+def _listed(paths: list[str]) -> list[str]:
+    return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
+
+
+def _file(memory: Memory) -> Path:
+    return memory.repository.private / _FILE

@@ -1,0 +1,1 @@
+"""Bringing the memory of a clone and that of a remote together."""

@@ -1,0 +1,186 @@
+"""Making the commit that two histories meet in, in the object store: nobody's worktree, index or branch is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.check.findings import Finding
+from memctl.errors import MemctlError
+from memctl.hierarchy import documents as comparing
+from memctl.hierarchy.places import FOLDER, SOURCES
+from memctl.journal import message, refs, remotes, tree_merge
+from memctl.journal.remotes import Upstream
+from memctl.journal.tree_merge import Leaf
+from memctl.lifecycle import documents, mend
+from memctl.model.change import Change, Deed
+from memctl.model.config import parse as parse_config
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.store.place import CONFIG
+from memctl.syncing import collisions, combining
+from memctl.syncing.collisions import Leaves, Renamed
+from memctl.syncing.combining import Combined, Lost
+
+_SHOWN = 10  # files that a message names
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A commit after both histories, and what was decided in it.
+
+    `both` are the files of the memory that both sides had changed, `revived` those that one side had deleted.
+    """
+
+    commit: str
+    both: tuple[str, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    revived: tuple[str, ...] = ()
+    warning: str = ""
+
+
+def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> Made:
+    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict.
+
+    The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
+    """
+    repository = memory.repository
+    sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
+    rest, conflicts = _merge_rest(memory, bases, ours, theirs)
+    base_files, _, their_files = sides
+    our_files, renamed = collisions.renumber(memory, *sides)
+    combined = combining.combine(memory, base_files, our_files, their_files)
+    conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
+    if conflicts:
+        raise _conflict(upstream, conflicts)
+    parents = (ours, theirs)
+    tree = _with_memory(memory, rest, ours, combined.files)
+    mended = _mended(memory, tree, parents, combined)
+    if mended:
+        tree = _with_memory(memory, rest, tree, {**combined.files, **mended})
+    rendered, warning = _rendered(memory, tree, parents)
+    if rendered:
+        subtree = tree_merge.edited(repository, tree_merge.tree_at(repository, tree, memory.prefix), rendered)
+        tree = tree_merge.grafted(repository, rest, memory.prefix, subtree)
+    made = Made("", combined.both, renamed, combined.lost, combined.revived, warning)
+    text = message.compose([_change(memory, upstream, made)])
+    signed = repository.flag("commit.gpgsign")
+    commit = refs.commit_tree(repository, tree, parents, text, memory.commit_moment, signed=signed)
+    return msgspec.structs.replace(made, commit=commit)
+
+
+def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
+    """Raise MemctlError if the remote's branch is nothing to merge with: no history in common, its memory is gone, or
+    of a newer format."""
+    if not bases:
+        shallow = remotes.is_shallow(memory.repository)
+        raise MemctlError(
+            f"{upstream.name} and this branch have no commit in common"
+            + (" that this clone knows of: it is shallow" if shallow else ""),
+            f"`git fetch --unshallow {upstream.remote}`"
+            if shallow
+            else "see whether it is the right remote; `git merge --allow-unrelated-histories` joins them all the same",
+        )
+    name = memory.tracked(CONFIG)
+    there = [bool(refs.read(memory.repository, commit, [name])) for commit in (bases[0], theirs)]
+    if there == [True, False]:
+        raise MemctlError(
+            f"{upstream.name} has no memory any more: somebody deleted {name} there",
+            f"`git log {theirs[:10]} -- {name}` says who; `git merge {upstream.name}` takes it over",
+        )
+    if there[1]:
+        text = refs.read(memory.repository, theirs, [name])[name].data.decode(errors="replace")
+        parse_config(text, f"{upstream.name}:{name}")
+
+
+def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    """The tree of what is not the memory, and what conflicts in it."""
+    repository = memory.repository
+    trees = [
+        tree_merge.grafted(repository, tree_merge.tree_at(repository, commit), memory.prefix, "")
+        for commit in (*bases, ours, theirs)
+    ]
+    return tree_merge.merged(repository, trees[:-2], trees[-2], trees[-1])
+
+
+def _with_memory(memory: Memory, rest: str, near: str, found: Leaves) -> str:
+    """A tree with some files as its memory; `near` is a commit or tree whose memory has most of them."""
+    repository = memory.repository
+    before = tree_merge.leaves(repository, near, memory.prefix)
+    subtree = tree_merge.tree_at(repository, near, memory.prefix)
+    if changes := combining.changes(before, found):
+        subtree = tree_merge.edited(repository, subtree, changes)
+    return tree_merge.grafted(repository, rest, memory.prefix, subtree)
+
+
+def _draft(memory: Memory, tree: str, parents: Sequence[str]) -> str:
+    return refs.commit_tree(memory.repository, tree, parents, "memctl: a draft\n", memory.commit_moment)
+
+
+def _mended(memory: Memory, tree: str, parents: Sequence[str], combined: Combined) -> dict[str, Leaf]:
+    """The other ends of links that a merge of each file by itself can't know of."""
+    touched = {*combined.both, *combined.revived}
+    if not touched:
+        return {}
+    snapshot = load.alike(memory, _draft(memory, tree, parents))
+    records = [record for record in snapshot.records if record.path in touched]
+    found = [Finding("MEM107", record.path, 1, "") for record in records]
+    found += [Finding("MEM402", r.path, 1, "") for r in records if r.superseded_by and r.status != "superseded"]
+    writes = [write for write in mend.mend(snapshot, found).writes if write.text != write.old]
+    blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
+    return {write.path: Leaf(combined.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
+
+
+def _rendered(memory: Memory, tree: str, parents: Sequence[str]) -> tuple[dict[str, Leaf | None], str]:
+    """The documents of a merged memory that differ from what stands in it (None: to be deleted), and a warning."""
+    snapshot = load.alike(memory, _draft(memory, tree, parents))
+    if not snapshot.config.docs:
+        return {}, ""
+    try:
+        making = documents.renderer(memory, snapshot)
+        found = comparing.compare(making)
+        texts = dict(found.stale)
+        if found.sources_stale:
+            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory))
+    except MemctlError as error:
+        return {}, f"the documents are not rendered: {error.message}"
+    blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
+    changes: dict[str, Leaf | None] = dict.fromkeys(found.orphans)
+    return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, ""
+
+
+def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:
+    """What the commit says of itself: a line for each record of which something was decided."""
+    deeds = [
+        Deed("renumbered", one.old, f"now {one.new}; {upstream.name} has another {one.old}") for one in made.renamed
+    ]
+    deeds += [Deed("lost", item.id.replace(" ", "_"), told(item)) for item in made.lost]
+    deeds += [
+        Deed("kept", combining.named(path).replace(" ", "_"), "one side deleted it, the other went on with it")
+        for path in made.revived
+    ]
+    identifiers = (*combining.identified(made.both), *(one.new for one in made.renamed))
+    return Change(
+        op="sync",
+        title=f"with {upstream.name}",
+        ids=tuple(dict.fromkeys(identifiers)),
+        actor=memory.actor,
+        session=memory.session,
+        deeds=tuple(deeds),
+    )
+
+
+def told(item: Lost) -> str:
+    """What gave way to what, in one line."""
+    loss = item.loss
+    return f"{loss.field or 'the whole file'}: {loss.lost!r} gave way to {loss.kept!r}"
+
+
+def _conflict(upstream: Upstream, paths: Sequence[str]) -> MemctlError:
+    shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
+    shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+    return MemctlError(
+        "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
+        f"`git merge {upstream.name}` shows the conflicts; nothing was changed. Then run `memctl sync` again",
+    )

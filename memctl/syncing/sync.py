@@ -1,0 +1,194 @@
+"""Bringing a branch and that of a remote together: fetch, merge, render, push, and only then let the worktree follow.
+
+The merge is made as a commit that no branch has yet, and pushed. If another clone was first, that commit is forgotten
+and the next one made after what the other has pushed, so that a race leaves no trace in the history. If the remote or
+a hook refuses, this clone is as it was before.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import msgspec
+
+from memctl.coordination import exchange
+from memctl.coordination import shared as coordination
+from memctl.coordination.shared import Step, Terms
+from memctl.errors import MemctlError
+from memctl.journal import commits, git, remotes, tree_merge
+from memctl.journal.commits import CommitPending
+from memctl.journal.remotes import Upstream
+from memctl.lifecycle import commit, moves
+from memctl.lifecycle.moves import Move
+from memctl.store import lock
+from memctl.store.memory import Memory
+from memctl.store.pending import PENDING
+from memctl.syncing import assembling
+from memctl.syncing.assembling import Made
+
+_TRIES = 50  # each time some other clone was first
+_PAUSE, _LONGEST = 0.05, 2.0  # seconds: at most so long after the first try, twice as long with each, up to so long
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """What a sync came to.
+
+    `before` is our commit, `theirs` the remote's, `commit` the one that both are at now; `made` is the merge, None if
+    one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
+    `foreign` those of them that touch something outside of the memory. `ahead` counts what the remote still lacks.
+    `gave_way` is what of our coordination state did, `coordination` the commit of it that both have.
+    """
+
+    upstream: Upstream
+    before: str
+    theirs: str
+    commit: str
+    made: Made | None = None
+    fetched: int = 0
+    pushed: int = 0
+    foreign: int = 0
+    tries: int = 1
+    coordination: str = ""
+    gave_way: tuple[str, ...] = ()
+    warning: str = ""
+
+
+def sync(memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False) -> Synced:
+    """Bring the branch of HEAD and the coordination state together with those of a remote.
+
+    Raises MemctlError if that can't be done; then this clone is as it was, but for what was fetched.
+    """
+    with lock.hold(memory.repository.shared / "sync.lock"):
+        branch, _ = _standing(memory)
+        upstream = remotes.upstream(memory.repository, branch, remote)
+        done = _branch(memory, upstream, push=push, dry_run=dry_run)
+        return _coordination(memory, done, push=push, dry_run=dry_run)
+
+
+def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) -> Synced:
+    for number in range(_TRIES):
+        theirs = _fetched(memory, upstream)
+        with lock.hold(memory.repository.shared / "lock"):
+            memory.asked = None
+            if not dry_run:
+                commit.recover(memory)
+            branch, ours = _standing(memory)
+            if branch != upstream.branch:
+                raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
+            planned = _planned(memory, upstream, ours, theirs, push=push)
+            if dry_run or _carry_out(memory, planned, push=push):
+                return msgspec.structs.replace(planned, tries=number + 1)
+        time.sleep(random.random() * min(_LONGEST, _PAUSE * 2**number))
+    raise MemctlError(
+        f"{upstream.name} has had {_TRIES} pushes by others meanwhile", "nothing was changed here; try again"
+    )
+
+
+def _standing(memory: Memory) -> tuple[str, str]:
+    """The branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
+    try:
+        commits.forbid_if_unsafe(memory.repository)
+    except CommitPending as error:
+        raise MemctlError(f"no sync now: {error.why}", "finish or abort that first; `git status` says how") from None
+    branch, ours = memory.repository.branch()
+    if not branch:
+        raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")
+    if not ours:
+        raise MemctlError(f"{branch.removeprefix('refs/heads/')} has no commit yet", "`memctl commit` first")
+    waiting = [entry for entry in commit.waiting(memory) if entry.stage == PENDING]
+    if waiting:
+        change = waiting[0].change
+        raise MemctlError(f"{change.op} {change.title} waits for its commit", "`memctl commit` first")
+    return branch, ours
+
+
+def _fetched(memory: Memory, upstream: Upstream) -> str:
+    theirs = remotes.fetch(memory.repository, upstream)
+    if not theirs:
+        short = upstream.branch.removeprefix("refs/heads/")
+        name = upstream.ref.removeprefix("refs/heads/")
+        raise MemctlError(
+            f"{upstream.remote} has no branch {name}: it is new, or was deleted there",
+            f"`git push --set-upstream {upstream.remote} {short}` makes it",
+        )
+    return theirs
+
+
+def _planned(memory: Memory, upstream: Upstream, ours: str, theirs: str, *, push: bool) -> Synced:
+    """What a sync will come to; a merge is made already, and nobody has it yet."""
+    repository = memory.repository
+    bases = tree_merge.bases(repository, ours, theirs)
+    assembling.refuse_unfit(memory, upstream, theirs, bases)
+    made = None
+    if bases == [ours]:
+        new = theirs
+    elif bases == [theirs]:
+        new = ours
+    else:
+        _verify(memory, upstream, theirs)
+        made = assembling.assemble(memory, upstream, ours, theirs, bases)
+        new = made.commit
+    fetched = remotes.count(repository, theirs, ours)
+    pushed = remotes.count(repository, new, theirs) if push and new != theirs else 0
+    foreign = remotes.count(repository, new, theirs, memory.prefix) if pushed else 0
+    warning = made.warning if made else ""
+    return Synced(upstream, ours, theirs, new, made, fetched, pushed, foreign, warning=warning)
+
+
+def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
+    """Whoever wants the signatures of what they merge looked at wants it here too."""
+    try:
+        if git.read(["config", "--type=bool", "merge.verifySignatures"], memory.repository.top).strip() != b"true":
+            return
+    except git.GitFailed:
+        return  # it is not set
+    try:
+        git.read(["verify-commit", theirs], memory.repository.top)
+    except git.GitFailed as error:
+        raise MemctlError(
+            f"{upstream.name} ({theirs[:10]}) has no good signature, and merge.verifySignatures asks for one:\n"
+            + error.stderr.strip()
+        ) from None
+
+
+def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
+    """Push, and let the worktree follow; False if another clone has pushed meanwhile."""
+    upstream, new = planned.upstream, planned.commit
+    move = Move(upstream.branch, planned.before, new, f"the sync with {upstream.name}")
+    goes = new != planned.before
+    if goes:
+        moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
+        moves.begin(memory, move)  # before the push: what the remote has by then must come here too
+    if push and new != planned.theirs:
+        try:
+            if not remotes.push(memory.repository, upstream, new):
+                moves.drop(memory)
+                return False
+        except remotes.Refused as error:
+            moves.drop(memory)
+            raise MemctlError(
+                f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
+                "`memctl sync --no-push` merges what is there all the same",
+            ) from None
+    if goes:
+        moves.carry_out(memory, move)
+        moves.drop(memory)
+    return True
+
+
+def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
+    """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
+    remote = done.upstream.remote
+    try:
+        if push:
+            outcome = exchange.update(memory, remote, lambda state: Step(state, "sync", ""), Terms(dry_run=dry_run))
+            lost = outcome.lost
+        else:
+            lost = () if dry_run else exchange.take_in(memory, remote).lost
+        seen = coordination.read(memory).commit
+        return msgspec.structs.replace(done, coordination=seen, gave_way=tuple(lost))
+    except MemctlError as error:
+        words = [done.warning] if done.warning else []
+        why = f"the coordination state is not in step with {remote}: {error.message}"
+        return msgspec.structs.replace(done, warning="; ".join([*words, why]))

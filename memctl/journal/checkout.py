@@ -43,19 +43,22 @@ def moved(repository: Repository, old: str, new: str) -> list[Moved]:
 def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
     """The files that keep the worktree from following from HEAD to a commit: changed, staged, or not Git's.
 
-    Git is the judge (`git read-tree -n`); [] if nothing is in the way. Raises GitFailed if Git has another reason.
+    Git is the judge (`git read-tree -n`), but that an ignored file is not Git's either, and would be overwritten. [] if
+    nothing is in the way. Raises GitFailed if Git has another reason.
     """
     index.refresh(repository)
-    args = ["read-tree", "-n", "-m", "-u", old, new]
+    files = moved(repository, old, new)
+    there = [file.path for file in files if not file.before and os.path.lexists(repository.top / file.path)]
+    if there:
+        staged = git.read(["ls-files", "-z", "--", *there], repository.top)
+        there = sorted(set(there) - {os.fsdecode(path) for path in staged.split(b"\0")})
     try:
-        _patiently(repository, args)
-        return []
+        _patiently(repository, ["read-tree", "-n", "-m", "-u", old, new])
+        return there
     except git.GitFailed as error:
         out = git.read(["diff-index", "-z", "--name-only", "--no-renames", old], repository.top)
         differing = {os.fsdecode(path) for path in out.split(b"\0") if path}
-        files = moved(repository, old, new)
-        there = [f.path for f in files if not f.before and os.path.lexists(repository.top / f.path)]
-        found = sorted({*there, *(f.path for f in files if f.path in differing)})
+        found = sorted({*there, *(file.path for file in files if file.path in differing)})
         if not found:
             raise error
         return found

@@ -17,7 +17,7 @@ from memctl.journal.repository import Repository
 _NOBODY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "memctl"), ("EMAIL", "memctl@localhost"), ("DATE", "1 +0000"))
+    for part, value in (("NAME", "memctl"), ("EMAIL", "memctl@localhost"), ("DATE", "946684800 +0000"))
 }
 _USAGE = 129  # the exit code of a git command that does not know an option
 

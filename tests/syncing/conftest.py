@@ -1,0 +1,43 @@
+"""Clones of one bare repository that has a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+Clone = Callable[[str], Path]
+
+
+@pytest.fixture
+def bare(repo: Path, tmp_path: Path, memctl: Memctl) -> Path:
+    """What all clones come from: a memory with two sections, a decision and a learning."""
+    memctl("section", "add", "Payment")
+    memctl("decide", "Base", "--context", "One line.\n\nAnother line.", "--tag", "first")
+    memctl("learn", "Shared", "--lesson", "Nothing yet.")
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    return tmp_path / "bare.git"
+
+
+@pytest.fixture
+def clone(bare: Path, tmp_path: Path) -> Clone:
+    """Make another clone of it."""
+
+    def make(name: str) -> Path:
+        git(tmp_path, "clone", "-q", str(bare), str(tmp_path / name))
+        return tmp_path / name
+
+    return make
+
+
+@pytest.fixture
+def one(clone: Clone) -> Path:
+    return clone("one")
+
+
+@pytest.fixture
+def two(clone: Clone) -> Path:
+    return clone("two")

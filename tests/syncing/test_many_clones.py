@@ -1,0 +1,116 @@
+"""Many clones of one repository, each in a process of its own: nothing is lost, and all come to the same memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+# `MEMCTL_TEST_CLONES=10x50` for ten clones with 50 changes each.
+CLONES, CHANGES = (int(number) for number in os.environ.get("MEMCTL_TEST_CLONES", "4x8").split("x"))
+ROOT = Path(__file__).parents[2]
+COORDINATION = "refs/memctl/coordination"
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock runs: under a fixed one two clones would make up the same memory_id."""
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+@pytest.fixture
+def clones(live: None, repo: Path, tmp_path: Path, memctl: Memctl) -> list[Path]:
+    for number in range(CLONES):
+        memctl("section", "add", f"Part {number}")
+    for number in range(3):
+        memctl("learn", f"Shared {number}", "--lesson", "Nothing yet.")
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    found = [tmp_path / f"clone{number:02}" for number in range(CLONES)]
+    for folder in found:
+        git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(folder))
+    return found
+
+
+def at_work(clones: list[Path], tmp_path: Path) -> list[dict[str, Any]]:
+    """Let somebody work in each clone, all at once; what they did."""
+    running = []
+    for seed, folder in enumerate(clones):
+        log = tmp_path / f"{folder.name}.jsonl"
+        command = [
+            sys.executable,
+            "-m",
+            "tests.syncing.clone",
+            str(folder),
+            folder.name,
+            str(CHANGES),
+            str(seed),
+            str(log),
+        ]
+        running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    for process in running:
+        out, err = process.communicate()
+        print(out, end="")
+        assert process.returncode == 0, err
+    return [
+        json.loads(line) for folder in clones for line in (tmp_path / f"{folder.name}.jsonl").read_text().splitlines()
+    ]
+
+
+def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
+    clones: list[Path], tmp_path: Path, memctl: Memctl
+) -> None:
+    done = at_work(clones, tmp_path)
+    assert len(done) == CLONES * CHANGES
+    for folder in clones:
+        memctl("sync", where=folder)
+    assert len({git(folder, "rev-parse", "HEAD", COORDINATION) for folder in clones}) == 1
+    for folder in clones:
+        assert git(folder, "status", "--porcelain") == ""
+    last = clones[-1]
+    assert [
+        f for f in memctl("check", "--json", where=last, code=None).data["findings"] if f["severity"] == "error"
+    ] == []
+    found = memctl("list", "--all", "--limit", "0", "--json", where=last).data["records"]
+    ids = Counter(record["id"] for record in found)
+    assert [identifier for identifier, count in ids.items() if count > 1] == []
+    by_memory_id = {record["memory_id"]: record for record in found}
+    of_kind = lambda kind: [item for item in done if item["kind"] == kind]  # noqa: E731
+    for item in of_kind("new"):
+        assert by_memory_id[item["memory_id"]]["title"] == item["title"]
+    assert len(found) == len(of_kind("new")) + 3
+    for item in of_kind("tag"):
+        assert item["value"] in by_memory_id[item["memory_id"]]["tags"]
+    for item in of_kind("link"):
+        ends = by_memory_id[item["value"]], by_memory_id[item["memory_id"]]
+        assert ends[1]["id"] in ends[0]["relates_to"]
+        assert ends[0]["id"] in ends[1]["relates_to"]
+    history = git(last, "log", "-p", "--format=%B", "--first-parent", "-m") + git(last, "log", "-p", "--format=%B")
+    for item in of_kind("text"):
+        assert f"What {item['value']} has learned." in history
+    accesses = Counter(item["memory_id"] for item in of_kind("access"))
+    assert {name: by_memory_id[name]["access_count"] for name in accesses} == accesses
+    importance = {(item["memory_id"], item["value"]) for item in of_kind("importance")}
+    for memory_id in {name for name, _ in importance}:
+        assert (memory_id, str(by_memory_id[memory_id]["importance"])) in importance
+    state = memctl("coordination", "show", "--json", where=last).data
+    assert set(state["shared_resources"]) == {item["value"] for item in of_kind("share")}
+    assert set(state["section_ownership_map"]) == {f"§{item['value']}" for item in of_kind("own")}
+
+
+def test_all_that_anybody_committed_is_in_the_history_of_all(
+    clones: list[Path], tmp_path: Path, memctl: Memctl
+) -> None:
+    at_work(clones[:2], tmp_path)
+    commits = {commit for folder in clones[:2] for commit in git(folder, "rev-list", "--all").split()}
+    for folder in clones[:2]:
+        memctl("sync", where=folder)
+    kept = set(git(clones[0], "rev-list", "HEAD", COORDINATION).split())
+    assert commits <= kept

@@ -13,7 +13,7 @@ from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.journal import commits, history, message
 from memctl.journal.repository import find_top
-from memctl.lifecycle import commit, door, joint, setup
+from memctl.lifecycle import commit, door, joint, moves, setup
 from memctl.model import handoff
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -134,7 +134,9 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in commit.uncommitted(memory) if p not in covered]
-        data["interrupted"] = joint.interrupted(memory)
+        move = moves.noted(memory)
+        moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
+        data["interrupted"] = [*moving, *joint.interrupted(memory)]
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
             for one in handoff.waiting(snapshot, memory.actor)

@@ -50,8 +50,8 @@ def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
     files = moved(repository, old, new)
     there = [file.path for file in files if not file.before and os.path.lexists(repository.top / file.path)]
     if there:
-        staged = git.read(["ls-files", "-z", "--", *there], repository.top)
-        there = sorted(set(there) - {os.fsdecode(path) for path in staged.split(b"\0")})
+        known = {os.fsdecode(path) for path in git.read(["ls-files", "-z"], repository.top).split(b"\0")}
+        there = [path for path in there if path not in known]
     try:
         _patiently(repository, ["read-tree", "-n", "-m", "-u", old, new])
         return there

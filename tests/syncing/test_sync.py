@@ -35,7 +35,9 @@ def errors(memctl: Memctl, clone: Path) -> list[str]:
 
 def standing(clone: Path) -> tuple[str, ...]:
     """All that a refused sync leaves alone: branches, index, worktree."""
-    files = {path: path.read_bytes() for path in sorted(clone.rglob("*")) if path.is_file() and ".git" not in path.parts}
+    files = {
+        path: path.read_bytes() for path in sorted(clone.rglob("*")) if path.is_file() and ".git" not in path.parts
+    }
     heads = git(clone, "for-each-ref", "refs/heads"), git(clone, "symbolic-ref", "-q", "HEAD", check=False)
     return (*heads, git(clone, "ls-files", "-s"), git(clone, "status", "--porcelain"), repr(files))
 
@@ -81,7 +83,9 @@ def test_who_has_nothing_new_only_goes_forward(memctl: Memctl, one: Path, two: P
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
 
 
-def test_fields_merge_by_their_rules_and_the_value_that_gives_way_is_named(memctl: Memctl, one: Path, two: Path) -> None:
+def test_fields_merge_by_their_rules_and_the_value_that_gives_way_is_named(
+    memctl: Memctl, one: Path, two: Path
+) -> None:
     base = the(memctl, one, "Shared")
     memctl("edit", base, "--set", "importance=8", "--set", "title=By one", "--add", "tags=one", where=one)
     memctl("edit", base, "--set", "importance=9", "--add", "tags=two", "--set", "applicability=Always", where=two)
@@ -97,7 +101,9 @@ def test_fields_merge_by_their_rules_and_the_value_that_gives_way_is_named(memct
     assert memctl("show", base, "--at", "HEAD^1", "--json", where=two).data["records"][0]["importance"] == 9
 
 
-def test_a_text_that_both_changed_is_the_remotes_and_the_other_one_is_named(memctl: Memctl, one: Path, two: Path) -> None:
+def test_a_text_that_both_changed_is_the_remotes_and_the_other_one_is_named(
+    memctl: Memctl, one: Path, two: Path
+) -> None:
     base = the(memctl, one, "Shared")
     memctl("edit", base, "--set", "lesson=One says so.", where=one)
     memctl("edit", base, "--set", "lesson=Two says so.", where=two)
@@ -147,7 +153,9 @@ def test_sections_of_one_number_are_told_apart(memctl: Memctl, one: Path, two: P
     assert errors(memctl, two) == []
 
 
-def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(memctl: Memctl, one: Path, two: Path) -> None:
+def test_what_one_side_deleted_and_the_other_changed_is_kept_with_its_links(
+    memctl: Memctl, one: Path, two: Path
+) -> None:
     base, shared = the(memctl, one, "Base"), the(memctl, one, "Shared")
     memctl("link", base, shared, where=one)
     memctl("sync", where=one)

@@ -1,0 +1,161 @@
+"""A sync that is killed at any step: the next command finishes it, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+from tests.lifecycle.test_door import run_until
+from tests.syncing.test_sync import errors, refused, the, write
+
+# `MEMCTL_TEST_KILLED=1` for every single step.
+STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "43"))
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+@pytest.fixture
+def parted(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> Path:
+    """A folder with a remote and two clones, of which one has pushed what the other has yet to merge."""
+    base = the(memctl, one, "Shared")
+    memctl("edit", base, "--add", "tags=one", where=one)
+    memctl("edit", base, "--add", "tags=two", where=two)
+    memctl("decide", "By one", where=one)
+    memctl("decide", "By two", where=two)
+    write(one, "app.py", "by one\n")
+    write(two, "two.py", "by two\n")
+    memctl("own", "acquire", "2.1", where=two)
+    memctl("sync", where=one)
+    folder = tmp_path / "parted"
+    folder.mkdir()
+    for name in ("bare.git", "one", "two"):
+        shutil.copytree(tmp_path / name, folder / name, symlinks=True)
+    return folder
+
+
+def copy(parted: Path, to: Path) -> tuple[Path, Path]:
+    """Its two clones, copied with their remote."""
+    shutil.copytree(parted, to, symlinks=True)
+    for name in ("one", "two"):
+        git(to / name, "remote", "set-url", "origin", str(to / "bare.git"))
+    return to / "one", to / "two"
+
+
+def assert_whole(memctl: Memctl, one: Path, two: Path, before: set[str]) -> None:
+    """Both clones have everything, and nothing of the interruption is left."""
+    assert git(two, "status", "--porcelain") == ""
+    assert not (two / ".git" / "memctl" / "move.json").exists()
+    assert not list((two / ".memory").rglob(".memctl-*"))
+    assert errors(memctl, two) == []
+    memctl("sync", where=one)
+    assert git(one, "rev-parse", "HEAD", "refs/memctl/coordination") == git(
+        two, "rev-parse", "HEAD", "refs/memctl/coordination"
+    )
+    assert before <= set(git(two, "rev-list", "HEAD").split())
+    titles = {record["title"] for record in memctl("list", "--json", where=two).data["records"]}
+    assert {"By one", "By two", "Shared"} <= titles
+
+
+def commits_of(*clones: Path) -> set[str]:
+    return {commit for clone in clones for commit in git(clone, "rev-list", "refs/heads/main").split()}
+
+
+@pytest.mark.parametrize("then", ["sync", "learn"])
+def test_killed_at_any_step_the_next_command_goes_on_from_there(
+    memctl: Memctl, parted: Path, tmp_path: Path, then: str
+) -> None:
+    before = commits_of(parted / "one", parted / "two")
+    first = STRIDE if then == "sync" else (STRIDE + 1) // 2
+    for step in count(first, STRIDE):
+        one, two = copy(parted, tmp_path / f"victim{step}")
+        if run_until(step, two, "sync") == 0:
+            break
+        if then == "learn":
+            memctl("learn", "Written right after", where=two)
+            assert git(two, "status", "--porcelain") == "", f"step {step}"
+        memctl("sync", where=two)
+        assert_whole(memctl, one, two, before)
+        assert then == "sync" or the(memctl, two, "Written right after")
+        shutil.rmtree(two.parent)
+    assert step > 100
+
+
+@pytest.fixture
+def torn(memctl: Memctl, one: Path, two: Path) -> Path:
+    """A clone in which Git itself was killed while it wrote the files of a merge."""
+    names = [f"{letter}.txt" for letter in "abcdef"]
+    for name in names:
+        write(one, name, f"{name} of one\n" * 200)
+    git(one, "rm", "-q", "app.py")
+    git(one, "commit", "-qm", "no app")
+    memctl("decide", "By one", where=one)
+    memctl("sync", where=one)
+    memctl("learn", "By two", where=two)
+    (two / ".git" / "info").mkdir(exist_ok=True)
+    (two / ".git" / "info" / "attributes").write_text("d.txt filter=deadly\n")
+    git(two, "config", "filter.deadly.smudge", "kill -9 $PPID; cat")
+    result = memctl("sync", where=two, code=1)
+    assert "the worktree can't follow" in result.err
+    git(two, "config", "--unset", "filter.deadly.smudge")
+    (two / ".git" / "info" / "attributes").unlink()
+    assert (two / "a.txt").exists()
+    assert not (two / "f.txt").exists()
+    return two
+
+
+def test_a_git_that_was_killed_half_way_through_the_files_is_found_out(memctl: Memctl, torn: Path) -> None:
+    lock = torn / ".git" / "index.lock"
+    if lock.exists():
+        assert str(lock) in memctl("sync", where=torn, code=1).err
+        lock.unlink()
+    assert memctl("status", "--json", where=torn).data["interrupted"]
+    (torn / "b.txt").write_text("b.txt of one\n" * 7)  # cut short, as by a crash of the machine
+    memctl("sync", where=torn)
+    assert git(torn, "status", "--porcelain") == ""
+    assert (torn / "b.txt").read_text() == "b.txt of one\n" * 200
+    assert not (torn / "app.py").exists()
+    assert the(memctl, torn, "By one")
+    assert the(memctl, torn, "By two")
+
+
+def test_what_was_edited_after_the_crash_is_left_alone_and_named(memctl: Memctl, torn: Path) -> None:
+    (torn / ".git" / "index.lock").unlink(missing_ok=True)
+    (torn / "c.txt").write_text("mine\n")
+    result = memctl("learn", "Later", where=torn, code=1)
+    assert "  c.txt" in result.err
+    assert (torn / "c.txt").read_text() == "mine\n"
+    (torn / "c.txt").rename(torn / "mine.txt")
+    memctl("learn", "Later", where=torn)
+    assert git(torn, "status", "--porcelain") == "?? mine.txt\n"
+    assert (torn / "c.txt").read_text() == "c.txt of one\n" * 200
+
+
+def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
+    memctl: Memctl, parted: Path, tmp_path: Path
+) -> None:
+    """What referred to an id that was given another would mean another record else."""
+    _, two = copy(parted, tmp_path / "victim")
+    hook = tmp_path / "victim" / "bare.git" / "hooks" / "post-update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nkill -9 $(cat ../two/.git/memctl/lock)\n")
+    hook.chmod(0o755)
+    command = [sys.executable, "-m", "memctl", "-C", str(two), "sync"]
+    assert subprocess.run(command, capture_output=True).returncode == -9
+    hook.unlink()
+    shutil.move(tmp_path / "victim" / "bare.git", tmp_path / "gone.git")
+    assert memctl("status", "--json", where=two).data["interrupted"]
+    identifier = the(memctl, two, "By two")
+    memctl("learn", "Later", where=two)
+    assert the(memctl, two, "By one") == identifier
+    assert the(memctl, two, "By two") != identifier
+    assert refused(memctl, two).err

@@ -1,0 +1,229 @@
+"""What a sync can't do: it says so, says what helps, and leaves everything as it was."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+from tests.syncing.test_sync import errors, refused, the, write
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+@pytest.fixture
+def parted(memctl: Memctl, one: Path, two: Path) -> Path:
+    """A clone that has something to push and something to take in."""
+    memctl("decide", "By one", where=one)
+    memctl("sync", where=one)
+    memctl("learn", "By two", where=two)
+    return two
+
+
+def hook(folder: Path, name: str, script: str) -> None:
+    file = folder / "hooks" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def test_a_detached_head(memctl: Memctl, parted: Path) -> None:
+    git(parted, "switch", "-q", "--detach")
+    assert "HEAD is detached" in refused(memctl, parted).err
+
+
+def test_a_branch_without_a_commit(memctl: Memctl, parted: Path) -> None:
+    git(parted, "switch", "-q", "--orphan", "new")
+    git(parted, "checkout", "-q", "main", "--", ".memory")
+    assert "new has no commit yet" in refused(memctl, parted).err
+
+
+@pytest.mark.parametrize(("file", "what"), [("MERGE_HEAD", "a merge"), ("rebase-merge", "a rebase")])
+def test_another_operation_under_way(memctl: Memctl, parted: Path, file: str, what: str) -> None:
+    (parted / ".git" / file).touch()
+    assert f"no sync now: {what} is under way" in refused(memctl, parted).err
+
+
+def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
+    git(parted, "switch", "-q", "-c", "new")
+    result = refused(memctl, parted)
+    assert "no branch of a remote is set for new" in result.err
+    assert "`memctl sync origin`, or once `git push --set-upstream origin new`" in result.err
+
+
+def test_a_branch_that_follows_one_of_this_clone(memctl: Memctl, parted: Path) -> None:
+    git(parted, "switch", "-q", "-c", "new", "--track", "main")
+    assert "it follows refs/heads/main of this clone" in refused(memctl, parted).err
+
+
+def test_no_such_remote_and_no_remote_at_all(memctl: Memctl, parted: Path) -> None:
+    assert "hint: there are origin" in refused(memctl, parted, "nowhere", code=2).err
+    git(parted, "remote", "remove", "origin")
+    assert "`git remote add NAME ADDRESS`" in refused(memctl, parted).err
+
+
+def test_a_remote_that_can_not_be_reached(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+    git(parted, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
+    assert "origin can't be fetched from" in refused(memctl, parted).err
+    git(parted, "remote", "set-url", "origin", "http://127.0.0.1:1/shop.git")
+    assert "origin can't be fetched from" in refused(memctl, parted).err
+
+
+def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -> None:
+    git(bare, "branch", "-q", "other", "main")
+    git(bare, "symbolic-ref", "HEAD", "refs/heads/other")
+    git(bare, "branch", "-q", "-D", "main")
+    result = refused(memctl, parted)
+    assert "origin has no branch main" in result.err
+    assert "`git push --set-upstream origin main`" in result.err
+
+
+def test_histories_that_have_nothing_in_common(memctl: Memctl, parted: Path, bare: Path) -> None:
+    empty = git(bare, "commit-tree", "-m", "other", git(bare, "mktree", stdin="").strip()).strip()
+    git(bare, "update-ref", "refs/heads/main", empty)
+    assert "have no commit in common" in refused(memctl, parted).err
+
+
+def test_a_shallow_clone_that_lacks_the_commit_in_common(memctl: Memctl, one: Path, bare: Path, tmp_path: Path) -> None:
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
+    memctl("learn", "By shallow", where=shallow)
+    start = git(bare, "rev-list", "--max-parents=0", "main").strip()
+    side = git(bare, "commit-tree", "-p", start, "-m", "side", f"{start}^{{tree}}").strip()
+    git(bare, "update-ref", "refs/heads/main", side)
+    assert "it is shallow" in refused(memctl, shallow).err
+
+
+def test_a_shallow_clone_syncs_if_the_commit_in_common_is_there(
+    memctl: Memctl, one: Path, bare: Path, tmp_path: Path
+) -> None:
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{bare}", str(shallow))
+    memctl("learn", "By shallow", where=shallow)
+    memctl("decide", "By one", where=one)
+    memctl("sync", where=one)
+    memctl("sync", where=shallow)
+    memctl("sync", where=one)
+    assert the(memctl, one, "By shallow")
+    assert the(memctl, shallow, "By one")
+
+
+def test_a_remote_that_refuses_the_push(memctl: Memctl, parted: Path, bare: Path) -> None:
+    hook(bare, "pre-receive", "echo 'main is protected' >&2; exit 1")
+    result = refused(memctl, parted)
+    assert "main is protected" in result.err
+    assert "`memctl sync --no-push`" in result.err
+    memctl("sync", "--no-push", where=parted)
+    assert the(memctl, parted, "By one")
+
+
+def test_a_hook_of_the_users_that_refuses_the_push(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+    hook(parted / ".git", "pre-push", f"cat > {tmp_path}/pushed; echo 'tests fail' >&2; exit 1")
+    assert "tests fail" in refused(memctl, parted).err
+    local, _, ref, _ = (tmp_path / "pushed").read_text().split()
+    assert ref == "refs/heads/main"
+    assert git(parted, "rev-list", "--merges", "-1", local).strip() == local
+
+
+def test_a_memory_that_is_gone_on_the_other_side(memctl: Memctl, one: Path, two: Path) -> None:
+    git(one, "rm", "-rq", ".memory")
+    git(one, "commit", "-qm", "no memory")
+    git(one, "push", "-q")
+    memctl("learn", "By two", where=two)
+    result = refused(memctl, two)
+    assert "origin/main has no memory any more" in result.err
+    git(two, "reset", "-q", "--hard", "HEAD^")
+    assert "has no memory any more" in refused(memctl, two).err
+
+
+def test_a_newer_format_on_the_other_side(memctl: Memctl, one: Path, two: Path) -> None:
+    config = one / ".memory" / "config.yaml"
+    write(one, ".memory/config.yaml", config.read_text().replace("format: 1", "format: 2"))
+    git(one, "push", "-q")
+    result = refused(memctl, two)
+    assert "origin/main:.memory/config.yaml: this memory has format 2" in result.err
+    assert "hint: upgrade memctl" in result.err
+
+
+def test_a_memory_that_only_this_side_has(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
+    start = git(one, "rev-list", "--max-parents=0", "HEAD").strip()
+    git(one, "switch", "-q", "-c", "bare-code", start)
+    write(one, "lib.py", "1\n")
+    git(one, "push", "-q", "--set-upstream", "origin", "bare-code")
+    git(two, "fetch", "-q")
+    git(two, "branch", "-q", "--set-upstream-to=origin/bare-code")
+    memctl("learn", "By two", where=two)
+    memctl("sync", where=two)
+    assert (two / "lib.py").read_text() == "1\n"
+    assert the(memctl, two, "By two")
+    assert errors(memctl, two) == []
+
+
+def test_signatures_that_the_user_wants_to_see(memctl: Memctl, parted: Path) -> None:
+    git(parted, "config", "merge.verifySignatures", "true")
+    assert "has no good signature" in refused(memctl, parted).err
+
+
+def test_a_merge_that_is_to_be_signed_is_signed(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("there is no ssh-keygen")
+    import subprocess
+
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    for name, value in (("gpg.format", "ssh"), ("user.signingKey", f"{key}.pub"), ("commit.gpgsign", "true")):
+        git(parted, "config", name, value)
+    memctl("sync", where=parted)
+    assert "gpgsig" in git(parted, "cat-file", "commit", "HEAD")
+
+
+def test_a_settings_file_of_the_users_that_asks_for_something_else(memctl: Memctl, parted: Path) -> None:
+    for name, value in (
+        ("merge.ff", "false"),
+        ("merge.autoStash", "true"),
+        ("pull.rebase", "true"),
+        ("push.default", "nothing"),
+    ):
+        git(parted, "config", name, value)
+    (parted / "app.py").write_text("dirty\n")
+    memctl("sync", where=parted)
+    assert git(parted, "status", "--porcelain") == " M app.py\n"
+    assert git(parted, "stash", "list") == ""
+
+
+def test_hooks_of_the_users_after_the_merge_run_and_may_call_memctl(
+    memctl: Memctl, parted: Path, tmp_path: Path
+) -> None:
+    hook(parted / ".git", "post-merge", f"git rev-parse HEAD > {tmp_path}/seen")
+    memctl("install", "git", where=parted)
+    memctl("sync", where=parted)
+    assert (tmp_path / "seen").read_text() == git(parted, "rev-parse", "HEAD")
+
+
+def test_inside_a_hook_of_git_nothing_is_synced(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = git(parted, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_INDEX_FILE", str(parted / ".git" / "index"))
+    assert "another commit is being made" in memctl("sync", where=parted, code=1).err
+    monkeypatch.delenv("GIT_INDEX_FILE")
+    assert git(parted, "rev-parse", "HEAD") == before
+
+
+def test_an_index_that_is_locked(memctl: Memctl, parted: Path) -> None:
+    (parted / ".git" / "index.lock").touch()
+    result = memctl("sync", where=parted, code=1)
+    assert "has locked the index" in result.err
+    (parted / ".git" / "index.lock").unlink()
+    memctl("sync", where=parted)
+
+
+def test_a_git_that_does_not_know_who_you_are(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        for part in ("NAME", "EMAIL"):
+            monkeypatch.delenv(f"GIT_{role}_{part}")
+    git(parted, "config", "user.useConfigOnly", "true")
+    assert "`git config --global user.name NAME`" in refused(memctl, parted).err

@@ -19,6 +19,7 @@ from memctl.model.config import parse as parse_config
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
+from memctl.store.sequence import Sequence as IdSequence
 from memctl.syncing import collisions, combining
 from memctl.syncing.collisions import Leaves, Renamed
 from memctl.syncing.combining import Combined, Lost
@@ -40,8 +41,11 @@ class Made(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> Made:
-    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict.
+def assemble(
+    memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str], sequence: IdSequence
+) -> Made:
+    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict. New ids come from
+    `sequence`, which is not saved.
 
     The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
     """
@@ -49,7 +53,7 @@ def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: 
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
     rest, conflicts = _merge_rest(memory, bases, ours, theirs)
     base_files, _, their_files = sides
-    our_files, renamed = collisions.renumber(memory, *sides)
+    our_files, renamed = collisions.renumber(memory, sequence, *sides)
     combined = combining.combine(memory, base_files, our_files, their_files)
     conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
     if conflicts:

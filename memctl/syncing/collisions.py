@@ -36,9 +36,11 @@ class Renamed(msgspec.Struct, frozen=True):
     new_path: str
 
 
-def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Renamed, ...]]:
-    """Our files with other names for what collides with theirs, and which those are."""
-    renamed = (*_records(memory, base, ours, theirs), *_pages(base, ours, theirs))
+def renumber(
+    memory: Memory, sequence: Sequence, base: Leaves, ours: Leaves, theirs: Leaves
+) -> tuple[Leaves, tuple[Renamed, ...]]:
+    """Our files with other names for what collides with theirs, and which those are. Ids come from `sequence`."""
+    renamed = (*_records(memory, sequence, base, ours, theirs), *_pages(base, ours, theirs))
     if not renamed:
         return ours, ()
     changed = [path for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)]
@@ -55,13 +57,12 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     return {**found, **{p: Leaf(m, b) for (p, m, _), b in zip(written, blobs, strict=True)}}, renamed
 
 
-def _records(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> Iterator[Renamed]:
+def _records(memory: Memory, sequence: Sequence, base: Leaves, ours: Leaves, theirs: Leaves) -> Iterator[Renamed]:
     """The records that only we have, under ids that other records have which only they have."""
     mine, yours = _new_records(base, ours), _new_records(base, theirs)
     shared = [identifier for identifier in mine if identifier in yours]
     if not shared:
         return
-    sequence = Sequence(memory)
     used = {ids.id_in_path(path) for path in (*base, *ours, *theirs)}
     texts = _texts(memory, (leaf.blob for name in shared for leaf in (ours[mine[name]], theirs[yours[name]])))
     for name in shared:

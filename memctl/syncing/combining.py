@@ -163,7 +163,7 @@ def _revive(work: _Work) -> None:
     gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
     gone = [path for path in gone if path not in work.open]
     for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):
-        names = {named(path): path for path in gone if path not in deleting}
+        names = {named(path): path for path in gone if path in side and path not in deleting}
         changed = [path for path in side if side[path] != work.base.get(path) and is_authored(path)] if names else []
         work.read(leaf for path in changed for leaf in (side[path], work.base.get(path)))
         for name, path in names.items():

@@ -25,6 +25,7 @@ from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
+from memctl.store.sequence import Sequence
 from memctl.syncing import assembling
 from memctl.syncing.assembling import Made
 
@@ -80,8 +81,9 @@ def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) ->
             branch, ours = _standing(memory)
             if branch != upstream.branch:
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
-            planned = _planned(memory, upstream, ours, theirs, push=push)
-            if dry_run or _carry_out(memory, planned, push=push):
+            sequence = Sequence(memory)
+            planned = _planned(memory, upstream, (ours, theirs), sequence, push=push)
+            if dry_run or _carry_out(memory, planned, sequence, push=push):
                 return msgspec.structs.replace(planned, tries=number)
         if time.monotonic() > deadline:
             break
@@ -122,9 +124,9 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
     return theirs
 
 
-def _planned(memory: Memory, upstream: Upstream, ours: str, theirs: str, *, push: bool) -> Synced:
-    """What a sync will come to; a merge is made already, and nobody has it yet."""
-    repository = memory.repository
+def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], sequence: Sequence, *, push: bool) -> Synced:
+    """What a sync of two commits will come to; a merge is made already, and nobody has it yet."""
+    repository, (ours, theirs) = memory.repository, sides
     bases = tree_merge.bases(repository, ours, theirs)
     assembling.refuse_unfit(memory, upstream, theirs, bases)
     made = None
@@ -134,7 +136,7 @@ def _planned(memory: Memory, upstream: Upstream, ours: str, theirs: str, *, push
         new = ours
     else:
         _verify(memory, upstream, theirs)
-        made = assembling.assemble(memory, upstream, ours, theirs, bases)
+        made = assembling.assemble(memory, upstream, ours, theirs, bases, sequence)
         new = made.commit
     fetched = remotes.count(repository, theirs, ours)
     pushed = remotes.count(repository, new, theirs) if push and new != theirs else 0
@@ -159,7 +161,7 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         ) from None
 
 
-def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
+def _carry_out(memory: Memory, planned: Synced, sequence: Sequence, *, push: bool) -> bool:
     """Push, and let the worktree follow; False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
     move = Move(upstream.branch, planned.before, new, f"the sync with {upstream.name}")
@@ -178,6 +180,7 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
                 "`memctl sync --no-push` merges what is there all the same",
             ) from None
+    sequence.save()
     if goes:
         moves.carry_out(memory, move)
         moves.drop(memory)

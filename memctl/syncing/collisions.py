@@ -130,14 +130,15 @@ def _rewritten(data: bytes, renamed: Iterable[Renamed], own: Renamed | None) -> 
     if own and own.old.startswith("§"):
         heading = rf"^(#+[ \t]+§?){re.escape(own.old[1:])}(?=\.[0-9])"
         text = re.sub(heading, lambda match: match[1] + own.new[1:], text, flags=re.MULTILINE)
-    elif own:
-        text = _with_alias(text, own.old)
+    if own:
+        text = _with_alias(text, own)
     return text.encode("utf-8", "surrogateescape")
 
 
-def _with_alias(text: str, old: str) -> str:
+def _with_alias(text: str, own: Renamed) -> str:
     try:
         aliases = frontmatter.read(text)[0].get("aliases") or []
-        return frontmatter.replace(text, {"aliases": [*aliases, old]}, ORDER)
+        order = pages.ORDER if own.old.startswith("§") else ORDER
+        return frontmatter.replace(text, {"aliases": [*aliases, own.old]}, order)
     except (Malformed, ValueError):  # a file that can't be read keeps at least its text
         return text

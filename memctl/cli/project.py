@@ -11,7 +11,7 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import commits, history, message
+from memctl.journal import commits, history, message, remotes
 from memctl.journal.repository import find_top
 from memctl.lifecycle import commit, door, joint, moves, setup
 from memctl.model import handoff
@@ -143,6 +143,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
         data["index_lock"] = _index_lock(memory)
+        data["upstream"] = _upstream(memory)
     return data
 
 
@@ -170,6 +171,11 @@ def _index_lock(memory: Memory) -> str | None:
     return f"{why}; {hint}"
 
 
+def _upstream(memory: Memory) -> dict[str, Any] | None:
+    found = remotes.distance(memory.repository)
+    return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
+
+
 def _print_status(data: dict[str, Any]) -> None:
     output.text(output.plain(f"memory of {data['project']}: {data['folder']}"))
     for name, counts in sorted(data["records"].items()):
@@ -194,5 +200,9 @@ def _print_status(data: dict[str, Any]) -> None:
         output.text(output.plain(f"uncommitted: {path}"))
     if data.get("commits_blocked_by"):
         output.text(f"no commits now: {data['commits_blocked_by']} is under way")
+    upstream = data.get("upstream")
+    if upstream and (upstream["ahead"] or upstream["behind"]):
+        away = f"{upstream['ahead']} ahead of and {upstream['behind']} behind {upstream['name']}"
+        output.text(output.plain(f"commits {away}, as last fetched: `memctl sync`"))
     if data.get("index_lock"):
         output.text(data["index_lock"])

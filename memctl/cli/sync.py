@@ -93,7 +93,10 @@ def _lines(done: Synced, *, dry_run: bool, push: bool) -> list[str]:
         both = list(dict.fromkeys(combining.named(path) for path in made.both))
         shown = f"; both sides had changed {', '.join(both[:5])}{' …' if len(both) > 5 else ''}" if both else ""
         lines.append(f"{would}merged{f' as {done.commit[:10]}' if not dry_run else ''}{shown}")
-        lines += [f"{one.old} {would or 'is '}now {one.new}: {name} has another {one.old}" for one in made.renamed]
+        lines += [
+            f"{one.old} {'would become' if dry_run else 'is now'} {one.new}: {name} has another {one.old}"
+            for one in made.renamed
+        ]
         lines += [f"{item.id} {assembling.told(item)}" for item in made.lost]
         lines += [f"{combining.named(path)} is kept: one side deleted it, the other went on" for path in made.revived]
     elif done.commit != done.before:

@@ -56,12 +56,18 @@ def in_the_way(repository: Repository, old: str, new: str) -> list[str]:
         _patiently(repository, ["read-tree", "-n", "-m", "-u", old, new])
         return there
     except git.GitFailed as error:
-        out = git.read(["diff-index", "-z", "--name-only", "--no-renames", old], repository.top)
-        differing = {os.fsdecode(path) for path in out.split(b"\0") if path}
-        found = sorted({*there, *(file.path for file in files if file.path in differing)})
+        differing = _differing(repository, old) & _differing(repository, new)
+        changed = [f.path for f in files if f.path in differing and os.path.lexists(repository.top / f.path)]
+        found = sorted({*there, *changed})
         if not found:
             raise error
         return found
+
+
+def _differing(repository: Repository, commit: str) -> set[str]:
+    """The files that differ from a commit, in the index or on disk."""
+    out = git.read(["diff-index", "-z", "--name-only", "--no-renames", commit], repository.top)
+    return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
 
 def follow(repository: Repository, new: str) -> None:

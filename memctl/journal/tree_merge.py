@@ -91,7 +91,12 @@ def edited(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]
 
 
 def grafted(repository: Repository, tree: str, folder: str, subtree: str) -> str:
-    """A tree with another tree at `folder`; with "" as `subtree`, without that folder."""
+    """A tree with another tree at `folder`; with "" as `subtree`, without that folder and what it leaves empty."""
+    made = _grafted(repository, tree, folder, subtree)
+    return made or git.write(["mktree"], repository.top, b"").decode().strip()
+
+
+def _grafted(repository: Repository, tree: str, folder: str, subtree: str) -> str:
     name, _, below = folder.partition("/")
     entries = {}
     for item in git.read(["ls-tree", "-z", tree], repository.top).split(b"\0") if tree else ():
@@ -100,13 +105,12 @@ def grafted(repository: Repository, tree: str, folder: str, subtree: str) -> str
     raw = os.fsencode(name)
     if below:
         meta = entries.get(raw, b"").split(b"\t")[0].split()
-        subtree = grafted(repository, meta[2].decode() if meta[1:2] == [b"tree"] else "", below, subtree)
+        subtree = _grafted(repository, meta[2].decode() if meta[1:2] == [b"tree"] else "", below, subtree)
     entries.pop(raw, None)
     if subtree:
         entries[raw] = f"040000 tree {subtree}\t".encode() + raw
     listing = b"".join(item + b"\0" for item in entries.values())
-    made = git.write(["mktree", "-z"], repository.top, listing).decode().strip()
-    return made if entries or not below else ""
+    return git.write(["mktree", "-z"], repository.top, listing).decode().strip() if entries else ""
 
 
 def merged(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:

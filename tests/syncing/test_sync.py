@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -303,7 +304,7 @@ def test_dry_run_says_what_would_be_and_changes_no_branch(memctl: Memctl, one: P
     assert standing(two) == before
     assert git(one, "ls-remote", "origin") == there
     assert out.splitlines()[0] == "fetched 1 commit of origin/main"
-    assert f"{identifier} would be now" in out
+    assert f"{identifier} would become" in out
     assert "would be pushed 2 commits" in out
 
 
@@ -346,3 +347,66 @@ def test_clones_that_push_at_once_each_get_through(memctl: Memctl, clone: Clone)
     assert errors(memctl, clones[0]) == []
     merges = git(clones[0], "log", "--merges", "--format=%H").split()
     assert len(merges) == 3  # one for each that was not first: those of lost races are forgotten
+
+
+def test_status_says_how_far_the_branch_is_from_what_was_fetched(memctl: Memctl, one: Path, two: Path) -> None:
+    memctl("decide", "By one", where=one)
+    assert memctl("status", "--json", where=one).data["upstream"] == {"name": "origin/main", "ahead": 1, "behind": 0}
+    assert (
+        "commits 1 ahead of and 0 behind origin/main, as last fetched: `memctl sync`" in memctl("status", where=one).out
+    )
+    memctl("sync", where=one)
+    assert "origin/main" not in memctl("status", where=one).out
+    git(two, "switch", "-q", "--detach")
+    assert memctl("status", "--json", where=two).data["upstream"] is None
+
+
+def test_a_commit_in_the_memory_by_hand_counts_as_one_of_the_memory(memctl: Memctl, one: Path) -> None:
+    write(one, ".memory/README.md", "By hand.\n")
+    write(one, "code.py", "1\n")
+    data = memctl("sync", "--json", where=one).data
+    assert (data["pushed"], data["pushed_outside_of_memory"]) == (2, 1)
+
+
+def test_what_both_sides_deleted_stays_deleted(memctl: Memctl, one: Path, two: Path) -> None:
+    shared = the(memctl, one, "Shared")
+    for clone in (one, two):
+        memctl("delete", shared, where=clone)
+    memctl("learn", "Refers", "--lesson", f"No more {shared}.", where=two)
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    assert "Shared" not in memctl("list", "--all", where=two).out
+
+
+def test_a_sync_gives_out_ids_that_no_other_worktree_gets(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> None:
+    memctl("decide", "By one", where=one)
+    memctl("sync", where=one)
+    memctl("decide", "By two", where=two)
+    git(two, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    memctl("sync", where=two)
+    assert memctl("decide", "In the other", where=tmp_path / "linked").id != the(memctl, two, "By two")
+
+
+def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
+    memctl: Memctl, one: Path, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git merge-tree --write-tree` came with Git 2.38."""
+    real = shutil.which("git")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(
+        f'#!/bin/sh\ncase $* in *merge-tree*) echo "usage: git merge-tree" >&2; exit 129 ;; esac\nexec {real} "$@"\n'
+    )
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    write(one, "one.py", "1\n")
+    memctl("decide", "By one", where=one)
+    memctl("sync", where=one)
+    memctl("decide", "By two", where=two)
+    memctl("sync", where=two)
+    assert (two / "one.py").exists()
+    write(two, "two.py", "2\n")
+    memctl("sync", where=one)
+    write(one, "three.py", "3\n")
+    memctl("sync", where=one)
+    result = refused(memctl, two)
+    assert "takes Git 2.38 or newer" in result.err

@@ -1,0 +1,98 @@
+"""Trees that are put together and merged in the object store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.journal import checkout, tree_merge
+from memctl.journal.git import GitFailed
+from memctl.journal.repository import Repository, open_repository
+from memctl.journal.tree_merge import Leaf
+from tests.conftest import git
+
+
+@pytest.fixture
+def repository(repo: Path) -> Repository:
+    return open_repository(repo)
+
+
+def commit(repo: Path, **files: str) -> str:
+    for name, text in files.items():
+        (repo / name).write_text(text)
+        git(repo, "add", name)
+    git(repo, "commit", "-qm", "more")
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+def test_a_tree_with_files_put_in_and_taken_out(repo: Path, repository: Repository) -> None:
+    (blob,) = tree_merge.store(repository, [b"new\r\n"])
+    before = git(repo, "status", "--porcelain"), git(repo, "ls-files", "-s")
+    tree = tree_merge.edited(
+        repository, tree_merge.tree_at(repository, "HEAD"), {"a/b.txt": Leaf("100755", blob), "app.py": None}
+    )
+    assert tree_merge.leaves(repository, tree, "a") == {"b.txt": Leaf("100755", blob)}
+    assert "app.py" not in git(repo, "ls-tree", "--name-only", tree)
+    assert (git(repo, "status", "--porcelain"), git(repo, "ls-files", "-s")) == before
+
+
+def test_a_folder_becomes_a_file_and_the_other_way_round(repo: Path, repository: Repository) -> None:
+    (blob,) = tree_merge.store(repository, [b"x"])
+    leaf = Leaf("100644", blob)
+    folder = tree_merge.edited(repository, "", {"a/b": leaf})
+    assert tree_merge.edited(repository, folder, {"a": leaf, "a/b": None}) == tree_merge.edited(
+        repository, "", {"a": leaf}
+    )
+    file = tree_merge.edited(repository, "", {"a": leaf})
+    assert tree_merge.edited(repository, file, {"a/b": leaf, "a": None}) == folder
+
+
+@pytest.mark.parametrize("folder", [".memory", "deep/er/.memory"])
+def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repository, folder: str) -> None:
+    whole = tree_merge.tree_at(repository, "HEAD")
+    memory = tree_merge.tree_at(repository, "HEAD", ".memory")
+    rest = tree_merge.grafted(repository, whole, ".memory", "")
+    assert tree_merge.tree_at(repository, rest, ".memory") == ""
+    grafted = tree_merge.grafted(repository, rest, folder, memory)
+    assert tree_merge.tree_at(repository, grafted, folder) == memory
+    assert tree_merge.grafted(repository, grafted, folder, "") == rest
+    assert tree_merge.grafted(repository, rest, ".memory", memory) == whole
+
+
+def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repository: Repository) -> None:
+    base = commit(repo, one="1\n2\n3\n", two="same\n")
+    ours = commit(repo, one="ours\n2\n3\n")
+    git(repo, "checkout", "-q", base)
+    theirs = commit(repo, one="1\n2\ntheirs\n")
+    other = commit(repo, one="conflict\n2\n3\n")
+    trees = [tree_merge.tree_at(repository, name) for name in (base, ours, theirs, other)]
+    merged, conflicts = tree_merge.merged(repository, trees[:1], trees[1], trees[2])
+    assert conflicts == ()
+    assert git(repo, "cat-file", "blob", f"{merged}:one") == "ours\n2\ntheirs\n"
+    assert tree_merge.merged(repository, trees[:1], trees[1], trees[3])[1] == ("one",)
+    assert tree_merge.merged(repository, trees[:1], trees[1], trees[0]) == (trees[1], ())
+    assert tree_merge.merged(repository, trees[:1], trees[0], trees[2]) == (trees[2], ())
+
+
+def test_a_checkout_that_stopped_half_way_is_settled(repo: Path, repository: Repository) -> None:
+    old = commit(repo, a="a\n", b="b\n", gone="gone\n", edited="old\n")
+    new = commit(repo, a="a of new\n", b="b of new\n", c="c of new\n", edited="new\n")
+    git(repo, "rm", "-q", "gone")
+    git(repo, "commit", "-qm", "gone")
+    new = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "reset", "-q", "--hard", old)
+    (repo / "a").write_text("a of new\n")
+    (repo / "b").write_text("b of")
+    (repo / "c").write_text("c of new\n")
+    (repo / "edited").write_text("by hand\n")
+    (repo / "gone").unlink()
+    checkout.settle(repository, old, new)
+    assert git(repo, "status", "--porcelain").splitlines() == ["M  a", " D b", "A  c", " M edited", "D  gone"]
+    assert checkout.in_the_way(repository, old, new) == ["edited"]
+    with pytest.raises(GitFailed):
+        checkout.follow(repository, new)
+    assert (repo / "edited").read_text() == "by hand\n"
+    git(repo, "checkout", "-q", "edited")
+    checkout.follow(repository, new)
+    assert git(repo, "status", "--porcelain") == ""

@@ -29,10 +29,10 @@ from memctl.store.sequence import Sequence
 from memctl.syncing import assembling
 from memctl.syncing.assembling import Made
 
-# Seconds in which some other clone may be first again and again. With ten clones that do nothing but write and sync, on
-# two cores, one try in five succeeds, and 16 in a row were lost.
-_PATIENCE = 300.0
-_PAUSE, _LONGEST = 0.05, 0.5  # seconds: at most so long after the first try, twice as long with each, up to so long
+# Seconds in which other clones may be first again and again: with ten that do nothing but write and sync, on two busy
+# cores, five tries of six are lost. Who has lost the most waits the least, so that those who come later let it through.
+_PATIENCE = 600.0
+_PAUSE = 3.0  # seconds: at most so long after the first try, half as long after the second, a third after the third
 
 
 class Synced(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) ->
                 return msgspec.structs.replace(planned, tries=number)
         if time.monotonic() > deadline:
             break
-        time.sleep(random.random() * min(_LONGEST, _PAUSE * 2 ** min(number, 10)))
+        time.sleep(random.random() * _PAUSE / number)
     raise MemctlError(
         f"for {_PATIENCE:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
         "nothing was changed here; try again when they are less busy",

@@ -63,6 +63,7 @@ def finish(memory: Memory) -> None:
         checkout.settle(repository, move.old, move.new)
         refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
         carry_out(memory, move)
+    memory.asked = None  # what Git was asked before is about another commit
     drop(memory)
 
 

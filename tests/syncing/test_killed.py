@@ -158,4 +158,5 @@ def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
     memctl("learn", "Later", where=two)
     assert the(memctl, two, "By one") == identifier
     assert the(memctl, two, "By two") != identifier
+    assert errors(memctl, two) == []
     assert refused(memctl, two).err

@@ -15,11 +15,10 @@ from memctl.hierarchy.places import FOLDER
 from memctl.journal import threeway, trees
 from memctl.journal.git import GitFailed
 from memctl.journal.tree_merge import Leaf, store
-from memctl.model import ids, pages
+from memctl.model import ids, pages, session_page
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.place import SESSIONS
 from memctl.syncing import deciding
 from memctl.syncing.collisions import Leaves
 from memctl.syncing.deciding import Loss
@@ -108,7 +107,7 @@ def named(path: str) -> str:
 def is_authored(path: str) -> bool:
     """Whether a file is a record, a page, or a session's: what is merged by its fields."""
     is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
-    return is_record or (path.startswith(f"{SESSIONS}/") and path.endswith(".md"))
+    return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
 
 def _merge(work: _Work, path: str) -> None:

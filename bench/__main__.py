@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, hierarchy, repositories, sources, world, writers
+from bench import breakdown, comparisons, hierarchy, hooks, repositories, sources, world, writers
 from bench.hierarchy import Repetitions
 from bench.world import World
 
@@ -69,6 +69,11 @@ def _files(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _hooks(here: World, options: argparse.Namespace) -> bool:
+    hooks.tables(here, 5 if options.quick else 15, 20 if options.quick else 100)
+    return True
+
+
 _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "starting": _starting,
     "deciding": _deciding,
@@ -76,6 +81,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "writers": _writers,
     "hierarchy": _hierarchy,
     "files": _files,
+    "hooks": _hooks,
 }
 
 

@@ -33,7 +33,12 @@ def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in list(os.environ):
-        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL")) or name in ("NO_COLOR", "EDITOR", "VISUAL", "EMAIL"):
+        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL", "CLAUDE")) or name in (
+            "NO_COLOR",
+            "EDITOR",
+            "VISUAL",
+            "EMAIL",
+        ):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))

@@ -31,8 +31,9 @@ FLOORS = {
     "sessions": 8,
     "syncing": 9,
     "window": 9,
-    "cli": 10,
-    "__main__": 11,
+    "hooks": 10,
+    "cli": 11,
+    "__main__": 12,
 }
 # One starts Git; the other the program that a user has named as theirs to ask.
 PROCESSES = (PACKAGE / "journal" / "git.py", PACKAGE / "providers" / "program.py")

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import handoff_answers, opening, output
 from memctl.cli.command import Defaulting, how, json_option
-from memctl.cli.packing import Packing, counter_of, deliver, packing, sources
+from memctl.cli.packing import Packing, counter_of, deliver, packing
 from memctl.coordination import ownership
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.lifecycle import joint
@@ -19,6 +19,7 @@ from memctl.packs import handoff
 from memctl.packs.formats.choice import AUTO
 from memctl.packs.handoff_offer import Offering, Refused, Wish
 from memctl.packs.handoff_said import EMERGENCY, Said
+from memctl.packs.supply import sources
 from memctl.sources import recency
 from memctl.store.memory import Memory
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memctl.cli import opening, output
+from memctl.cli import install_agents, opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal.repository import Repository, open_repository
@@ -22,26 +22,51 @@ from memctl.lifecycle.install import Step
     ("memctl install git --uninstall", "Take it away again, and put back what was there."),
     ("(crontab -l; memctl install cron) | crontab -", "Have `memctl maintain` done here every night."),
     ("memctl install cron --for github", "Print a workflow that does it."),
+    ("memctl install claude-code", "Give every session of Claude Code the memory: show the change, and ask."),
+    ("memctl install codex --user --yes", "In your own settings, for all projects that have a memory."),
+    ("memctl install agents-md", "Tell agents without hooks, in AGENTS.md and CLAUDE.md."),
 )
-@click.argument("what", type=click.Choice(["git", "cron"]))
+@click.argument("what", type=click.Choice(["git", "cron", *install_agents.WHAT]))
 @click.option(
     "--for", "target", type=click.Choice(schedule.TARGETS), help="For cron: what to print a job for (default: crontab)."
 )
+@click.option("--user", is_flag=True, help="For agents: in your home, for all projects.")
+@click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
+@click.option("--yes", "-y", is_flag=True, help="For agents: write without asking.")
 @click.option("--uninstall", is_flag=True, help="Take away what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
 @json_option
 @click.pass_context
 def install_command(
-    ctx: click.Context, /, what: str, target: str | None, uninstall: bool, dry_run: bool, as_json: bool
+    ctx: click.Context,
+    /,
+    what: str,
+    target: str | None,
+    user: bool,
+    own: bool,
+    yes: bool,
+    uninstall: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Set up Git's hooks and merge drivers for this clone.
+    """Set up Git's hooks and merge drivers for this clone, or the hooks of agents.
 
     The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
     before it; `post-merge` puts the rendered documents into the merge that Git has just made. Hooks that you have are
     kept and run first. Nothing leaves this clone.
 
     `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
+
+    For agents the settings of their programs are changed: what is in them stays, and --uninstall brings back what was
+    there. Without a terminal to ask on, only --yes writes.
     """
+    if what in install_agents.WHAT:
+        if target:
+            raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
+        asked = install_agents.Asked(what, user, own, uninstall, dry_run, yes, as_json)
+        ctx.exit(install_agents.run(ctx, asked))
+    if user or own or yes:
+        raise MemctlError("--user, --local and --yes go with agents only", exit_code=USAGE)
     if what == "cron":
         if uninstall:
             raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)

@@ -53,6 +53,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Workflow": {
         "checkpoint": ("checkpoint", "Save the state of a task, and take it up again."),
         "event": ("event", "Note and show what happens in a workflow."),
+        "hook": ("hook", "Answer the events of agents' programs, and read what came of it."),
     },
     "Measure": {
         "tokens": ("tokens", "Count the tokens of files."),
@@ -91,12 +92,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "merge-file": ("merge", "Merge one file of the memory, as Git's merge driver."),
         "import": ("exchange", "Add records from JSON Lines or ADRs, all or none."),
         "export": ("exchange", "Print records as JSON Lines, or write ADRs."),
-        "install": ("install", "Set up Git's hooks and merge drivers for this clone."),
+        "install": ("install", "Set up Git's hooks and merge drivers for this clone, or the hooks of agents."),
         "completion": ("completion", "Print the completion script for a shell."),
     },
 }
 # Commands that need no answer of Git's about the files of the memory.
-_NOT_ASKING = ("init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window")
+_NOT_ASKING = (
+    "init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
+)  # fmt: skip
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 

@@ -8,9 +8,10 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.cli.packing import Packing, deliver, fill, packing, sources
+from memctl.cli.packing import Packing, deliver, fill, packing
 from memctl.model import moments
 from memctl.packs import rehydrate
+from memctl.packs.supply import sources
 
 
 @command(

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from memctl.cli import counting, output
 from memctl.errors import MemctlError
-from memctl.model import pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import filling, origins
+from memctl.packs import filling
 from memctl.packs.draft import Draft
 from memctl.packs.filling import Pack
 from memctl.packs.formats import choice
-from memctl.packs.items import Sources
 from memctl.store import access, files
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
-
-if TYPE_CHECKING:
-    from memctl.hierarchy.navigate import Place
-    from memctl.hierarchy.render import Renderer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,29 +63,6 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
         return function
 
     return decorate
-
-
-def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
-    """Where records come from, and pages as they are rendered."""
-    find = places(memory, snapshot)
-    return Sources(
-        origins=lambda records: origins.of_records(memory, snapshot, records, at),
-        page=lambda page: find(page.id).text,
-        executive=lambda: find(pages.PROJECT_ID).text,
-    )
-
-
-def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
-    """Finds the place of a marker; what renders is made once, when it is needed."""
-    from memctl.hierarchy import navigate
-
-    @cache
-    def renderer() -> Renderer:
-        from memctl.lifecycle import documents  # Jinja takes 30 ms
-
-        return documents.renderer(memory, snapshot)
-
-    return lambda marker: navigate.find(snapshot, renderer, marker)
 
 
 def counter_of(memory: Memory, options: Packing) -> Counter:

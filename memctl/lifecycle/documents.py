@@ -18,11 +18,11 @@ from memctl.hierarchy.render import Renderer, touched
 from memctl.journal import commits, differences, git, index, message
 from memctl.lifecycle import commit
 from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.refreshing import IGNORE_ALL, UNTRACKED, Rendering, put, take_rule_out
-from memctl.model import checkpoint, pages, session_page
+from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out
+from memctl.model import pages
 from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER, HANDOFF
+from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files, load, lock, place
@@ -31,7 +31,6 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
-_SHOWN_NOWHERE = (f"{session_page.FOLDER}/", f"{checkpoint.FOLDER}/", f"{HANDOFF.folder}/")
 _LATER = ("sessions/**", "checkpoints/**", "handoffs/**/*.md")  # patterns that the first memories did not get
 
 
@@ -235,8 +234,8 @@ def _places(changes: Sequence[Change]) -> set[str] | None:
     for change in changes:
         texts = [(write.path, text) for write in change.writes for text in (write.old, write.text) if text is not None]
         for path, text in (*texts, *((delete.path, delete.old) for delete in change.deletes)):
-            if path.startswith(_SHOWN_NOWHERE):
-                continue  # no document shows them
+            if path.startswith(NEVER_SHOWN):
+                continue
             if not files.is_record_path(path, BY_FOLDER):
                 return None
             try:

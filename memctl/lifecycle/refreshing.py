@@ -7,11 +7,18 @@ from collections.abc import Mapping
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.model import checkpoint, session_page
 from memctl.model.change import Change
+from memctl.model.kinds import HANDOFF
 from memctl.store import files
 from memctl.store.memory import Memory
 
 UNTRACKED = "docs/.gitignore"  # the folder ignores itself
+NEVER_SHOWN = (
+    f"{session_page.FOLDER}/",
+    f"{checkpoint.FOLDER}/",
+    f"{HANDOFF.folder}/",
+)  # in no document
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 
 
@@ -30,6 +37,8 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     Neither a template at fault nor a folder that can't be written keeps anybody from recording: documents can be
     rendered later.
     """
+    if all(path.startswith(NEVER_SHOWN) for change in changes for path in change.paths):
+        return (), ""
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
         return (), ""  # nobody has rendered them here

@@ -27,6 +27,8 @@ def parse(text: str) -> str:
     Raises ValueError if it is no time.
     """
     text = text.strip()
+    if text[19:20] == "." and text[20:-1].isdecimal() and text.endswith("Z") and text.isascii():
+        text = f"{text[:19]}Z"  # as programs write it; a transcript has it on every line
     if CANONICAL.fullmatch(text):
         _naive(text)  # the 31st of February has the right shape
         return text

@@ -13,6 +13,7 @@ from memctl.sessions.events import CALL, Event
 DONE, UNDER_WAY, PENDING = "done", "in progress", "pending"
 _STATUSES = {"completed": DONE, "done": DONE, "in_progress": UNDER_WAY, "in-progress": UNDER_WAY}
 _DROPPED = ("deleted", "cancelled", "canceled")
+_WHOLE, _SINGLE = ("todowrite", "updateplan", "writetodos"), ("TaskCreate", "TaskUpdate")
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -31,7 +32,7 @@ def of_events(events: Iterable[Event]) -> list[Task]:
             continue
         given = event.arguments
         for key in ("todos", "plan"):
-            if event.tool.lower().replace("_", "") in ("todowrite", "updateplan", "writetodos") and key in given:
+            if is_whole(event.tool) and key in given:
                 whole = _listed(given[key])
         if event.tool == "TaskCreate" and isinstance(given.get("subject"), str):
             numbered[str(len(numbered) + 1)] = Task(one_line(given["subject"]), PENDING)
@@ -40,6 +41,16 @@ def of_events(events: Iterable[Event]) -> list[Task]:
             told = _DROPPED[0] if status in _DROPPED else _STATUSES.get(status, task.status)
             numbered[str(given["taskId"])] = msgspec.structs.replace(task, status=told)
     return whole or [task for task in numbered.values() if task.status != _DROPPED[0]]
+
+
+def is_told(tool: str) -> bool:
+    """Whether calls of a tool tell of tasks."""
+    return tool in _SINGLE or is_whole(tool)
+
+
+def is_whole(tool: str) -> bool:
+    """Whether a call of a tool brings the whole list, so that what was told before counts no more."""
+    return tool.lower().replace("_", "") in _WHOLE
 
 
 def _listed(given: Any) -> list[Task]:

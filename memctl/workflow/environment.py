@@ -57,11 +57,14 @@ def look(memory: Memory) -> Environment:
     return Environment(branch.removeprefix("refs/heads/"), head, tuple(dirty), memory.repository.under_way())
 
 
-def touched_since(memory: Memory, now: Environment, before: Checkpoint | None) -> tuple[Touched, ...]:
-    """The files worked on since a checkpoint: those not committed, those of commits from the newest on, and then
-    those that the checkpoint had."""
+def touched_since(
+    memory: Memory, now: Environment, before: Checkpoint | None, known: Sequence[str] = ()
+) -> tuple[Touched, ...]:
+    """The files worked on since a checkpoint: those that somebody knows of, as far as they are there, those not
+    committed, those of commits from the newest on, and then those that the checkpoint had."""
     gone = {one.path for one in now.dirty if one.deleted}
-    paths = [one.path for one in now.dirty]
+    paths = [path for path in known if _is_there(memory, path) and not (memory.repository.top / path).is_dir()]
+    paths += [one.path for one in now.dirty]
     for commit in _commits(memory, before.head if before else "", now.head):
         paths += [path for path in commit.paths if not _is_ours(memory, path)]
     paths += [one.path for one in before.files_touched] if before else []

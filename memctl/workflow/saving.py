@@ -34,7 +34,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody says of the state of a task; what is empty or None is taken over or found out.
 
     `base` is the checkpoint that the state goes on from, by its version or id ("": the newest in this worktree),
-    `window` the context window that it was reached in.
+    `window` the context window that it was reached in. `files` are paths in the worktree that are known to have been
+    read or changed, the latest first; others come from Git.
     """
 
     workflow: str
@@ -51,6 +52,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     next_actions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     scs_size: int | None = None
     aws_size: int | None = None
 
@@ -79,7 +81,7 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
         "phase": said.phase or _last_phase(events) or (before.phase if before else ""),
         "mission": mission,
         "decisions": tuple(dict.fromkeys((*(before.decisions if before else ()), *said.decisions)))[-MOST_LINES:],
-        "files_touched": environment.touched_since(memory, now, last),
+        "files_touched": environment.touched_since(memory, now, last, said.files),
         "branch": now.branch,
         "head": now.head,
         "dirty_files": tuple(one.path for one in now.dirty[: environment.MOST_DIRTY]),

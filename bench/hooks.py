@@ -1,0 +1,112 @@
+"""Hooks of agents: what an event costs, and how fast a long transcript is read.
+
+A host waits for each hook, and one comes after every tool call. The baseline is what starting Python costs alone; for
+reading, `json.loads` of the same lines, which is the least that anything in Python does that looks at them all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import measure, repositories, table
+from bench.table import Row
+from bench.world import MEMCTL, PYTHON, World
+
+_EVENTS = {
+    "after a tool call": ("PostToolUse", ""),
+    "an event that is not ours": ("Notification", ""),
+    "start of a session": ("SessionStart", "startup"),
+    "end of an answer, one turn new": ("Stop", ""),
+    "before a compaction, one turn new": ("PreCompact", ""),
+    "start after a compaction": ("SessionStart", "compact"),
+    "end of a session, one turn new": ("SessionEnd", ""),
+}
+_GOAL_MS = 150
+_TURN = 6_000  # bytes; in real sessions a turn has about two calls, and tool results are 68 % of the characters
+_READING = """\
+import resource, sys, time
+from memctl.hooks import transcript
+started = time.perf_counter()
+events = sum(len(part.session.events) for part in transcript.parts(sys.argv[1], {}))
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, events)
+"""
+
+
+def tables(here: World, repetitions: int, megabytes: int) -> None:
+    """Both tables: events, and reading so many megabytes."""
+    where = repositories.with_memory(here, 1_000)
+    file = here.folder / "session.jsonl"
+    _write(file, 200_000, where)
+    steps = {"python -c pass": measure.step(where, [PYTHON, "-c", "pass"])}
+    for number, (name, (event, source)) in enumerate(_EVENTS.items()):
+        given = here.folder / f"event-{number}.json"
+        values = {"session_id": f"bench-{number}", "transcript_path": str(file), "cwd": str(where), "trigger": "auto"}
+        given.write_text(json.dumps({**values, "hook_event_name": event, "source": source}))
+        line = f"{shlex.quote(MEMCTL)} hook claude-code <{shlex.quote(str(given))}"
+        steps[name] = measure.step(where, ["sh", "-c", line], before=_growing(file, where))
+    found = measure.compare(here, steps, repetitions)
+    baseline = found.pop("python -c pass")
+    rows = [Row(name, median, baseline, goal_ms=_GOAL_MS) for name, median in found.items()]
+    table.show("`memctl hook claude-code`, a memory of 1,000 records", "python -c pass", rows)
+    _reading(here, megabytes)
+
+
+def _reading(here: World, megabytes: int) -> None:
+    """How fast a transcript is read from its beginning, and how much memory that takes."""
+    print("\nReading a transcript of Claude Code\n  baseline: json.loads of the same lines")
+    print("  size       ms  MB/s  baseline ms  ratio  memory MB")
+    for size in (megabytes // 10, megabytes):
+        file = here.folder / f"{size}.jsonl"
+        _write(file, size * 1_000_000, here.folder)
+        taken, memory, _ = map(float, here.run([PYTHON, "-c", _READING, str(file)]).split())
+        started = time.perf_counter()
+        with open(file, "rb") as stream:
+            for line in stream:
+                json.loads(line)
+        baseline = time.perf_counter() - started
+        cells = f"{taken * 1000:>8,.0f} {size / taken:>5,.0f} {baseline * 1000:>12,.0f} {taken / baseline:>5.2f}x"
+        print(f"  {size:>4} MB {cells} {memory:>10,.0f}", flush=True)
+        os.unlink(file)
+
+
+def _write(file: Path, size: int, cwd: Path) -> None:
+    with open(file, "w", encoding="utf-8") as stream:
+        number = 0
+        while stream.tell() < size:
+            stream.write(_turn(number, cwd))
+            number += 1
+
+
+def _growing(file: Path, cwd: Path) -> Callable[[], None]:
+    def grow() -> None:
+        with open(file, "a", encoding="utf-8") as stream:
+            stream.write(_turn(time.time_ns(), cwd))
+
+    return grow
+
+
+def _turn(number: int, cwd: Path) -> str:
+    """A prompt, a call of a tool with its result, and an answer, as Claude Code writes them."""
+    moment = f"2025-11-04T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
+    common = {"sessionId": "bench", "cwd": str(cwd), "timestamp": moment, "isSidechain": False, "gitBranch": "main"}
+    usage = {"input_tokens": 4, "cache_read_input_tokens": 20_000, "output_tokens": 50}
+    call = {
+        "type": "tool_use",
+        "id": f"t{number}",
+        "name": "Read",
+        "input": {"file_path": f"{cwd}/src/{number % 99}.py"},
+    }
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"def f{number}(x): ...\n" * (_TURN // 25)}
+    answer = {"id": f"a{number}", "role": "assistant", "model": "claude-opus-4-5", "usage": usage}
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": f"Look at number {number}, and say what is wrong."}},
+        {"type": "assistant", "message": {**answer, "content": [call]}},
+        {"type": "user", "message": {"role": "user", "content": [result]}},
+        {"type": "assistant", "message": {**answer, "content": [{"type": "text", "text": "It counts from one."}]}},
+    ]
+    return "".join(json.dumps({**common, "uuid": f"{number}-{i}", **line}) + "\n" for i, line in enumerate(lines))

@@ -1,0 +1,140 @@
+"""`hook`: what agents' programs call, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.cli.command import Command, Group, command, json_option
+from memctl.errors import REFUSED, MemctlError
+from memctl.hooks import dispatch, folder, log, statistics
+from memctl.hooks.hosts import HOSTS, Host
+from memctl.hooks.statistics import Compaction
+
+
+def _answering(host: Host) -> Command:
+    """The command that a host calls. Its faults are no errors: they stand in our own log."""
+
+    @command(
+        host.name,
+        (f"memctl hook {host.name} <event.json", f"What {host.title} calls, after `memctl install {host.name}`."),
+    )
+    @click.pass_context
+    def answer(ctx: click.Context, /) -> None:
+        if sys.stdin.isatty():
+            raise MemctlError("a hook reads an event from its standard input", f"`memctl install {host.name}`", REFUSED)
+        dispatch.run(host, os.environ, ctx.obj.folder if ctx.find_root().params.get("folder") else None)
+
+    answer.context_settings.update({"ignore_unknown_options": True, "allow_extra_args": True})  # of a later memctl
+    answer.help = (
+        f"Answer an event of {host.title}, given as JSON on standard input.\n\nOutside of a memory it does nothing."
+        " A fault is noted in a log of memctl's, and never stops the agent."
+    )
+    return answer
+
+
+@command(
+    "log",
+    ("memctl hook log", "The latest compactions of agents' contexts, newest first."),
+    ("memctl hook log --faults", "What went wrong in hooks."),
+    ("memctl hook log --limit 0 --json", "All of them, for a program."),
+)
+@click.option("--faults", is_flag=True, help="Faults of the hooks instead.")
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="How many at most; 0 for all.")
+@json_option
+@click.pass_context
+def log_command(ctx: click.Context, /, faults: bool, limit: int, as_json: bool) -> None:
+    """List compactions: when, in which session, by whom, tokens before and after, tool calls since the one before.
+
+    A dash stands for what is not known: tokens after a compaction are known once the agent has stopped again.
+    """
+    root = _root(ctx)
+    if faults:
+        _print_faults(list(log.entries(root, log.FAULTS)), limit, as_json=as_json)
+        return
+    found = statistics.compactions(root)[::-1]
+    shown = found[: limit or None]
+    if as_json:
+        output.json("compactions", {"total": len(found), "compactions": [msgspec.to_builtins(one) for one in shown]})
+        return
+    output.columns([("at", "session", "trigger", "before", "after", "calls", "suggested"), *map(_row, shown)])
+    _say_more(len(found), len(shown), "compactions")
+
+
+def _print_faults(found: list[dict[str, object]], limit: int, *, as_json: bool) -> None:
+    shown = found[::-1][: limit or None]
+    if as_json:
+        output.json("faults", {"total": len(found), "faults": shown})
+        return
+    names = ("at", "event", "session", "where", "fault")
+    output.columns([tuple(str(one.get(name, "")) for name in names) for one in shown])
+    _say_more(len(found), len(shown), "faults")
+
+
+def _say_more(total: int, shown: int, what: str) -> None:
+    if not total:
+        output.note(f"there are no {what}")
+    elif total > shown:
+        output.note(f"{total - shown:,} more: --limit 0 lists all")
+
+
+@command(
+    "stats",
+    ("memctl hook stats", "How often contexts are compacted, and how full they are then."),
+    ("memctl hook stats --json", "For a program."),
+)
+@json_option
+@click.pass_context
+def stats_command(ctx: click.Context, /, as_json: bool) -> None:
+    """Sum up the compactions in the log: per trigger, the median of tool calls and tokens, how many were suggested."""
+    found = statistics.figures(statistics.compactions(_root(ctx)))
+    if as_json:
+        output.json("compaction-figures", msgspec.to_builtins(found))
+        return
+    triggers = ", ".join(f"{number:,} {name}" for name, number in found.by_trigger.items())
+    share = "-" if found.suggested_before is None else f"{found.suggested_before:.0%}"
+    rows = [
+        ("compactions", f"{found.compactions:,} in {found.sessions:,} sessions{f' ({triggers})' if triggers else ''}"),
+        ("tool calls since the one before", _figure(found.median_calls)),
+        ("tokens before", _figure(found.median_tokens_before)),
+        ("tokens after", _figure(found.median_tokens_after)),
+        ("suggested before", share),
+    ]
+    output.columns(rows)
+
+
+def _row(one: Compaction) -> Sequence[str]:
+    numbers = [_figure(one.before, ""), _figure(one.after, ""), _figure(one.calls, "")]
+    return one.at, one.session[:8], one.trigger or "-", *numbers, ", ".join(one.suggested) or "-"
+
+
+def _figure(value: float | None, label: str = "median ") -> str:
+    return "-" if value is None else f"{label}{value:,.0f}"
+
+
+def _root(ctx: click.Context) -> Path:
+    memory = opening.memory(ctx)
+    return folder.root_of(memory.repository.shared, memory.private.name)
+
+
+class _Hooks(Group):
+    """Answers what there is not with 1: the code of wrong usage, 2, is a veto where a host calls."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise MemctlError(error.format_message(), "`memctl hook -h` lists what there is", REFUSED) from None
+
+
+hook_command = _Hooks("hook", help="Answer the events of agents' programs, and read what came of it.")
+for member in (*map(_answering, HOSTS.values()), log_command, stats_command):
+    hook_command.add_command(member)

@@ -1,0 +1,165 @@
+"""`install claude-code|codex|gemini|agents-md`: the change is shown first, and made when somebody says yes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from memctl.cli import opening, output
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.hooks import hosts, installing, settings
+from memctl.hooks.hosts import HOSTS, Host
+from memctl.hooks.installing import Edit, Keeping
+from memctl.journal.repository import Repository, open_repository
+from memctl.lifecycle import install
+
+AGENTS_MD = "agents-md"
+WHAT = (*HOSTS, AGENTS_MD)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The options of an installation for agents."""
+
+    what: str
+    user: bool
+    own: bool
+    uninstall: bool
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+def run(ctx: click.Context, asked: Asked) -> int:
+    """Show what would change, ask, and do it; the exit code."""
+    _refuse_what_does_not_go(asked)
+    folder, repository = _place(ctx, asked)
+    keeping = Keeping(installing.state_home(os.environ) if asked.user else _kept_in(repository))
+    edits = _edits(asked, folder, repository, keeping)
+    if not asked.as_json:
+        _show(edits)
+    changing = [edit for edit in edits if edit.changes]
+    done = bool(changing) and not asked.dry_run and _agreed(asked)
+    if done:
+        for edit in changing:
+            installing.carry_out(edit, keeping, remove=asked.uninstall)
+    _report(asked, edits, done=done)
+    if not changing or asked.dry_run or done:
+        return OK
+    return REFUSED
+
+
+def _refuse_what_does_not_go(asked: Asked) -> None:
+    if asked.what == AGENTS_MD and (asked.user or asked.own):
+        raise MemctlError("AGENTS.md is the project's", "leave --user and --local out", USAGE)
+    if asked.own and (asked.user or not HOSTS[asked.what].own):
+        raise MemctlError("--local goes with `install claude-code` only, and without --user", exit_code=USAGE)
+
+
+def _place(ctx: click.Context, asked: Asked) -> tuple[Path, Repository | None]:
+    """The folder whose files are changed: the one with the memory, or the user's home."""
+    if asked.user:
+        return Path.home(), None
+    if asked.uninstall:  # which must work when the memory is gone, too
+        memory = opening.memory_if_any(ctx)
+        repository = open_repository(ctx.obj.folder)
+        return (memory.folder.parent if memory else repository.top), repository
+    memory = opening.memory(ctx)
+    return memory.folder.parent, memory.repository
+
+
+def _kept_in(repository: Repository | None) -> Path:
+    if repository is None:
+        raise LookupError("a project's files are kept in its repository")
+    return repository.shared / "installed"
+
+
+def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
+    top = repository.top if repository else None
+    if asked.what == AGENTS_MD:
+        return installing.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
+    host = HOSTS[asked.what]
+    name = f"{host.folder}/{host.own if asked.own else host.shared}"
+    line = None if asked.uninstall else settings.command(host, _program(asked))
+    shown = f"~/{name}" if asked.user else name
+    return [installing.settings_edit(folder / name, shown, top, host, line, keeping)]
+
+
+def _program(asked: Asked) -> str:
+    """What the hooks call: "", memctl from the PATH; or in a user's own settings, if it is not there, its whole path.
+
+    A program runs two hooks that are the same only once. So they are the same in all settings, wherever that works.
+    """
+    own = install.own_program(sys.argv[0], sys.executable)
+    if not own or not (asked.user or asked.own) or _is_on_path(own):
+        return ""
+    return shlex.quote(own)
+
+
+def _is_on_path(own: str) -> bool:
+    """Whether the PATH leads to this memctl, and not to none or to another program of that name."""
+    found = shutil.which("memctl")
+    return found is not None and os.path.exists(own) and os.path.samefile(found, own)
+
+
+def _show(edits: list[Edit]) -> None:
+    """Each change as a unified diff."""
+    for edit in edits:
+        if not edit.changes:
+            continue
+        old, new = ((data or b"").decode(errors="replace").splitlines() for data in (edit.before, edit.after))
+        before = edit.name if edit.before is not None else "/dev/null"
+        after = edit.name if edit.after is not None else "/dev/null"
+        for line in unified_diff(old, new, before, after, lineterm=""):
+            output.text(output.painted(output.plain(line)))
+
+
+def _agreed(asked: Asked) -> bool:
+    if asked.yes:
+        return True
+    if not sys.stdin.isatty():
+        return False
+    return click.confirm("Write this?", err=True)
+
+
+def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
+    if asked.as_json:
+        data = {**msgspec.to_builtins(asked), "done": done, "files": [_data(edit) for edit in edits]}
+        for name in ("as_json", "yes"):
+            del data[name]
+        output.json("install", data)
+    verb = "removed from" if asked.uninstall else "installed in"
+    for edit in edits:
+        if not edit.changes:
+            output.note(f"{edit.name}: {edit.note or 'unchanged'}")
+        elif done:
+            output.note(f"{verb} {edit.name}")
+    if not done and not asked.dry_run and any(edit.changes for edit in edits):
+        output.note("nothing was written\nhint: --yes writes it")
+    elif not asked.uninstall and asked.what in HOSTS:
+        _advise(HOSTS[asked.what], asked)
+
+
+def _advise(host: Host, asked: Asked) -> None:
+    if not asked.user and not asked.own and shutil.which("memctl") is None:
+        own = " or --local" if host.own else ""
+        output.note(f"warning: memctl is not on the PATH, where these hooks look for it; --user{own} names it whole")
+    if host is hosts.CODEX:
+        output.note("hint: Codex runs hooks of a project that it trusts, and asks about new ones (`/hooks`)")
+
+
+def _data(edit: Edit) -> dict[str, Any]:
+    return {
+        "file": output.name(edit.name),
+        "changes": edit.changes,
+        "before": None if edit.before is None else edit.before.decode(errors="replace"),
+        "after": None if edit.after is None else edit.after.decode(errors="replace"),
+        "note": edit.note or None,
+    }

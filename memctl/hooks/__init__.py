@@ -1,0 +1,1 @@
+"""Hooks of coding agents: what memctl does when their programs say that something happens."""

@@ -1,0 +1,87 @@
+"""What is kept of the sessions of agents, in the Git directory that all worktrees share and in no commit.
+
+Each session has a folder. Tool calls that end at the same moment have a process each, so they are counted without a
+lock: every one adds a byte to a file, and its number is where its byte ends. What is said once is a file that only one
+process can make.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+_CALLS = "calls"
+_SAID = "said-"
+_MOST_SESSIONS = 200
+
+
+class SessionFolder:
+    """The folder of one session below `root`, which is that of a memory."""
+
+    def __init__(self, root: Path, key: str) -> None:
+        self.root = root
+        self.key = key
+        self.path = root / "sessions" / key
+
+    def count(self) -> int:
+        """Count a tool call, and say which it is since the last compaction."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, b".")
+            return os.lseek(descriptor, 0, os.SEEK_CUR)
+        finally:
+            os.close(descriptor)
+
+    def calls(self) -> int:
+        """How many tool calls there were since the last compaction."""
+        try:
+            return (self.path / _CALLS).stat().st_size
+        except OSError:
+            return 0
+
+    def is_first(self, what: str) -> bool:
+        """Note that something is said; whether it was not since the last compaction."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            os.close(os.open(self.path / f"{_SAID}{what}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            return True
+        except FileExistsError:
+            return False
+
+    def said(self) -> list[str]:
+        """What was said since the last compaction."""
+        return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
+
+    def reset(self) -> None:
+        """Begin to count anew, and to say things again."""
+        for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*")):
+            file.unlink(missing_ok=True)
+
+    def others(self) -> Iterator[SessionFolder]:
+        """The folders of all other sessions, the one that was touched last first."""
+        for path in _by_age(self.path.parent):
+            if path.name != self.key:
+                yield SessionFolder(self.root, path.name)
+
+    def tidy(self) -> None:
+        """Forget the oldest sessions, if there are very many."""
+        for path in _by_age(self.path.parent)[_MOST_SESSIONS:]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def root_of(shared: Path, name: str) -> Path:
+    """Where a memory's sessions are, in what all worktrees share."""
+    return shared / "hooks" / name
+
+
+def _by_age(sessions: Path) -> list[Path]:
+    found = []
+    for path in sessions.glob("*"):
+        try:
+            found.append((path.stat().st_mtime_ns, path))
+        except OSError:
+            continue  # another process has just tidied up
+    return [path for _, path in sorted(found, reverse=True)]

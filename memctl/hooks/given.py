@@ -1,0 +1,52 @@
+"""What a host says of an event, on standard input: a JSON object of which unknown fields are left aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Given(NamedTuple):
+    """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
+
+    `agent` is set for a sub-agent's; `source` says how a session starts (startup, resume, clear, compact), `trigger`
+    whether a person (manual) or the host (auto) compacts.
+    """
+
+    event: str
+    session: str
+    transcript: str
+    cwd: str
+    agent: str
+    source: str
+    trigger: str
+
+    @property
+    def key(self) -> str:
+        """The session's name, as a file or folder may be called."""
+        return _ODD.sub("-", self.session)[:100].strip("-._").removesuffix(".md") or "session"
+
+
+def parse(data: bytes) -> Given:
+    """Read an event; raises ValueError if it is none."""
+    values = json.loads(data)
+    if not isinstance(values, dict):
+        raise ValueError("the event is no JSON object")
+    return Given(
+        event=_text(values, "hook_event_name"),
+        session=_text(values, "session_id"),
+        transcript=_text(values, "transcript_path"),
+        cwd=_text(values, "cwd"),
+        agent=_text(values, "agent_id"),
+        source=_text(values, "source"),
+        trigger=_text(values, "trigger"),
+    )
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) and "\0" not in value else ""

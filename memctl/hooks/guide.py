@@ -1,0 +1,65 @@
+"""The block in AGENTS.md that tells agents without hooks of the memory, and the line in CLAUDE.md that leads there.
+
+It is thin: every session pays for it, whatever it is about. AGENTS.md is where most agents look; Claude Code reads
+CLAUDE.md, in which `@AGENTS.md` takes the other in.
+"""
+
+from __future__ import annotations
+
+import re
+
+from memctl.errors import MemctlError
+
+BEGIN, END = "<!-- memctl: begin -->", "<!-- memctl: end -->"
+AGENTS, CLAUDE = "AGENTS.md", "CLAUDE.md"
+_BLOCKS = {
+    AGENTS: """\
+## Project memory
+
+What was decided here, what is wrong, where work stands and what was learned is in `.memory/`, kept by memctl.
+
+- Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"` for what bears on a task. If the memory was
+  given to you already, leave it out.
+- As you work, record what others will need: `memctl decide`, `issue`, `state`, `learn`; `-h` shows how.
+- Before you stop: `memctl checkpoint save --done … --doing … --next …`; `memctl checkpoint resume` goes on from there.
+""",
+    CLAUDE: f"@{AGENTS}\n",
+}
+_LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")
+
+
+def added(text: str, name: str) -> str:
+    """A file with its block: put behind the rest, or refreshed where it stands."""
+    block = f"{BEGIN}\n{_BLOCKS[name]}{END}"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = block.replace("\n", newline)
+    place = _place(text, name)
+    if place:
+        return text[: place[0]] + block + text[place[1] :]
+    if name == CLAUDE and _LEADS_THERE.search(text):
+        return text
+    gap = "" if not text else newline if text.endswith("\n") else newline * 2
+    return f"{text}{gap}{block}{newline}"
+
+
+def removed(text: str, name: str) -> str:
+    """A file without its block, and without the empty line that came with it."""
+    place = _place(text, name)
+    if not place:
+        return text
+    before, after = text[: place[0]], text[place[1] :]
+    for newline in ("\r\n", "\n"):
+        if before.endswith(newline * 2) and after.startswith(newline):
+            return before[: -len(newline)] + after[len(newline) :]
+    return before + (after.lstrip("\r\n") if not before else after)
+
+
+def _place(text: str, name: str) -> tuple[int, int] | None:
+    """Where the block stands; raises MemctlError if only one of its marks is there, or several."""
+    begins, ends = text.count(BEGIN), text.count(END)
+    if not begins and not ends:
+        return None
+    start, end = text.find(BEGIN), text.find(END)
+    if begins != 1 or ends != 1 or end < start:
+        raise MemctlError(f"{name}: the marks of memctl's block are not a pair", f"mend {BEGIN} … {END} by hand")
+    return start, end + len(END)

@@ -1,0 +1,72 @@
+"""The programs that call us: what they call their events, where they look for hooks, and what they take for an answer.
+
+Claude Code as seen by running 2.1.330 (tests/agents); Codex by the schemas in its repository (`codex-rs/hooks`), Gemini
+CLI by its hooks reference. Plain tuples and no msgspec: a hook after every tool call must not cost its import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
+
+
+class Host(NamedTuple):
+    """A program that runs agents.
+
+    `events` are those that we hook, by the program's names, with what they are to us. A `speaks` event's answer reaches
+    the model as `additionalContext` of a JSON object; with `instructs` what we print before a compaction is added to
+    the summariser's instructions. `reads` says whether its transcripts are in a form that memctl reads. `folder` has
+    its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it has none for
+    one user's copy of a project); `second` is what a second is in its time limits.
+    """
+
+    name: str
+    title: str
+    events: Mapping[str, str]
+    speaks: tuple[str, ...]
+    folder: str
+    shared: str
+    own: str = ""
+    instructs: bool = False
+    reads: bool = False
+    second: int = 1
+
+
+CLAUDE_CODE = Host(
+    "claude-code",
+    "Claude Code",
+    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP, "SessionEnd": END},
+    (START, TOOL),
+    ".claude",
+    "settings.json",
+    "settings.local.json",
+    instructs=True,
+    reads=True,
+)
+CODEX = Host(
+    "codex",
+    "Codex",
+    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP},
+    (START, TOOL),
+    ".codex",
+    "hooks.json",
+)
+GEMINI = Host(
+    "gemini",
+    "Gemini CLI",
+    {
+        "SessionStart": START,
+        "AfterTool": TOOL,
+        "BeforeAgent": PROMPT,
+        "PreCompress": COMPACT,
+        "AfterAgent": STOP,
+        "SessionEnd": END,
+    },
+    (START, TOOL, PROMPT),
+    ".gemini",
+    "settings.json",
+    second=1000,
+)
+HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

@@ -1,0 +1,214 @@
+"""Changing the files of agents' programs: what would be written, writing it, and bringing back what was there before.
+
+What a file was before is kept until it is uninstalled, in a place that only its owner reads: settings may hold keys.
+As long as nobody has changed the file since, it comes back byte for byte; else only what is ours is taken out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.hooks import guide, settings
+from memctl.hooks.hosts import Host
+
+_BOM = "\ufeff"
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """One file: its name for people, the file itself (what a link leads to), its bytes before and after.
+
+    None: there is no file. `note` says what else there is to know.
+    """
+
+    name: str
+    file: Path
+    before: bytes | None
+    after: bytes | None
+    note: str = ""
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a file was before we came, in base64 (None: there was none), and the digest of what we made of it.
+
+    `made_folder` says that its folder was made for it.
+    """
+
+    path: str
+    before: str | None
+    after: str
+    made_folder: bool = False
+
+
+class Keeping:
+    """Where what files were before is kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, file: Path) -> Kept | None:
+        try:
+            return msgspec.json.decode(self._file(file).read_bytes(), type=Kept)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def keep(self, file: Path, kept: Kept) -> None:
+        place = self._file(file)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.unlink(missing_ok=True)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as stream:
+            stream.write(msgspec.json.encode(kept))
+
+    def forget(self, file: Path) -> None:
+        self._file(file).unlink(missing_ok=True)
+
+    def _file(self, file: Path) -> Path:
+        return self._folder / f"{hashlib.blake2b(os.fsencode(file), digest_size=12).hexdigest()}.json"
+
+
+def state_home(environ: Mapping[str, str]) -> Path:
+    """Where memctl keeps what belongs to a user and no project (XDG Base Directory Specification)."""
+    given = environ.get("XDG_STATE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
+
+
+def settings_edit(file: Path, name: str, top: Path | None, host: Host, line: str | None, keeping: Keeping) -> Edit:
+    """What becomes of a host's settings; with no `line` our hooks go. No link may lead out of the worktree `top`."""
+    if line is None:
+        return _removal(file, name, top, lambda text: settings.removed(text, name), keeping)
+    return _addition(file, name, top, lambda text: settings.added(text, host, line, name))
+
+
+def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> list[Edit]:
+    """What becomes of AGENTS.md and CLAUDE.md."""
+    made: list[Edit] = []
+    for name in (guide.AGENTS, guide.CLAUDE):
+        file = folder / name
+        if name == guide.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
+            made.append(Edit(name, file, b"", b"", f"it is a link to {guide.AGENTS}"))
+        elif remove:
+            made.append(_removal(file, name, top, partial(guide.removed, name=name), keeping))
+        else:
+            made.append(_addition(file, name, top, partial(guide.added, name=name)))
+    return made
+
+
+def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
+    """Write one file: whole, with the mode that it had. Raises MemctlError; then it is as it was."""
+    if not edit.changes:
+        return
+    if _content(edit.file, edit.name) != edit.before:
+        raise MemctlError(f"{edit.name} has just been changed by somebody", "run this again")
+    kept = keeping.find(edit.file)
+    try:
+        if remove:
+            _write(edit)
+            if edit.after is None and kept and kept.made_folder:
+                _remove_if_empty(edit.file.parent)
+            keeping.forget(edit.file)
+            return
+        is_ours = kept is not None and edit.before is not None and kept.after == _digest(edit.before)
+        before = None if edit.before is None else base64.b64encode(edit.before).decode()
+        is_new_folder = not edit.file.parent.exists()
+        old = kept if kept is not None and is_ours else Kept(str(edit.file), before, "", is_new_folder)
+        keeping.keep(edit.file, msgspec.structs.replace(old, after=_digest(edit.after or b"")))
+        _write(edit)
+    except OSError as error:
+        raise MemctlError(f"{edit.name} can't be written: {error.strerror}") from None
+
+
+def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], str]) -> Edit:
+    target = _target(file, name, top)
+    before = _content(target, name)
+    text, has_mark = _text(before, name)
+    after = change(text)
+    if before is not None and after == text:
+        return Edit(name, target, before, before)
+    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+
+
+def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], keeping: Keeping) -> Edit:
+    target = _target(file, name, top)
+    before = _content(target, name)
+    if before is None:
+        return Edit(name, target, None, None, "it is not there")
+    kept = keeping.find(target)
+    if kept is not None and kept.after == _digest(before):
+        return Edit(name, target, before, None if kept.before is None else base64.b64decode(kept.before))
+    text, has_mark = _text(before, name)
+    after = change(text)
+    if after == text:
+        return Edit(name, target, before, before, "nothing of memctl's is in it")
+    if kept is not None and kept.before is None and after.strip() in ("", "{}"):
+        return Edit(name, target, before, None)  # nothing is left of a file that we made
+    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+
+
+def _target(file: Path, name: str, top: Path | None) -> Path:
+    """The file itself. In a project no link may lead out of it: who made the project would choose what we change."""
+    target = Path(os.path.realpath(file))
+    if top is not None and not target.is_relative_to(os.path.realpath(top)):
+        raise MemctlError(f"{name} leads out of the project, to {target}", "replace the link by a file")
+    return target
+
+
+def _content(file: Path, name: str) -> bytes | None:
+    try:
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise MemctlError(f"{name} is no plain file", "move it away first")
+        if status.st_size > _MOST_BYTES:
+            raise MemctlError(f"{name} has {status.st_size:,} bytes", "that is no such file as memctl changes")
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise MemctlError(f"{name} can't be read: {error.strerror}") from None
+
+
+def _text(data: bytes | None, name: str) -> tuple[str, bool]:
+    """A file's text without the mark of byte order, and whether it has one."""
+    try:
+        text = (data or b"").decode()
+    except UnicodeDecodeError:
+        raise MemctlError(f"{name} is not UTF-8 text", "nothing was changed") from None
+    return text.removeprefix(_BOM), text.startswith(_BOM)
+
+
+def _write(edit: Edit) -> None:
+    if edit.after is None:
+        edit.file.unlink()
+        return
+    edit.file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = edit.file.with_name(f".memctl-{edit.file.name}")
+    temporary.unlink(missing_ok=True)
+    mode = stat.S_IMODE(edit.file.stat().st_mode) if edit.before is not None else None
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if mode is not None else 0o666)
+    with open(descriptor, "wb") as stream:
+        stream.write(edit.after)
+    if mode is not None:
+        os.chmod(temporary, mode)
+    os.replace(temporary, edit.file)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

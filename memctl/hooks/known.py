@@ -1,0 +1,109 @@
+"""What is known of a session from one hook to the next: how far its transcript is read, and where the work stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.hooks.folder import SessionFolder
+from memctl.model import session_page
+from memctl.model.faults import InvalidRecord
+from memctl.model.session_page import Page
+from memctl.sessions import tasks
+from memctl.sessions.events import CALL, Event
+from memctl.sessions.running import Running
+from memctl.sessions.tasks import Task
+from memctl.store import files
+
+_STATE, _DRAFT = "state.json", "draft.md"
+MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
+
+
+class TaskCall(msgspec.Struct, frozen=True):
+    """A call by which an agent told of its tasks: a later one may name a task by its number only."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+    @property
+    def event(self) -> Event:
+        return Event(CALL, tool=self.tool, arguments=self.arguments)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A session as the hooks have seen it.
+
+    `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
+    memory was last given to the session. What it began with (`intent`), was asked last (`prompt`), what it told of its
+    tasks (`task_calls`), `next_steps`, `decisions`, the steps that `succeeded` and the `files` it touched, the latest
+    first, are from the transcript, without credentials. `began` is what Git said at the start, `checkpoint` the id of
+    the one saved at the last compaction.
+    """
+
+    top: str = ""
+    offsets: dict[str, int] = {}
+    began: Running | None = None
+    seen: str = ""
+    intent: str = ""
+    prompt: str = ""
+    task_calls: tuple[TaskCall, ...] = ()
+    next_steps: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    succeeded: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    checkpoint: str = ""
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The agent's own list of tasks, as it stands."""
+        return tasks.of_events(call.event for call in self.task_calls)
+
+
+def read(folder: SessionFolder) -> Known | None:
+    """What is known; None of a session that is new, or whose state can't be read any more."""
+    try:
+        return msgspec.json.decode((folder.path / _STATE).read_bytes(), type=Known)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(folder: SessionFolder, known: Known) -> None:
+    files.replace(folder.path / _STATE, msgspec.json.encode(known).decode())
+
+
+def changed(folder: SessionFolder, **values: Any) -> Known:
+    """What is known, with some of it replaced; it is written down so."""
+    known = msgspec.structs.replace(read(folder) or Known(), **values)
+    write(folder, known)
+    return known
+
+
+def draft(folder: SessionFolder) -> Page | None:
+    """The page of the session that is in no commit yet, if there is one."""
+    try:
+        return session_page.parse((folder.path / _DRAFT).read_text("utf-8"), session_page.path_of(folder.key))
+    except (OSError, UnicodeDecodeError, InvalidRecord):
+        return None
+
+
+def write_draft(folder: SessionFolder, made: Page) -> None:
+    files.replace(folder.path / _DRAFT, session_page.render(made))
+
+
+def drop_draft(folder: SessionFolder) -> None:
+    (folder.path / _DRAFT).unlink(missing_ok=True)
+
+
+def draft_time(folder: SessionFolder) -> float:
+    """When the draft was written last, in seconds since the epoch; 0 if there is none."""
+    try:
+        return (folder.path / _DRAFT).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:
+    """Two lists as one, each item once, the newest first."""
+    return tuple(dict.fromkeys((*new, *old)))[:most]

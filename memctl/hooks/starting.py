@@ -1,0 +1,92 @@
+"""When a session starts: what the model is given, within what hosts show of a hook's output.
+
+A fresh context gets the rehydration pack; one that was just compacted, the state from the checkpoint that was saved
+before it; one that is resumed has its pack still, and gets what was recorded since.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+
+from memctl.errors import MemctlError
+from memctl.hooks import known
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.given import Given
+from memctl.hooks.hosts import Host
+from memctl.hooks.known import Known
+from memctl.journal import differences
+from memctl.packs import filling, rehydrate, supply
+from memctl.sessions.running import Running
+from memctl.store import access, load
+from memctl.store.memory import Memory
+from memctl.workflow import names, resuming
+from memctl.workflow.bootstrap import LIMIT, length
+from memctl.workflow.bootstrap import bootstrap as written
+
+COMPACTED = "compact"
+_RESUMED = ("resume", "fork")
+_SHELLS = "CLAUDE_ENV_FILE"  # Claude Code's shells read it before each command
+_MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
+
+
+def begin(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> str:
+    """The text for a session that starts, or goes on, as the event's `source` says."""
+    folder.tidy()
+    state = known.read(folder)
+    if given.source == COMPACTED:
+        folder.reset()
+        text = bootstrap(memory, state) or pack(memory)
+    elif given.source in _RESUMED and state is not None and state.seen:
+        text = pack(memory, state.seen)
+    else:
+        folder.reset()
+        text = pack(memory)
+    began = state.began if state is not None and state.began else _beginning(memory, host, folder)
+    known.changed(folder, top=str(memory.repository.top), seen=memory.now, began=began)
+    return text
+
+
+def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:
+    """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
+    file = environ.get(_SHELLS, "")
+    names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in names.items() if not environ.get(name)]
+    if file and os.path.isabs(file) and lines:
+        with open(file, "a", encoding="utf-8") as stream:
+            stream.write("".join(lines))
+
+
+def bootstrap(memory: Memory, state: Known | None) -> str:
+    """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
+    if state is None or not state.checkpoint:
+        return ""
+    try:
+        found = resuming.look(memory, load.disk(memory), state.checkpoint, names.workflow(memory, ""))
+    except MemctlError:
+        return ""  # it is gone, or broken: the pack tells of the rest
+    # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
+    return written(found.checkpoint, (), found.drift).text
+
+
+def pack(memory: Memory, since: str = "") -> str:
+    """The rehydration pack in at most LIMIT characters; with `since` only if anything came since then."""
+    snapshot = load.disk(memory)
+    wanted = rehydrate.Wanted(since=since)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None))
+    if since and not draft.items():
+        return ""
+    made = filling.fill(draft, "markdown", LIMIT - length(_MORE) - 1, length)
+    included = set(made.included())
+    access.count(
+        memory.repository.shared, [one.memory_id for one in snapshot.records if one.id in included], memory.now
+    )
+    return f"{made.text.rstrip()}\n\n{_MORE}"
+
+
+def _beginning(memory: Memory, host: Host, folder: SessionFolder) -> Running:
+    """What Git says at the start of a session; of files that differ from HEAD only where no transcript tells of any."""
+    branch, commit = memory.repository.branch()
+    dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
+    return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)

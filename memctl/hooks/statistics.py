@@ -1,0 +1,113 @@
+"""The log of compactions, read: what the hooks noted before each, and what the transcripts say afterwards."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memctl.hooks import log
+from memctl.model import moments
+
+_NEAR = 30 * 60  # seconds: a compaction takes minutes at most
+_TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", "calls")
+
+
+class Compaction(msgspec.Struct, frozen=True):
+    """One compaction; what nobody noted is "" or None.
+
+    `before` and `after` are tokens in the context, `limit` those at which the host compacts it by itself, `calls` the
+    tool calls since the compaction before, `suggested` what we had said by then.
+    """
+
+    at: str
+    session: str
+    host: str = ""
+    trigger: str = ""
+    before: int | None = None
+    after: int | None = None
+    limit: int | None = None
+    calls: int | None = None
+    suggested: tuple[str, ...] = ()
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Compactions, summed up: how many per trigger, and medians of what is known of them.
+
+    `suggested_before` is the share, of those that the hooks saw, before which a compaction had been suggested.
+    """
+
+    compactions: int
+    sessions: int
+    by_trigger: dict[str, int]
+    median_calls: float | None
+    median_tokens_before: float | None
+    median_tokens_after: float | None
+    suggested_before: float | None
+
+
+def compactions(root: Path) -> list[Compaction]:
+    """All compactions in the log of a memory, oldest first."""
+    found: list[Compaction] = []
+    told: set[str] = set()  # a session that goes on from another one has its lines in its own transcript, too
+    for entry in log.entries(root, log.COMPACTIONS):
+        one, line = _read(entry), str(entry.get("line") or "")
+        if one is None or line in told:
+            continue
+        told |= {line} - {""}
+        if entry.get("kind") != "boundary":
+            found.append(one)
+            continue
+        known = next((index for index in reversed(range(len(found))) if _is_same(found[index], one)), None)
+        if known is None:
+            found.append(one)
+        else:
+            before = one.before if one.before is not None else found[known].before
+            found[known] = msgspec.structs.replace(found[known], before=before, after=one.after)
+    return sorted(found, key=lambda one: one.at)
+
+
+def figures(found: Iterable[Compaction]) -> Figures:
+    found = list(found)
+    seen = [one for one in found if one.calls is not None]
+    triggers = [one.trigger or "unknown" for one in found]
+    return Figures(
+        compactions=len(found),
+        sessions=len({one.session for one in found}),
+        by_trigger={name: triggers.count(name) for name in sorted(set(triggers))},
+        median_calls=_median(one.calls for one in seen),
+        median_tokens_before=_median(one.before for one in found),
+        median_tokens_after=_median(one.after for one in found),
+        suggested_before=sum(bool(one.suggested) for one in seen) / len(seen) if seen else None,
+    )
+
+
+def _read(entry: dict[str, Any]) -> Compaction | None:
+    """An entry of the log; None if it is broken. The values are a transcript's, or a host's."""
+    try:
+        at = moments.parse(str(entry.get("at") or ""))
+    except ValueError:
+        return None
+    values: dict[str, Any] = {name: str(entry.get(name) or "")[:200] for name in _TEXTS}
+    values |= {name: _number(entry.get(name)) for name in _NUMBERS}
+    said = entry.get("suggested")
+    suggested = tuple(one for one in said if isinstance(one, str)) if isinstance(said, list) else ()
+    return Compaction(at=at, suggested=suggested, **values)
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _is_same(noted: Compaction, told: Compaction) -> bool:
+    """Whether what a transcript tells is the compaction that a hook noted just before it."""
+    seconds = moments.to_epoch(told.at) - moments.to_epoch(noted.at)
+    return noted.session == told.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
+
+
+def _median(values: Iterable[int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None

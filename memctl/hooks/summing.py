@@ -1,0 +1,136 @@
+"""Summing up a session while it goes on: what its transcript has gained is merged into a draft of its page.
+
+The draft lies beside the session's counters, in no commit: an agent stops after every answer, and a commit each time
+would bury the project's own. The page is committed before a compaction and when the session ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import msgspec
+
+from memctl.hooks import known, log, transcript
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.given import Given
+from memctl.hooks.hosts import Host
+from memctl.hooks.known import Known, TaskCall
+from memctl.model.markdown import one_line
+from memctl.model.said import LONGEST_LINE
+from memctl.model.session_page import NEXT, STATE, Page
+from memctl.sessions import calls, composing, gathering, labels, merging, tasks
+from memctl.sessions.blanking import blanked
+from memctl.sessions.events import CALL, PROMPT, Session
+from memctl.sessions.paths import Places
+from memctl.sessions.summary import Summary
+from memctl.store.memory import Memory
+
+GIT = "Git"  # the form of a session of which only Git tells
+
+
+def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> Known:
+    """Bring a session's draft and what is known of it up to now."""
+    state = msgspec.structs.replace(known.read(folder) or Known(), top=str(memory.repository.top))
+    if not host.reads:
+        return _by_git(memory, folder, state)
+    made = known.draft(folder)
+    for part in transcript.parts(given.transcript, state.offsets):
+        if part.session.events:
+            state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
+            summary = gathering.gather(memory, part.session, folder.key)
+            summary = msgspec.structs.replace(summary, tasks=tuple(state.tasks))
+            new = composing.compose(summary, memory.config.project, memory.now)
+            made = merged(made, new, summary.succeeded) if made else new
+            state = _learnt(memory, state, part.session, summary)
+        state = msgspec.structs.replace(state, offsets=part.offsets)
+        _note(folder, part.boundaries)
+        if made:
+            known.write_draft(folder, made)
+        known.write(folder, state)  # a kill loses a part at most, and reads none twice
+    return state
+
+
+def merged(old: Page, new: Page, succeeded: Collection[str]) -> Page:
+    """A page with a later part in it; one that says nothing of the state or of next steps leaves those of before."""
+    made = merging.merge(old, new, succeeded)
+    kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
+    return msgspec.structs.replace(made, lines={**made.lines, **kept})
+
+
+def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
+    """A session of which only Git tells: the files and records that came since it began."""
+    if state.began is None:
+        return state
+    summary = gathering.gather(memory, Session(GIT, ()), folder.key, state.began)
+    known.write_draft(folder, composing.compose(summary, memory.config.project, memory.now))
+    paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
+    state = msgspec.structs.replace(state, files=known.latest(paths, state.files, known.MOST_FILES))
+    known.write(folder, state)
+    return state
+
+
+def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) -> Known:
+    """What is known with what a part tells."""
+    prompts = [event.text for event in session.events if event.kind == PROMPT and not event.agent]
+    decisions = [_line(one.text) for one in summary.having(labels.DECISION)]
+    return msgspec.structs.replace(
+        state,
+        intent=state.intent or _line(summary.intent),
+        prompt=_line(prompts[-1]) if prompts else state.prompt,
+        next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
+        decisions=tuple(dict.fromkeys((*state.decisions, *decisions)))[-known.MOST_DECISIONS :],
+        succeeded=known.latest(summary.succeeded, state.succeeded, known.MOST_STEPS),
+        files=known.latest(_touched(memory, session), state.files, known.MOST_FILES),
+    )
+
+
+def _task_calls(state: Known, session: Session) -> tuple[TaskCall, ...]:
+    """What was told of tasks so far, without credentials."""
+    found = list(state.task_calls)
+    for event in session.events:
+        if event.kind == CALL and not event.agent and tasks.is_told(event.tool):
+            found = [] if tasks.is_whole(event.tool) else found
+            found.append(TaskCall(event.tool, {key: _blanked(value) for key, value in event.arguments.items()}))
+    return tuple(found[: known.MOST_TASKS])
+
+
+def _blanked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _blanked(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_blanked(one) for one in value]
+    return _line(value) if isinstance(value, str) else value
+
+
+def _touched(memory: Memory, session: Session) -> Iterable[str]:
+    """The project's files that a session read or changed, the latest first."""
+    places = Places(memory.repository.top, session.cwd)
+    found = []
+    for event in session.events:
+        if event.kind == CALL:
+            located = (places.locate(touch.path, touch.cwd) for touch in calls.touched(event))
+            found += [path for path, is_inside in located if is_inside and not path.startswith(f"{memory.prefix}/")]
+    return reversed(found)
+
+
+def _note(folder: SessionFolder, boundaries: Iterable[dict[str, object]]) -> None:
+    """Put into the log what the transcript says of compactions: the tokens before and after."""
+    for line in boundaries:
+        facts = line.get("compactMetadata")
+        if isinstance(facts, dict):
+            entry = {
+                "kind": "boundary",
+                "line": line.get("uuid"),
+                "at": line.get("timestamp"),
+                "session": folder.key,
+                "trigger": facts.get("trigger"),
+                "before": facts.get("preTokens"),
+                "after": facts.get("postTokens"),
+            }
+            log.add(folder.root, log.COMPACTIONS, entry)
+
+
+def _line(text: str) -> str:
+    line = blanked(one_line(text))
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2]} …"

@@ -1,0 +1,84 @@
+"""A session's transcripts, a part at a time: what came since they were last read, in as much memory as a part takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memctl.hooks import lines
+from memctl.sessions.claude_code import ClaudeCode
+from memctl.sessions.events import Session
+
+_PART = 4 * 1024 * 1024  # bytes of lines; the tool calls of a longer session are summed up part by part
+_ROOM = 2 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
+_MOST_FILES = 500
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Some lines: the session that they tell of, how far the transcripts are read then, and compactions among them."""
+
+    session: Session
+    offsets: dict[str, int]
+    boundaries: tuple[dict[str, Any], ...]
+
+
+def parts(transcript: str, offsets: Mapping[str, int]) -> Iterator[Part]:
+    """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents."""
+    reading = _Reading(dict(offsets))
+    for path in (transcript, *_of_sub_agents(transcript)):
+        for offset, line in lines.after(path, reading.offsets.get(path, 0)):
+            if reading.is_full(line):
+                yield reading.part()
+                reading = _Reading(reading.offsets)
+            reading.take(path, offset, line)
+    if reading.size:
+        yield reading.part()
+
+
+class _Reading:
+    """One part in the making."""
+
+    def __init__(self, offsets: dict[str, int]) -> None:
+        self.offsets = offsets
+        self.size = 0
+        self._reader = ClaudeCode()
+        self._broken = 0
+        self._boundaries: list[dict[str, Any]] = []
+
+    def is_full(self, line: bytes) -> bool:
+        is_prompt = b'"type":"user"' in line and b"tool_result" not in line
+        return self.size > (_PART if is_prompt else _ROOM)
+
+    def take(self, path: str, offset: int, line: bytes) -> None:
+        self.offsets[path] = offset
+        self.size += len(line) + 1
+        if not line.strip():
+            return
+        try:
+            values = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            self._broken += 1
+            return
+        if not isinstance(values, dict):
+            self._broken += 1
+            return
+        if values.get("subtype") == "compact_boundary" and not values.get("isSidechain"):
+            self._boundaries.append(values)
+        self._reader.read(values)
+
+    def part(self) -> Part:
+        return Part(self._reader.session(self._broken), dict(self.offsets), tuple(self._boundaries))
+
+
+def _of_sub_agents(transcript: str) -> list[str]:
+    """The transcripts of a session's sub-agents, which Claude Code keeps in a folder beside the main one."""
+    if not transcript.endswith(".jsonl"):
+        return []
+    folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
+    try:
+        return sorted(str(file) for file in folder.glob("*.jsonl"))[:_MOST_FILES]
+    except OSError:
+        return []

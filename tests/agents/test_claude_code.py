@@ -1,0 +1,173 @@
+"""Claude Code itself with our hooks, from start through tools, a compaction and a resume: what reaches the model.
+
+Seen with version 2.1.330. It needs no network: the Messages API is a stand-in on this machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.dispatch import GUARD
+from tests.agents.messages_api import MessagesAPI, all_text
+from tests.agents.program import SETTING, ClaudeCode, program
+from tests.conftest import Memctl, git
+
+PROGRAM = program() or ""
+pytestmark = pytest.mark.skipif(
+    not PROGRAM, reason=f"Claude Code is not installed (npm: @anthropic-ai/claude-code), nor named by {SETTING}"
+)
+
+
+def call(number: int, tool: str, **given: Any) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": f"toolu_{number:03}", "name": tool, "input": given}]
+
+
+def says(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text}]
+
+
+@pytest.fixture
+def api() -> Iterator[MessagesAPI]:
+    with MessagesAPI([], "<analysis>short</analysis><summary>Refunds are under way.</summary>") as made:
+        yield made
+
+
+@pytest.fixture
+def claude(repo: Path, tmp_path: Path, api: MessagesAPI) -> ClaudeCode:
+    home = tmp_path / "agents-home"
+    home.mkdir()
+    return ClaudeCode(PROGRAM, repo, home, api)
+
+
+def told(api: MessagesAPI, number: int) -> str:
+    return all_text(api.asked[number])
+
+
+def test_a_session_from_its_start_over_a_compaction_to_its_end(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
+    memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
+    memctl("install", "claude-code", "--yes")
+    api.answers += [
+        (60_000, call(1, "Bash", command="cat app.py", description="look")),
+        (140_000, call(2, "Write", file_path=str(repo / "card.py"), content="def refund(): ...\n")),
+        (141_000, says("DECISION: Round half to even, because the bank does.\n\nNext steps:\n- Test with 0.005\n")),
+    ]
+
+    result = claude.run("Refunds by card: orders can be refunded")
+    assert result["modelUsage"]["claude-sonnet-4-5"]["contextWindow"] == 200_000  # what `pressure` takes it to be
+    # The pack is there before the first answer, once.
+    assert told(api, 0).count("# Memory of shop") == 1
+    assert "Adopt PostgreSQL" in told(api, 0)
+    assert "Queue connections" in told(api, 0)
+    # 60,000 of 167,000 are no reason to say anything; 140,000 are, and the model hears of it with the tool's result.
+    assert "tool calls since the context was last compacted" not in told(api, 1)
+    assert "140,000 tokens, 84% of the 167,000" in told(api, 2)
+    assert told(api, 2).count("memctl: 2 tool calls") == 1
+    # The session ended: its page is in the memory, in one commit.
+    page = (repo / ".memory" / "sessions" / f"{claude.session}.md").read_text()
+    assert "| `card.py` | created |" in page
+    assert "- `app.py`" in page
+    assert "Round half to even" in page
+    assert git(repo, "status", "--porcelain", "--", ".memory") == ""
+
+    before = int(git(repo, "rev-list", "--count", "HEAD"))
+    claude.run("/compact keep the numbers")
+    # The user's own words and ours are both among the summariser's instructions.
+    asked = all_text(api.summarised[-1])
+    assert "keep the numbers" in asked
+    assert INSTRUCTIONS.strip() in asked
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["session"] == claude.session
+    assert [one["path"] for one in saved["files_touched"]][:2] == ["card.py", "app.py"]
+    assert int(git(repo, "rev-list", "--count", "HEAD")) == before + 1
+
+    api.answers += [(20_000, call(3, "Bash", command="true", description="go on")), (20_100, says("Done."))]
+    number = len(api.asked)
+    claude.run("Go on")
+    # After the compaction the model has the host's summary and our state of the work, and the pack is gone.
+    text = told(api, number)
+    assert "Refunds are under way." in text
+    assert "RESUME: main, version 1" in text
+    for line in ("TASK: Refunds by card", "- Test with 0.005", "- card.py", "Adopt PostgreSQL", "Checkout times out"):
+        assert line in text, line
+    assert "# Memory of shop" not in text  # it went with what was compacted, and a resume brings only what is new
+
+    (one,) = memctl("hook", "log", "--json").data["compactions"]
+    assert (one["session"], one["trigger"], one["calls"], one["suggested"]) == (claude.session, "manual", 2, ["orange"])
+    assert one["before"] >= 141_000
+    assert one["after"] is not None
+    assert one["after"] < 100_000
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+    assert memctl("check", "--json", code=None).code == 0
+
+
+def test_the_same_hook_in_two_settings_answers_once(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    home = Path(claude.environ["HOME"]) / ".claude"
+    home.mkdir()
+    (home / "settings.json").write_bytes((repo / ".claude" / "settings.json").read_bytes())
+    claude.run("Hello")
+    assert told(api, 0).count("# Memory of shop") == 1
+
+
+def test_where_there_is_no_memory_nothing_is_said(
+    memctl: Memctl, repo: Path, tmp_path: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    git(elsewhere, "init", "-q")
+    (elsewhere / ".claude").mkdir()
+    (elsewhere / ".claude" / "settings.json").write_bytes((repo / ".claude" / "settings.json").read_bytes())
+    ClaudeCode(PROGRAM, elsewhere, tmp_path / "agents-home", api).run("Hello")
+    assert "Memory of" not in told(api, 0)
+    assert sorted(file.name for file in elsewhere.iterdir()) == [".claude", ".git"]
+
+
+def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode) -> None:
+    memctl("install", "claude-code", "--yes")
+    (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
+    api.answers += [(1_000, call(1, "Bash", command="true", description="x")), (1_100, says("All well."))]
+    assert claude.run("Hello")["result"] == "All well."
+    assert "Traceback" not in told(api, 1)
+
+
+def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    claude.environ[GUARD] = "1"
+    claude.run("Sum up these notes")
+    assert "Memory of shop" not in told(api, 0)
+    assert not (repo / ".git" / "memctl" / "hooks").exists()
+
+
+def test_what_the_agent_records_is_its_own_and_of_its_session(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    memctl("install", "claude-code", "--yes")
+    command = 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"'
+    api.answers += [(1_000, call(1, "Bash", command=command, description="record")), (1_100, says("Recorded."))]
+    claude.run("Note what we learned")
+    (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
+    assert learned["agent_id"] == "claude-code"
+    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--grep=learn")
+    assert trailers.strip() == claude.session
+
+
+def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    version = tuple(int(part) for part in done.stdout.split()[0].split("."))
+    assert version >= (2, 1, 300), "an older Claude Code has other events"

@@ -1,0 +1,73 @@
+"""README, "In your agent": its commands, as they stand there, in a fresh repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks.hosts import HOSTS, START
+from tests.conftest import git
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+SECTION = re.search(r"^## In your agent\n(.*?)(?=^## )", README, re.MULTILINE | re.DOTALL)
+pytestmark = pytest.mark.skipif(SECTION is None, reason='README has no section "In your agent"')
+
+
+def commands() -> list[str]:
+    block = re.search(r"```sh\n(.*?)```", SECTION[1] if SECTION else "", re.DOTALL)
+    return [line.split("#")[0].strip() for line in block[1].splitlines()] if block else []
+
+
+def follow(line: str, repo: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line as somebody at a terminal does who answers yes."""
+    ours, theirs = pty.openpty()
+    os.write(ours, b"y\n")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    try:
+        return subprocess.run(
+            ["/bin/sh", "-c", line],
+            cwd=repo,
+            env={**os.environ, "PATH": path},
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
+    before = git(repo, "status", "--porcelain")
+    lines = commands()
+    assert len(lines) >= 4
+    for line in lines:
+        done = follow(line, repo)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+    for host in HOSTS.values():
+        settings = json.loads((repo / host.folder / host.shared).read_text())
+        event = next(name for name, what in host.events.items() if what == START)
+        call = settings["hooks"][event][0]["hooks"][0]["command"]
+        given = json.dumps({"hook_event_name": event, "session_id": "s", "cwd": str(repo), "source": "startup"})
+        done = follow(f"printf %s '{given}' | {{ {call}; }}", repo)
+        assert "# Memory of shop" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+    for line in lines:
+        assert follow(f"{line} --uninstall", repo).returncode == 0
+    assert git(repo, "status", "--porcelain") == before
+
+
+def test_what_it_says_of_the_program_is_there() -> None:
+    text = SECTION[1] if SECTION else ""
+    for command in re.findall(r"`memctl (hook \w[\w-]*)`", text):
+        done = subprocess.run(
+            [sys.executable, "-m", "memctl", *command.split(), "-h"], capture_output=True, check=False
+        )
+        assert done.returncode == 0, command

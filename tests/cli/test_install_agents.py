@@ -1,0 +1,335 @@
+"""`install claude-code|codex|gemini|agents-md`: shown first, nothing of anybody's is lost, and all of it goes again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.cli.main import COMMANDS
+from memctl.hooks import guide, json_text, settings
+from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
+from tests.conftest import Memctl
+
+LINE = settings.command(CLAUDE_CODE, "")
+FORMS = {
+    "none": None,
+    "empty": b"",
+    "object": b"{}",
+    "object and newline": b"{}\n",
+    "flat": b'{"model": "opus", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}',
+    "tabs": b'{\n\t"model": "opus",\n\t"hooks": {\n\t\t"PreCompact": []\n\t}\n}\n',
+    "windows": b'{\r\n    "z": 1,\r\n    "a": {"b": [1, 2,3]},\r\n    "hooks": {}\r\n}\r\n',
+    "mark": b'\xef\xbb\xbf{\n  "model": "opus"\n}',
+    "odd spaces": b' { "hooks" :{ "PostToolUse":[ { "hooks":[{"type":"command","command":"x"}] } ] } , "k" : 1 }  ',
+    "text": '{\n  "name": "J\u00fcrgen \\u00e9 \U0001f600",\n  "n": 1.0e3\n}\n'.encode(),
+}
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    return folder
+
+
+def put(file: Path, data: bytes | None) -> None:
+    if data is not None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(data)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and ".git/" not in f"{file.relative_to(folder)}/"
+    }
+
+
+def commands(file: Path) -> dict[str, list[str]]:
+    hooks = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))["hooks"]
+    return {event: [hook["command"] for group in groups for hook in group["hooks"]] for event, groups in hooks.items()}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: Path, form: str) -> None:
+    file = repo / ".claude" / "settings.json"
+    put(file, FORMS[form])
+    before = files(repo)
+    memctl("install", "claude-code", "--yes")
+    found = commands(file)
+    assert [event for event in CLAUDE_CODE.events if LINE in found[event]] == [*CLAUDE_CODE.events]
+    old = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] is not None else {}
+    new = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    assert {key: value for key, value in new.items() if key != "hooks"} == {
+        k: v for k, v in old.items() if k != "hooks"
+    }
+    for event, groups in old.get("hooks", {}).items():
+        assert new["hooks"][event][: len(groups)] == groups
+    once = files(repo)
+    assert "unchanged" in memctl("install", "claude-code", "--yes").err
+    assert files(repo) == once
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    assert files(repo) == before
+    assert (repo / ".claude").exists() == (FORMS[form] is not None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, form: str) -> None:
+    file = repo / ".claude" / "settings.json"
+    put(file, FORMS[form])
+    memctl("install", "claude-code", "--yes")
+    text = file.read_text(encoding="utf-8-sig")
+    changed = json_text.put(text, json_text.value_at(text, []) or 0, "later", "added")
+    put(file, changed.encode())
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    old: dict[str, Any] = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] else {}
+    new = json.loads(file.read_text())
+    assert new.pop("added") == "later"
+    kept = {event: groups for event, groups in old.get("hooks", {}).items() if groups}
+    assert new.get("hooks", {}) == kept
+    assert {k: v for k, v in new.items() if k != "hooks"} == {k: v for k, v in old.items() if k != "hooks"}
+
+
+def test_hooks_of_others_beside_ours_in_one_group_stay(memctl: Memctl, repo: Path) -> None:
+    file = repo / ".claude" / "settings.json"
+    theirs = {"type": "command", "command": "say done"}
+    ours = {"type": "command", "command": "memctl hook claude-code", "timeout": 99}
+    put(file, json.dumps({"hooks": {"Stop": [{"hooks": [ours, theirs]}]}}, indent=2).encode())
+    memctl("install", "claude-code", "--yes")
+    assert commands(file)["Stop"] == ["memctl hook claude-code", "say done"]  # it is there already
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    file.write_text(file.read_text() + "\n")
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
+
+
+def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Path) -> None:
+    file = repo / ".claude" / "settings.json"
+    group = {"hooks": [{"type": "command", "command": "memctl hook claude-code", "timeout": 3}]}
+    put(file, json.dumps({"hooks": {"Stop": [group, {"hooks": []}]}}, indent=2).encode())
+    memctl("install", "claude-code", "--yes")
+    assert json.loads(file.read_text())["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, LINE)["Stop"], {"hooks": []}]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{\n  // mine\n  "model": "opus"\n}',
+        b'{"a": 1,}',
+        b"{",
+        b"[]",
+        b"7",
+        b'{"hooks": []}',
+        b'{"hooks": {"Stop": {}}}',
+        b'{"a": NaN}',
+        b'\xff\xfe{"a": 1}',
+        b"[" * 50_000,
+    ],
+)
+def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path, data: bytes) -> None:
+    file = repo / ".claude" / "settings.json"
+    put(file, data)
+    result = memctl("install", "claude-code", "--yes", code=1)
+    assert ".claude/settings.json" in result.err
+    assert file.read_bytes() == data
+    assert memctl("install", "claude-code", "--uninstall", "--yes", code=None).code in (0, 1)
+    assert file.read_bytes() == data
+
+
+def test_without_a_terminal_it_shows_and_writes_nothing(memctl: Memctl, repo: Path) -> None:
+    before = files(repo)
+    result = memctl("install", "claude-code", code=1)
+    assert "+++ .claude/settings.json" in result.out
+    assert "--yes" in result.err
+    assert memctl("install", "claude-code", "--dry-run").out == result.out
+    assert memctl("install", "claude-code", "--json", code=1).data["done"] is False
+    assert files(repo) == before
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_on_a_terminal_it_asks(repo: Path, answer: str, code: int) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    command = [sys.executable, "-m", "memctl", "-C", str(repo), "install", "claude-code"]
+    done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == code
+    assert done.stdout.startswith("--- /dev/null")
+    assert "Write this?" in done.stderr
+    assert (repo / ".claude" / "settings.json").exists() == (code == 0)
+
+
+def test_mode_and_link_stay(memctl: Memctl, repo: Path) -> None:
+    target = repo / "dotfiles" / "claude.json"
+    put(target, b'{\n  "env": {"TOKEN": "x"}\n}\n')
+    target.chmod(0o600)
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").symlink_to("../dotfiles/claude.json")
+    memctl("install", "claude-code", "--yes")
+    assert (repo / ".claude" / "settings.json").is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert LINE in commands(target)["Stop"]
+    kept = list((repo / ".git" / "memctl" / "installed").iterdir())
+    assert [stat.S_IMODE(file.stat().st_mode) for file in kept] == [0o600]
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    assert target.read_bytes() == b'{\n  "env": {"TOKEN": "x"}\n}\n'
+
+
+def test_a_link_out_of_the_project_is_refused(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    put(tmp_path / "outside.json", b"{}")
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").symlink_to(tmp_path / "outside.json")
+    assert "leads out of the project" in memctl("install", "claude-code", "--yes", code=1).err
+    assert (tmp_path / "outside.json").read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_file_is_refused(memctl: Memctl, repo: Path, kind: str) -> None:
+    file = repo / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.mkdir() if kind == "folder" else os.mkfifo(file)
+    assert "no plain file" in memctl("install", "claude-code", "--yes", code=1).err
+
+
+def test_the_users_own_settings_outside_of_any_project(
+    memctl: Memctl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # on which there is no memctl
+    put(home / ".claude" / "settings.json", b'{"model": "opus"}\n')
+    memctl("install", "claude-code", "--user", "--yes", where=tmp_path)
+    (line,) = commands(home / ".claude" / "settings.json")["Stop"]
+    assert line.endswith("memctl hook claude-code")
+    assert os.path.isabs(line.split()[0].strip("'"))
+    memctl("install", "claude-code", "--user", "--uninstall", "--yes", where=tmp_path)
+    assert (home / ".claude" / "settings.json").read_bytes() == b'{"model": "opus"}\n'
+
+
+def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
+    memctl("install", "claude-code", "--local", "--yes")
+    assert sorted(files(repo / ".claude")) == ["settings.local.json"]
+    memctl("install", "claude-code", "--local", "--uninstall", "--yes")
+    assert not (repo / ".claude").exists()
+
+
+def test_the_shared_hook_does_nothing_where_there_is_no_memctl(repo: Path) -> None:
+    done = subprocess.run(["/bin/sh", "-c", LINE], env={"PATH": "/nowhere"}, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(("what", "name"), [("codex", ".codex/hooks.json"), ("gemini", ".gemini/settings.json")])
+def test_other_hosts_have_their_own_files_events_and_units(memctl: Memctl, repo: Path, what: str, name: str) -> None:
+    memctl("install", what, "--yes")
+    found = json.loads((repo / name).read_text())["hooks"]
+    assert list(found) == list(HOSTS[what].events)
+    (hook,) = next(iter(found.values()))[0]["hooks"]
+    assert hook["timeout"] == (10_000 if what == "gemini" else 10)
+    memctl("install", what, "--uninstall", "--yes")
+    assert not (repo / name).parent.exists()
+
+
+def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path) -> None:
+    (repo / "AGENTS.md").write_bytes(b"# Rules\r\n\r\nBe kind.\r\n")
+    before = files(repo)
+    memctl("install", "agents-md", "--yes")
+    text = (repo / "AGENTS.md").read_bytes()
+    assert text.startswith(b"# Rules\r\n\r\nBe kind.\r\n\r\n" + guide.BEGIN.encode())
+    assert text.count(b"\n") == text.count(b"\r\n")
+    assert "\n@AGENTS.md\n" in (repo / "CLAUDE.md").read_text()
+    assert "unchanged" in memctl("install", "agents-md", "--yes").err
+    memctl("install", "agents-md", "--uninstall", "--yes")
+    assert files(repo) == before
+
+
+def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memctl: Memctl, repo: Path) -> None:
+    file = repo / "AGENTS.md"
+    file.write_text(f"# A\n\n{guide.BEGIN}\nold\n{guide.END}\n\n# B\n")
+    memctl("install", "agents-md", "--yes")
+    assert "old" not in file.read_text()
+    assert file.read_text().endswith(f"{guide.END}\n\n# B\n")
+    file.write_text(file.read_text() + "more\n")
+    memctl("install", "agents-md", "--uninstall", "--yes")
+    assert file.read_text() == "# A\n\n# B\nmore\n"
+
+
+@pytest.mark.parametrize("text", ["See @AGENTS.md\n", "@./AGENTS.md\n"])
+def test_a_claude_md_that_leads_there_stays(memctl: Memctl, repo: Path, text: str) -> None:
+    (repo / "CLAUDE.md").write_text(text)
+    memctl("install", "agents-md", "--yes")
+    assert (repo / "CLAUDE.md").read_text() == text
+
+
+def test_a_claude_md_that_is_a_link_stays(memctl: Memctl, repo: Path) -> None:
+    (repo / "AGENTS.md").write_text("# Rules\n")
+    (repo / "CLAUDE.md").symlink_to("AGENTS.md")
+    memctl("install", "agents-md", "--yes")
+    assert (repo / "CLAUDE.md").is_symlink()
+    assert (repo / "AGENTS.md").read_text().count(guide.BEGIN) == 1
+
+
+def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
+    (repo / "AGENTS.md").write_text(f"{guide.BEGIN}\nhalf\n")
+    assert "not a pair" in memctl("install", "agents-md", "--yes", code=1).err
+    assert (repo / "AGENTS.md").read_text() == f"{guide.BEGIN}\nhalf\n"
+
+
+def test_the_block_names_only_commands_that_there_are() -> None:
+    block = guide.added("", guide.AGENTS)
+    known = {name for names in COMMANDS.values() for name in names}
+    named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
+    assert named
+    assert named <= known
+    assert len(block) < 1_000  # every session pays for it
+
+
+@pytest.mark.parametrize(
+    "args", [("codex", "--local"), ("agents-md", "--user"), ("git", "--yes"), ("claude-code", "--for", "github")]
+)
+def test_options_that_do_not_go_together_are_refused(memctl: Memctl, args: tuple[str, ...]) -> None:
+    memctl("install", *args, code=2)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=12,
+)
+THEIRS = st.fixed_dictionaries({"command": st.text(max_size=5)})
+GROUP = st.fixed_dictionaries({"hooks": st.lists(THEIRS, max_size=2)})
+HOOKS = st.dictionaries(st.sampled_from([*CLAUDE_CODE.events, "Notification"]), st.lists(GROUP, max_size=2))
+
+
+@given(
+    rest=st.dictionaries(st.text(max_size=6).filter(lambda key: key != "hooks"), VALUES, max_size=4),
+    hooks=st.none() | HOOKS,
+    first=st.booleans(),
+    indent=st.sampled_from([None, 0, 1, 2, 4, "\t"]),
+    windows=st.booleans(),
+)
+def test_putting_ours_in_and_taking_it_out_changes_nothing_else(
+    rest: dict[str, Any], hooks: dict[str, Any] | None, first: bool, indent: Any, windows: bool
+) -> None:
+    ours = {} if hooks is None else {"hooks": hooks}
+    values = {**ours, **rest} if first else {**rest, **ours}
+    text = json.dumps(values, indent=indent, ensure_ascii=False)
+    text = text.replace("\n", "\r\n") if windows else text
+    made = settings.added(text, CLAUDE_CODE, LINE, "x")
+    assert settings.added(made, CLAUDE_CODE, LINE, "x") == made
+    assert {key: value for key, value in json.loads(made).items() if key != "hooks"} == rest
+    assert [key for key in json.loads(made) if key != "hooks"] == [key for key in values if key != "hooks"]
+    back = json.loads(settings.removed(made, "x"))
+    assert {key: value for key, value in back.items() if key != "hooks"} == rest
+    assert {e: g for e, g in back.get("hooks", {}).items() if g} == {e: g for e, g in (hooks or {}).items() if g}

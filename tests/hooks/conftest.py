@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.session import Session
+
+
+@pytest.fixture
+def session(repo: Path, tmp_path: Path) -> Session:
+    return Session(repo, tmp_path / "5f6c2a10-7d1e.jsonl")

@@ -1,0 +1,61 @@
+"""A session of Claude Code as its hooks see it: a transcript that grows, and the events that the program sends."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memctl.hooks import dispatch
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.hosts import CLAUDE_CODE, Host
+from tests.sessions.claude import Transcript
+
+
+class Session:
+    """Sends events of a session in a repository."""
+
+    def __init__(self, repo: Path, file: Path, name: str = "5f6c2a10-7d1e", host: Host = CLAUDE_CODE) -> None:
+        self.repo = repo
+        self.file = file
+        self.name = name
+        self.host = host
+        self.transcript = Transcript(repo, name)
+
+    @property
+    def root(self) -> Path:
+        return self.repo / ".git" / "memctl" / "hooks" / ".memory"
+
+    @property
+    def folder(self) -> SessionFolder:
+        return SessionFolder(self.root, self.name)
+
+    def event(self, event: str, **more: Any) -> bytes:
+        self.file.write_text(self.transcript.text)
+        values = {"session_id": self.name, "transcript_path": str(self.file), "cwd": str(self.repo)}
+        return json.dumps({**values, "hook_event_name": event, **more}).encode()
+
+    def send(self, event: str, environ: Mapping[str, str] | None = None, **more: Any) -> str:
+        """What is printed for an event."""
+        return dispatch.answer(self.host, self.event(event, **more), {**os.environ, **(environ or {})})
+
+    def said(self, event: str, **more: Any) -> str:
+        """What the model is told at an event, "" if nothing."""
+        printed = self.send(event, **more)
+        if not printed:
+            return ""
+        answer = json.loads(printed)["hookSpecificOutput"]
+        assert answer["hookEventName"] == event
+        return str(answer["additionalContext"])
+
+    def holds(self, tokens: int, model: str = "claude-opus-4-5", **fields: Any) -> None:
+        """An answer by which the context holds so many tokens."""
+        usage = {"input_tokens": 10, "cache_read_input_tokens": tokens - 10, "output_tokens": 5}
+        message = {"id": f"msg_{tokens}", "role": "assistant", "model": model, "content": [], "usage": usage}
+        self.transcript.add("assistant", message=message, **fields)
+
+    def faults(self) -> list[dict[str, Any]]:
+        file = self.root / "faults.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

@@ -1,0 +1,184 @@
+"""What any event meets: who is answered, who is not, and that nothing of ours gets into a user's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks import dispatch
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI
+from tests.conftest import Memctl, git
+from tests.hooks.session import Session
+
+EVENTS = [*CLAUDE_CODE.events]
+
+
+def run(session: Session, data: bytes, *args: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "memctl", *(args or ("hook", "claude-code"))]
+    return subprocess.run(command, input=data, cwd=session.repo, capture_output=True, timeout=60)
+
+
+def test_a_process_answers_an_event_and_ends_well(session: Session) -> None:
+    done = run(session, session.event("SessionStart", source="startup"))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Memory of shop" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
+def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> None:
+    printed = memctl("hook", "claude-code", stdin=session.event("SessionStart", source="startup").decode()).out
+    assert json.loads(printed) == json.loads(session.send("SessionStart", source="startup"))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b"[" * 100_000, b'{"hook_event_name": 7}', b"{}"]
+)
+def test_what_is_no_event_is_no_fault(session: Session, data: bytes) -> None:
+    done = run(session, data)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    "args", [("claude-cod",), ("claude-code", "--new"), ("claude-code", "--new=1", "more"), ("log", "x")]
+)
+def test_no_hook_says_2_which_a_host_takes_as_a_veto(session: Session, args: tuple[str, ...]) -> None:
+    done = run(session, session.event("PreCompact", trigger="auto"), "hook", *args)
+    assert done.returncode == {"claude-code": 0, "log": 2}.get(args[0], 1)
+    assert (done.stdout != b"") == (args[0] == "claude-code")
+
+
+@pytest.mark.parametrize("event", ["Notification", "SubagentStop", "PreToolUse", "", "SessionStarted"])
+def test_other_events_get_nothing(session: Session, event: str) -> None:
+    assert session.send(event) == ""
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_outside_of_a_memory_nothing_is_said_or_written(tmp_path: Path, event: str) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    before = sorted(str(path) for path in folder.rglob("*"))
+    stranger = Session(folder, tmp_path / "t.jsonl")
+    assert stranger.send(event, {"MEMCTL_DIR": ""}, source="startup") == ""
+    assert sorted(str(path) for path in folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_sub_agents_events_get_nothing_and_count_for_nothing(session: Session, event: str) -> None:
+    assert session.send(event, agent_id="a1", source="startup") == ""
+    assert not session.root.exists()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_guard_keeps_hooks_silent_in_our_own_calls_of_a_model(session: Session, event: str) -> None:
+    assert session.send(event, {dispatch.GUARD: "1"}, source="startup") == ""
+    assert not session.root.exists()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_broken_memory_stops_nobody_and_is_noted(session: Session, event: str) -> None:
+    (session.repo / ".memory" / "config.yaml").write_text("format: [broken\n")
+    session.folder.path.mkdir(parents=True)
+    assert session.send(event, source="startup", trigger="auto") == ""
+    faults = session.faults()
+    assert [fault["event"] for fault in faults] == ([event] if event != "PostToolUse" else [])
+    assert all("config.yaml" in fault["fault"] for fault in faults)
+
+
+def test_the_log_of_faults_is_shown(session: Session, memctl: Memctl) -> None:
+    config = session.repo / ".memory" / "config.yaml"
+    text = config.read_text()
+    config.write_text("format: [broken\n")
+    session.send("Stop")
+    config.write_text(text)
+    assert "config.yaml" in memctl("hook", "log", "--faults").out
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 1
+
+
+def test_an_unwritable_git_directory_stops_nobody(session: Session) -> None:
+    (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
+    (session.repo / ".git" / "memctl" / "hooks").write_text("in the way")
+    for event in EVENTS:
+        assert run(session, session.event(event, source="startup")).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "relative", "nul", "device"])
+@pytest.mark.parametrize("event", ["PostToolUse", "Stop", "PreCompact", "SessionEnd"])
+def test_a_transcript_may_be_anything(session: Session, tmp_path: Path, kind: str, event: str) -> None:
+    path = tmp_path / "odd"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to(session.file)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    given = {"relative": "../odd", "nul": f"{path}\0", "device": "/dev/zero"}.get(kind, str(path))
+    session.transcript.prompt("Secret of another file")
+    data = json.loads(session.event(event, trigger="auto"))
+    out = dispatch.answer(CLAUDE_CODE, json.dumps({**data, "transcript_path": given}).encode(), dict(os.environ))
+    assert ("Keep in the summary" in out) == (event == "PreCompact")
+    assert session.faults() == []
+    assert "Secret" not in git(session.repo, "log", "-p")
+
+
+def test_a_sessions_name_never_leads_out_of_its_folder(repo: Path, tmp_path: Path) -> None:
+    odd = Session(repo, tmp_path / "t.jsonl", "../../../../evil")
+    odd.send("PostToolUse")
+    assert [path.name for path in (odd.root / "sessions").iterdir()] == ["evil"]
+
+
+def test_it_is_found_from_below_and_by_the_projects_folder(session: Session, tmp_path: Path) -> None:
+    below = session.repo / "src"
+    below.mkdir()
+    data = json.loads(session.event("SessionStart", source="startup"))
+    for cwd, environ in ((below, {}), (tmp_path, {"CLAUDE_PROJECT_DIR": str(session.repo)})):
+        given = json.dumps({**data, "cwd": str(cwd)}).encode()
+        assert "Memory of shop" in dispatch.answer(CLAUDE_CODE, given, {**os.environ, **environ})
+
+
+def test_tool_calls_at_one_moment_are_all_counted_and_suggested_once(session: Session) -> None:
+    session.holds(100_000)
+    data = session.event("PostToolUse")
+    answers: list[str] = []
+    workers = [
+        threading.Thread(
+            target=lambda: answers.extend(dispatch.answer(CLAUDE_CODE, data, dict(os.environ)) for _ in range(15))
+        )
+        for _ in range(8)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert session.folder.calls() == 120
+    assert len([answer for answer in answers if answer]) == 2  # at 50 and at 100
+
+
+def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: Path) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    assert "Memory of shop" in codex.said("SessionStart", source="startup")
+    assert codex.send("PreCompact", trigger="auto") == ""
+    assert codex.send("SessionEnd") == ""  # it has none
+
+
+def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
+    repo: Path, tmp_path: Path, memctl: Memctl
+) -> None:
+    gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
+    assert "Memory of shop" in gemini.said("SessionStart", source="startup")
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
+    (repo / "card.py").write_text("x = 1\n")
+    assert gemini.send("PreCompress", trigger="auto") == ""
+    text = gemini.said("BeforeAgent", prompt="Go on")
+    assert "TASK: Refunds by card" in text
+    assert "- card.py" in text
+    assert gemini.send("BeforeAgent", prompt="Go on") == ""
+    gemini.send("AfterAgent")
+    gemini.send("SessionEnd", reason="exit")
+    assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "g1.md").read_text()
+    assert gemini.faults() == []

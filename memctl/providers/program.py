@@ -54,7 +54,7 @@ class Program:
             process = subprocess.Popen(
                 self._command,
                 cwd=folder,
-                env=git.environment({"MEMCTL_LLM_PROVIDER": "none"}),
+                env=git.environment({"MEMCTL_LLM_PROVIDER": "none", "MEMCTL_NO_HOOKS": "1"}),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -182,3 +182,10 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     gemini.send("SessionEnd", reason="exit")
     assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "g1.md").read_text()
     assert gemini.faults() == []
+
+
+def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) -> None:
+    from memctl.providers.program import Program
+
+    program = [sys.executable, "-c", f"import os; print(os.environ.get({dispatch.GUARD!r}))"]
+    assert Program(program, 30).answer("Sum this up").strip() == "1"

@@ -86,9 +86,9 @@ def _saying(function: Any) -> Any:
 @json_option
 @click.pass_context
 def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any) -> None:
-    """Hand work to another agent: the package is printed and recorded, and the sections become the other's.
+    """Hand work to another agent: package, record and ownership in one step.
 
-    All of it or none. Refused if a section is somebody else's, if reason, summary, first actions or success criteria
+    The package is printed and recorded, and the sections become the other's: all of it or none. Refused if a section is somebody else's, if reason, summary, first actions or success criteria
     say nothing (an emergency needs only the reason), or if what must stay has no room. Within the budget the context
     is compacted by 20 %, for a continuation by 40 %.
     """

@@ -71,14 +71,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "archive": ("change", "Put records out of the way."),
         "unarchive": ("change", "Bring archived records back."),
         "delete": ("change", "Delete records; Git keeps them."),
-        "restore": ("change", "Bring back a deleted record, or an earlier version of one."),
+        "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
     "Work together": {
         "own": ("own", "Say who owns which section, and take, give back and hand over sections."),
         "renumber": ("renumber", "Give records and pages that share an id one each, and mend the references."),
         "coordination": ("coordination", "Say which agents are at work, on what, and what stands in their way."),
-        "sync": ("sync", "Fetch, merge and push the memory, and what agents share."),
+        "sync": ("sync", "Fetch, merge, render the documents and push: the branch, and the state that agents share."),
     },
     "History": {
         "log": ("history", "Show who changed what, when and why."),

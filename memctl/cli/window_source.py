@@ -32,7 +32,13 @@ def looking(function: F) -> F:
                 type=click.Choice(limits.HOSTS),
                 help="Who compacts it, and when. [default: claude-code for a transcript]",
             ),
-            click.option("--max-output", type=click.IntRange(min=1), default=limits.DEFAULT_OUTPUT, show_default=True),
+            click.option(
+                "--max-output",
+                type=click.IntRange(min=1),
+                default=limits.DEFAULT_OUTPUT,
+                show_default=True,
+                help="Tokens that the model may answer with, which a host keeps free.",
+            ),
             click.option(
                 "--config", "settings", metavar="FILE", help="Settings in YAML. [default: config.yaml's window]"
             ),

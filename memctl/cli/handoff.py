@@ -88,9 +88,10 @@ def _saying(function: Any) -> Any:
 def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any) -> None:
     """Hand work to another agent: package, record and ownership in one step.
 
-    The package is printed and recorded, and the sections become the other's: all of it or none. Refused if a section is somebody else's, if reason, summary, first actions or success criteria
-    say nothing (an emergency needs only the reason), or if what must stay has no room. Within the budget the context
-    is compacted by 20 %, for a continuation by 40 %.
+    The package is printed and recorded, and the sections become the other's: all of it or none. Refused if a section is
+    somebody else's, if reason, summary, first actions or success criteria say nothing (an emergency needs only the
+    reason), or if what must stay has no room. Within the budget the context is compacted by 20 %, for a continuation by
+    40 %.
     """
     if ctx.invoked_subcommand is not None:
         if taker:

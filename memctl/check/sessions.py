@@ -82,7 +82,6 @@ def checkpoints(subject: Subject) -> Iterator[Finding]:
         found = yield from _checkpoint(subject, path)
         if found is not None:
             numbers.setdefault(found.workflow_id, []).append(found.number)
-            yield from _outside(subject, path, [*(one.path for one in found.files_touched), *found.dirty_files])
     for versions in numbers.values():
         first, *others = sorted(versions, reverse=True)
         twins = [other for other in others if other.version == first.version]

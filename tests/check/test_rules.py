@@ -607,6 +607,10 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "no JSON": Fault(lambda hand, _: hand.write(CHECKPOINT, "{"), CHECKPOINT),
         "no checkpoint": Fault(lambda hand, _: hand.write(CHECKPOINT, "{}\n"), CHECKPOINT),
         "another name than its own": Fault(lambda hand, _: hand.write(CHECKPOINT, saved(1, 3)), CHECKPOINT),
+        "a file outside": Fault(
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, files_touched=[{"path": "../../etc/passwd"}])),
+            CHECKPOINT,
+        ),
     },
     "MEM507": {
         "no front matter": add(PAGE, "Refunds by card\n"),
@@ -629,14 +633,6 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "above": add(PAGE, SESSION.replace("`src/payment/", "`../payment/"), "| `../payment/refund.py`"),
         "from the root": add(PAGE, SESSION.replace("`docs/", "`/home/ada/docs/"), "- `/home/ada/docs/"),
         "in between": add(PAGE, SESSION.replace("`src/payment/", "`src/../../payment/"), "| `src/../../payment/"),
-        "of a checkpoint": Fault(
-            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, files_touched=[{"path": "../../etc/passwd"}])),
-            CHECKPOINT,
-            '"path": "../../etc/passwd"',
-        ),
-        "not committed": Fault(
-            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, dirty_files=["/etc/passwd"])), CHECKPOINT, "/etc/passwd"
-        ),
     },
     "MEM510": {
         "no list": add(PAGE, LISTED, "trail: sessions/files/refunds.md"),
@@ -982,7 +978,14 @@ NEAR: dict[str, dict[str, Near]] = {
         "two names for one file": Near(lambda hand, _: os.link(hand.folder / "README.md", hand.repo / "README.md")),
     },
     "MEM503": {"a reason": Near(lambda hand, _: ignored(hand, "MEM307 details/3.1*: short on purpose"))},
-    "MEM505": {"a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2)))},
+    "MEM505": {
+        "a checkpoint": Near(lambda hand, _: hand.write(CHECKPOINT, saved(1, 2))),
+        "names with dots": Near(
+            lambda hand, _: hand.write(
+                CHECKPOINT, saved(1, 2, dirty_files=["...", "a..b/..c", "~$a", "http/x", "C/:/d"])
+            )
+        ),
+    },
     "MEM507": {
         "a page": beside(PAGE, SESSION),
         "keys and sections of somebody's own": beside(
@@ -1000,11 +1003,6 @@ NEAR: dict[str, dict[str, Near]] = {
     },
     "MEM509": {
         "told as outside": beside(PAGE, SESSION),
-        "names with dots": Near(
-            lambda hand, _: hand.write(
-                CHECKPOINT, saved(1, 2, dirty_files=["...", "a..b/..c", "~$a", "http/x", "C/:/d"])
-            )
-        ),
     },
     "MEM510": {"both": Near(lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, SESSION)))},
     "MEM506": {

@@ -14,7 +14,7 @@ from memctl.hierarchy.render import Renderer
 from memctl.model import frontmatter
 from memctl.model.config import Config
 from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER, KINDS
+from memctl.model.kinds import BY_FOLDER, KINDS, KNOWLEDGE
 from memctl.model.pages import Page
 from memctl.model.record import ORDER
 from memctl.model.snapshot import Files, Snapshot
@@ -161,7 +161,7 @@ def test_a_decision_without_reasons_is_shown_with_what_was_decided() -> None:
 
 def test_what_is_closed_or_archived_is_on_no_page() -> None:
     texts: list[Texts] = [section(1), detail(1)]
-    statuses = [(kind, status) for kind in KINDS.values() for status in kind.statuses]
+    statuses = [(KINDS[name], status) for name in KNOWLEDGE for status in KINDS[name].statuses]
     for number, (kind, status) in enumerate(statuses, start=1):
         closed = "closed" if status in kind.closed else "open"
         common: dict[str, Any] = {"section": "§2.1", "severity": "critical" if kind.name == "issue" else None}

@@ -14,6 +14,7 @@ from memctl.journal import index
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.store import load, objects
+from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git
@@ -167,7 +168,9 @@ def test_the_index_says_the_same_with_a_cache_of_the_worktree_and_without(
         cached = snapshot.records, snapshot.faults, snapshot.catalogue.mentions(), hits(snapshot, "text")
         shutil.rmtree(memory / ".git" / "memctl")
         entries = index.entries(open_memory(memory, os.environ).repository, ".memory")
-        fresh = Snapshot(objects.InGit(open_memory(memory, os.environ), "index", entries, ""))
+        fresh = Snapshot(
+            objects.InGit(open_memory(memory, os.environ), "index", entries, "", lambda: (Cache.open(None), set()))
+        )
         assert cached == (fresh.records, fresh.faults, fresh.catalogue.mentions(), hits(fresh, "text")), (turn, action)
 
 

@@ -75,10 +75,10 @@ class Program:
         writing = threading.Thread(target=_give, args=(process.stdin, prompt.encode(errors="replace")), daemon=True)
         writing.start()
         until = time.monotonic() + self._seconds
-        for reading in (out, err):
-            reading.join(max(until - time.monotonic(), 0))
-        if out.is_too_long:
+        out.join(max(until - time.monotonic(), 0))
+        if out.is_too_long:  # it may go on for ever, and its complaints too
             raise ProviderFailed(f"{self.name} answers with {LONGEST_ANSWER:,} bytes or more")
+        err.join(max(until - time.monotonic(), 0))
         try:
             code = process.wait(max(until - time.monotonic(), 0))
         except subprocess.TimeoutExpired:

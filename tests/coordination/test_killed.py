@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from tests.conftest import Memctl, git
 
 REF = "refs/memctl/coordination"
 ROOT = Path(__file__).parents[2]
+# `MEMCTL_TEST_KILLED=1` for every single step; else steps that many apart.
+STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "7").partition(":")[0])
 
 
 def killed(folder: Path, step: int, *args: str) -> int:
@@ -44,9 +47,9 @@ CHANGES = [
 @pytest.mark.parametrize("args", CHANGES)
 def test_of_one_clone(memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...]) -> None:
     before = git(shop, "rev-parse", REF).strip()
-    victim, step, code, states = tmp_path / "victim", 0, -signal.SIGKILL, set()
+    victim, step, code, states = tmp_path / "victim", 1 - STRIDE, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += 1
+        step += STRIDE
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
         code = killed(victim, step, *args)
@@ -74,9 +77,9 @@ def test_of_two_clones_and_a_remote(
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
     remote = ("--remote", "origin")
-    step, code, seen = 0, -signal.SIGKILL, set()
+    step, code, seen = 1 - STRIDE, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += 1
+        step += STRIDE
         place = tmp_path / "place"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -108,9 +111,9 @@ def test_of_two_who_want_one_section_the_one_who_lives_gets_it_or_the_dead_one_h
     memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("own", "release", "2.1")
-    victim, step, code, winners = tmp_path / "victim", 0, -signal.SIGKILL, set()
+    victim, step, code, winners = tmp_path / "victim", 1 - STRIDE, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += 1
+        step += STRIDE
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
         code = killed(victim, step, "own", "acquire", "2.1")

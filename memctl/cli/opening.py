@@ -49,23 +49,9 @@ def readable(opened: Memory, at: str | None) -> Snapshot:
 
     Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
     """
-    found = snapshot(opened, at)
-    if not opened.environ.get("MEMCTL_AGENT"):
-        return found
-    from memctl.coordination import readers
+    from memctl.hierarchy import admission
 
-    state = readers.restricting(opened)
-    if state is None:
-        return found
-    from memctl.hierarchy import readable
-
-    def others() -> Iterator[Snapshot]:
-        if at is not None:
-            yield load.disk(opened)
-        if opened.repository.has_head():
-            yield load.revision(opened, "HEAD")
-
-    return readable.without_closed(found, state, opened.actor, opened.now, others)
+    return admission.admitted(opened, snapshot(opened, at), lambda: () if at is None else (load.disk(opened),))
 
 
 def section(read: Snapshot, given: str) -> str:

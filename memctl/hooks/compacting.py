@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from memctl.hooks import ending, known, log, pressure, summing
+from memctl.hooks import drafts, ending, known, log, pressure, summing
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
@@ -87,7 +87,7 @@ def save(memory: Memory, folder: SessionFolder) -> None:
 
     outcome = door.carry_out(memory, plan, ending.how(memory))
     if not outcome.change.is_empty:
-        known.drop_draft(folder)
+        drafts.drop(folder)
     for one in made:
         known.changed(folder, checkpoint=one.checkpoint_id)
         saving.note(memory, one)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memctl.errors import MemctlError
 from memctl.hooks import counting, log
 from memctl.hooks.folder import SessionFolder, root_of
-from memctl.hooks.given import MOST_BYTES, Given, parse
+from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
 
 if TYPE_CHECKING:
@@ -109,26 +109,26 @@ def _owed(call: _Call) -> str:
 
 
 def _start(call: _Call) -> str:
-    from memctl.hooks import ending, starting
+    is_fresh = call.given.source != COMPACTED
+    memory = _opened(call, asks=is_fresh)
+    from memctl.hooks import starting
 
-    memory = _opened(call)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.begin(memory, call.host, call.given, call.folder)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
-    if call.given.source != starting.COMPACTED:
-        _attempt(call, lambda: ending.sweep(memory, call.folder))
+    if is_fresh:
+        _attempt(call, lambda: starting.end_what_was_left(memory, call.folder))
     return "".join(said)
 
 
 def _compact(call: _Call) -> str:
-    from memctl.hooks import compacting
-
     if PROMPT in call.host.speaks:
         call.folder.path.mkdir(parents=True, exist_ok=True)
         (call.folder.path / _OWED).touch()
-    return compacting.before(
-        _opened(call), call.host, call.given, call.folder, call.environ, lambda do: _attempt(call, do)
-    )
+    memory = _opened(call, asks=True)
+    from memctl.hooks import compacting
+
+    return compacting.before(memory, call.host, call.given, call.folder, call.environ, lambda do: _attempt(call, do))
 
 
 def _stop(call: _Call) -> str:
@@ -158,9 +158,15 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 }
 
 
-def _opened(call: _Call) -> Memory:
-    """The memory, with the agent as who is at work: a session's writes say whose they are."""
+def _opened(call: _Call, *, asks: bool = False) -> Memory:
+    """The memory, with the agent as who is at work: a session's writes say whose they are.
+
+    If it `asks`, Git looks for what differs from HEAD while we import what the answer is for.
+    """
     from memctl.store.memory import open_memory
 
-    environ = {"MEMCTL_AGENT": call.host.name, **call.environ, "MEMCTL_SESSION": call.folder.key}
-    return open_memory(call.place, environ)
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
+    memory = open_memory(call.place, {**call.environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": call.folder.key})
+    if asks:
+        memory.asked = memory.ask()
+    return memory

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from memctl.hooks import known, summing
+from memctl.hooks import drafts, known, summing
 from memctl.hooks.folder import SessionFolder
 from memctl.lifecycle import door
 from memctl.lifecycle.door import How
@@ -14,29 +12,17 @@ from memctl.model.session_page import Page
 from memctl.sessions import writing
 from memctl.store.memory import Memory
 
-_LEFT_BEHIND = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps
-_MOST_AT_ONCE = 3
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _SETTING = "memctl.hookcommits"
 
 
 def end(memory: Memory, folder: SessionFolder) -> None:
     """Write down what a session came to, if it came to anything."""
-    draft = known.draft(folder)
+    draft = drafts.read(folder)
     if draft is None or not is_worth_keeping(memory, draft):
         return
     door.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
-    known.drop_draft(folder)
-
-
-def sweep(memory: Memory, folder: SessionFolder) -> None:
-    """End the sessions of this worktree that nobody has ended."""
-    before, top = time.time() - _LEFT_BEHIND, str(memory.repository.top)
-    left = [one for one in folder.others() if 0 < known.draft_time(one) < before]
-    here = [one for one in left if (state := known.read(one)) is not None and state.top == top]
-    for one in here[:_MOST_AT_ONCE]:
-        end(memory, one)
-        known.drop_draft(one)
+    drafts.drop(folder)
 
 
 def how(memory: Memory) -> How:
@@ -46,7 +32,7 @@ def how(memory: Memory) -> How:
 
 def change(memory: Memory, folder: SessionFolder) -> Change | None:
     """The Change that merges a session's draft into its page; None if there is no draft."""
-    draft = known.draft(folder)
+    draft = drafts.read(folder)
     if draft is None:
         return None
     state = known.read(folder)

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
+COMPACTED = "compact"  # the source of a session that goes on after a compaction
 MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -8,16 +8,13 @@ from typing import Any
 import msgspec
 
 from memctl.hooks.folder import SessionFolder
-from memctl.model import session_page
-from memctl.model.faults import InvalidRecord
-from memctl.model.session_page import Page
 from memctl.sessions import tasks
 from memctl.sessions.events import CALL, Event
 from memctl.sessions.running import Running
 from memctl.sessions.tasks import Task
 from memctl.store import files
 
-_STATE, _DRAFT = "state.json", "draft.md"
+_STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
 
 
@@ -78,30 +75,6 @@ def changed(folder: SessionFolder, **values: Any) -> Known:
     known = msgspec.structs.replace(read(folder) or Known(), **values)
     write(folder, known)
     return known
-
-
-def draft(folder: SessionFolder) -> Page | None:
-    """The page of the session that is in no commit yet, if there is one."""
-    try:
-        return session_page.parse((folder.path / _DRAFT).read_text("utf-8"), session_page.path_of(folder.key))
-    except (OSError, UnicodeDecodeError, InvalidRecord):
-        return None
-
-
-def write_draft(folder: SessionFolder, made: Page) -> None:
-    files.replace(folder.path / _DRAFT, session_page.render(made))
-
-
-def drop_draft(folder: SessionFolder) -> None:
-    (folder.path / _DRAFT).unlink(missing_ok=True)
-
-
-def draft_time(folder: SessionFolder) -> float:
-    """When the draft was written last, in seconds since the epoch; 0 if there is none."""
-    try:
-        return (folder.path / _DRAFT).stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def latest(new: Iterable[str], old: Iterable[str], most: int) -> tuple[str, ...]:

@@ -11,22 +11,19 @@ import shlex
 from collections.abc import Mapping
 
 from memctl.errors import MemctlError
-from memctl.hooks import known
+from memctl.hierarchy.admission import admitted
+from memctl.hooks import drafts, known
 from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
+from memctl.hooks.given import COMPACTED, Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known
 from memctl.journal import differences
-from memctl.packs import filling, rehydrate, supply
 from memctl.sessions.running import Running
-from memctl.store import access, load
+from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.workflow import names, resuming
-from memctl.workflow.bootstrap import LIMIT, length
-from memctl.workflow.bootstrap import bootstrap as written
 
-COMPACTED = "compact"
 _RESUMED = ("resume", "fork")
+_MOST_AT_ONCE = 3  # sessions that were left behind
 _SHELLS = "CLAUDE_ENV_FILE"  # Claude Code's shells read it before each command
 _MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
 
@@ -48,6 +45,15 @@ def begin(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> st
     return text
 
 
+def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
+    """End the sessions of this worktree that nobody has ended, some at a time."""
+    for one in drafts.left_behind(folder, memory.repository.top)[:_MOST_AT_ONCE]:
+        from memctl.hooks import ending  # it brings all that writes, which takes 40 ms
+
+        ending.end(memory, one)
+        drafts.drop(one)
+
+
 def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:
     """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
     file = environ.get(_SHELLS, "")
@@ -62,17 +68,25 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
+    from memctl.workflow import readable, resuming, versions
+    from memctl.workflow.bootstrap import bootstrap as written
+
+    snapshot = admitted(memory, load.disk(memory))
     try:
-        found = resuming.look(memory, load.disk(memory), state.checkpoint, names.workflow(memory, ""))
+        saved, _ = readable.without_closed(versions.resolve(snapshot, state.checkpoint, ""), snapshot)
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
     # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
-    return written(found.checkpoint, (), found.drift).text
+    return written(saved, (), resuming.drifted(memory, snapshot, saved)).text
 
 
 def pack(memory: Memory, since: str = "") -> str:
     """The rehydration pack in at most LIMIT characters; with `since` only if anything came since then."""
-    snapshot = load.disk(memory)
+    from memctl.packs import filling, rehydrate, supply
+    from memctl.store import access
+    from memctl.workflow.bootstrap import LIMIT, length
+
+    snapshot = admitted(memory, load.disk(memory))
     wanted = rehydrate.Wanted(since=since)
     draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None))
     if since and not draft.items():

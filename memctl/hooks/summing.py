@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import known, log, transcript
+from memctl.hooks import drafts, known, log, transcript
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
@@ -34,7 +34,7 @@ def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> 
     state = msgspec.structs.replace(known.read(folder) or Known(), top=str(memory.repository.top))
     if not host.reads:
         return _by_git(memory, folder, state)
-    made = known.draft(folder)
+    made = drafts.read(folder)
     for part in transcript.parts(given.transcript, state.offsets):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
@@ -46,7 +46,7 @@ def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> 
         state = msgspec.structs.replace(state, offsets=part.offsets)
         _note(folder, part.boundaries)
         if made:
-            known.write_draft(folder, made)
+            drafts.write(folder, made)
         known.write(folder, state)  # a kill loses a part at most, and reads none twice
     return state
 
@@ -63,7 +63,7 @@ def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
     if state.began is None:
         return state
     summary = gathering.gather(memory, Session(GIT, ()), folder.key, state.began)
-    known.write_draft(folder, composing.compose(summary, memory.config.project, memory.now))
+    drafts.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
     state = msgspec.structs.replace(state, files=known.latest(paths, state.files, known.MOST_FILES))
     known.write(folder, state)

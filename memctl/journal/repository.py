@@ -91,8 +91,7 @@ class Repository:
     def has_head(self) -> bool:
         """Whether HEAD names a commit, which it does not before the first one."""
         try:
-            git.read(["rev-parse", "--verify", "--quiet", "HEAD"], self.top)
-            return True
+            return bool(self.branch()[1])
         except git.GitFailed:
             return False
 

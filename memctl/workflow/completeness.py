@@ -12,7 +12,6 @@ import msgspec
 
 from memctl.model.checkpoint import Checkpoint
 from memctl.model.said import is_said
-from memctl.policy.parallel import hidden_reference
 
 _WHY = {
     "mission": "what it is all for (--task)",
@@ -57,6 +56,8 @@ def missing(checkpoint: Checkpoint) -> list[Missing]:
 
 
 def _hidden(checkpoint: Checkpoint) -> Iterator[Missing]:
+    from memctl.policy.parallel import hidden_reference  # its patterns take 10 ms, and a hook needs none of them
+
     said = {
         "mission": (checkpoint.mission,),
         "inputs": checkpoint.inputs,

@@ -50,8 +50,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
     saved, closed = readable.without_closed(versions.resolve(snapshot, reference, workflow), snapshot)
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
-    now = readable.open_environment(environment.look(memory), snapshot)
-    drift = [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
+    drift = drifted(memory, snapshot, saved)
     return Resumption(
         checkpoint=saved,
         missing=lacking,
@@ -61,6 +60,12 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         bootstrap=bootstrap(saved, lacking, drift),
         closed=closed,
     )
+
+
+def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[Drift]:
+    """How the environment and the events have gone on since a checkpoint."""
+    now = readable.open_environment(environment.look(memory), snapshot)
+    return [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
 
 
 def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import known, transcript
+from memctl.hooks import drafts, known, transcript
 from memctl.workflow.bootstrap import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
@@ -205,7 +205,7 @@ def test_a_stop_commits_nothing_and_the_end_does(session: Session) -> None:
     session.send("SessionEnd", reason="exit")
     assert commits(session.repo) == before + 1
     assert git(session.repo, "log", "-1", "--format=%s").startswith(f"docs(memory): summarize {session.name}")
-    assert known.draft(session.folder) is None
+    assert drafts.read(session.folder) is None
 
 
 def test_a_session_that_only_asked_makes_no_commit(session: Session) -> None:

@@ -1,0 +1,46 @@
+"""What an owner keeps from others does not reach an agent by its hooks either."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import Memctl
+from tests.hooks.session import Session
+
+
+@pytest.fixture
+def closed(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A record of a section that bob keeps to elena."""
+    memctl("section", "add", "Payment")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="Zebrafish.\n")
+    made = memctl("decide", "Zebrafish hold the keys", "-i", "10", "--section", "3.1").id
+    memctl("learn", "Open to everybody", "-i", "10")
+    monkeypatch.setenv("MEMCTL_AGENT", "bob")
+    memctl("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
+    return made
+
+
+@pytest.mark.parametrize("agent", [None, "", "cody"])
+def test_a_closed_record_is_not_in_the_pack(
+    session: Session, closed: str, agent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_AGENT")
+    text = session.said("SessionStart", environ=None if agent is None else {"MEMCTL_AGENT": agent}, source="startup")
+    assert "Open to everybody" in text
+    assert "Zebrafish" not in text
+
+
+def test_its_owner_is_given_it(session: Session, closed: str) -> None:
+    assert "Zebrafish" in session.said("SessionStart", source="startup")
+
+
+def test_a_closed_record_is_not_in_the_state_after_a_compaction(
+    session: Session, closed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_AGENT")
+    session.transcript.prompt("Refunds")
+    session.send("PreCompact", trigger="auto")
+    text = session.said("SessionStart", source="compact")
+    assert "Open to everybody" in text
+    assert "Zebrafish" not in text
+    assert session.faults() == []

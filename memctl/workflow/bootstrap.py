@@ -63,11 +63,15 @@ def _head(saved: Checkpoint) -> list[str]:
 
 
 class _Part(NamedTuple):
-    """A label with its lines; where there is no room for all, those at the end may be the ones that count."""
+    """A label with its lines, of which the first `sure` come before the rest of any part.
+
+    Where there is no room for all, those at the end may be the ones that count.
+    """
 
     label: str
     lines: Sequence[str]
     from_end: bool = False
+    sure: int = _SURE
 
 
 def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> list[_Part]:
@@ -81,7 +85,9 @@ def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]
         _Part("CONSTRAINTS:", saved.constraints[:_MOST]),
         _Part("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
         _Part("OPEN ISSUES:", [_noted(one) for one in saved.open_issues]),
-        _Part(f"FILES, the last {FILES} touched:", files[:FILES]),
+        _Part(
+            f"FILES, the last {FILES} touched:", files[:FILES], sure=FILES
+        ),  # short, and each one that lacks is looked for again
         _Part("PLANNED, not begun:", saved.planned[:_PLANNED]),
         _Part("INPUTS:", saved.inputs[:_MOST]),
         _Part("EXPECTED:", saved.expected_outputs[:_MOST]),
@@ -109,10 +115,11 @@ def _beyond(saved: Checkpoint) -> int:
 def _fitting(parts: Sequence[_Part], room: int) -> tuple[list[str], int]:
     """The lines that fit, each with its label above the first of them; and how many don't."""
     chosen: list[dict[int, str]] = [{} for _ in parts]
-    for turn in (slice(_SURE), slice(_SURE, None)):
+    for is_first in (True, False):
         for part, found in zip(parts, chosen, strict=True):
             numbers = range(len(part.lines))
-            for number in (numbers[::-1] if part.from_end else numbers)[turn]:
+            numbers = numbers[::-1] if part.from_end else numbers
+            for number in numbers[: part.sure] if is_first else numbers[part.sure :]:
                 line = f"- {one_line(part.lines[number])}"
                 cost = length(line) + 1 + (0 if found else length(part.label) + 1)
                 if cost <= room:

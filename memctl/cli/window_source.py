@@ -14,7 +14,7 @@ from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.store.memory import Memory
 from memctl.window import config as configuration
-from memctl.window import limits, newest, status
+from memctl.window import limits, models, newest, status
 from memctl.window.config import WindowConfig
 from memctl.window.limits import Limit
 from memctl.window.pressure import DEFAULT_WINDOW
@@ -35,7 +35,7 @@ def looking(function: F) -> F:
             click.option(
                 "--max-output",
                 type=click.IntRange(min=1),
-                default=limits.DEFAULT_OUTPUT,
+                default=models.DEFAULT_OUTPUT,
                 show_default=True,
                 help="Tokens that the model may answer with, which a host keeps free.",
             ),

@@ -1,25 +1,21 @@
 """How full a context is, against the point where the host compacts it by itself.
 
-The host compacts at the window less what it keeps free for an answer (20,000 tokens at most) and 13,000 more: 167,000
-of 200,000. S4's zones are shares of that point and not of the window: 90 % of the window is never reached.
+S4's zones are shares of that point (`window.models`) and not of the window: 90 % of the window is never reached.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memctl.hooks import lines
+from memctl.window import models
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
-_ZONES = ((0.90, RED), (0.75, ORANGE), (0.50, YELLOW), (0.0, GREEN))  # S4, "Pressure Zones"
-_KEPT_FREE = 20_000 + 13_000  # every model that Claude Code knows may answer with 32,000 tokens or more
-_SMALL, _LARGE = 200_000, 1_000_000
-# Models whose window Claude Code 2.1.330 takes to be 200,000 tokens; all others, unknown ones too, have 1,000,000.
-_SMALL_MODEL = re.compile(r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-(?:3|4(?:-[0-6])?(?!\d|-\d{1,2}(?!\d))))")
-_SETTING = "MEMCTL_CONTEXT_WINDOW"
+_ZONES = ((models.RED_AT, RED), (models.ORANGE_AT, ORANGE), (models.YELLOW_AT, YELLOW), (0.0, GREEN))
+_SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
+_LEAST = 2 * (models.MOST_OUTPUT + models.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
 _SYNTHETIC = "<synthetic>"
 
@@ -45,20 +41,15 @@ def measure(transcript: str, environ: Mapping[str, str]) -> Pressure | None:
     if found is None:
         return None
     tokens, model = found
-    return Pressure(tokens, window_of(model, tokens, environ) - _KEPT_FREE)
+    return Pressure(tokens, models.compacted_at(window_of(model, tokens, environ)))
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
-    """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name.
-
-    The suffix [1m] with which somebody asks for the large window is not in a transcript: a context that the small one
-    could not hold tells it.
-    """
+    """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it."""
     given = environ.get(_SETTING, "").replace("_", "").strip()
-    if given.isdecimal() and int(given) > 2 * _KEPT_FREE:
+    if given.isdecimal() and len(given) <= _DIGITS and int(given) > _LEAST:
         return int(given)
-    is_small = _SMALL_MODEL.match(model) is not None and "[1m]" not in model and tokens <= _SMALL - _KEPT_FREE
-    return _SMALL if is_small else _LARGE
+    return models.claude_window(model, tokens)
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:

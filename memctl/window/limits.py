@@ -11,23 +11,23 @@ import re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.window import models
+from memctl.window.models import DEFAULT_OUTPUT
 
 CLAUDE_CODE, NO_HOST = "claude-code", "none"
 HOSTS = (CLAUDE_CODE, NO_HOST)
-# Claude Code compacts at window - min(max_output, 20,000) - 13,000 (seen by running it, 2.1.329): 167,000 of 200,000.
-MOST_OUTPUT, BUFFER = 20_000, 13_000
-DEFAULT_OUTPUT = 32_000  # tokens that a model may answer with if nobody says; any above MOST_OUTPUT count the same
-_MILLION = re.compile(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
 # Context windows in tokens as their vendors state them, by how the models are called; the first that fits holds.
 _WINDOWS = (
-    (re.compile(r"claude"), 200_000),
     (re.compile(r"gpt-4\.1"), 1_047_576),
     (re.compile(r"gpt-5|codex"), 400_000),
     (re.compile(r"gpt-4o|gpt-4-turbo|gpt-4\.5"), 128_000),
     (re.compile(r"(?:^|/)o[134](?:-|$)"), 200_000),
     (re.compile(r"gemini"), 1_048_576),
 )
-_KNOWN = sorted({window for _, window in _WINDOWS} | {1_000_000})
+_KNOWN = {
+    NO_HOST: sorted({window for _, window in _WINDOWS} | {models.SMALL, models.LARGE}),
+    CLAUDE_CODE: [models.SMALL, models.LARGE],
+}
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -42,8 +42,10 @@ class Limit(msgspec.Struct, frozen=True):
 def window_of(model: str) -> int | None:
     """The window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
     name = model.strip().lower()
-    if _MILLION.search(name):
-        return 1_000_000
+    if models.is_large(name):
+        return models.LARGE
+    if "claude" in name:
+        return models.claude_window(name)
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
 
 
@@ -54,7 +56,7 @@ def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT
     """
     if host not in HOSTS:
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
-    point = window - min(max_output, MOST_OUTPUT) - BUFFER if host == CLAUDE_CODE else window
+    point = models.compacted_at(window, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
         raise MemctlError(f"a window of {window:,} tokens leaves no room under {host}", exit_code=USAGE)
     return point
@@ -75,9 +77,10 @@ def limit_of(
     if window is not None:
         return Limit(window, compaction_point(window, host, max_output), "given")
     named = window_of(model)
-    if named is not None and seen <= named:
+    if named is not None and seen <= compaction_point(named, host, max_output):
         return Limit(named, compaction_point(named, host, max_output), f"the window of {model}")
-    larger = next((known for known in _KNOWN if known >= seen), None) if seen else None
+    fits = (known for known in _KNOWN[host] if compaction_point(known, host, max_output) >= seen)
+    larger = next(fits, None) if seen else None
     if larger is None:
         raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)
     source = f"the smallest known that holds {seen:,} tokens"

@@ -14,6 +14,8 @@ from enum import Enum
 
 import msgspec
 
+from memctl.window import models
+
 DEFAULT_WINDOW = 128_000  # tokens; S4, max_context_tokens
 VELOCITY_WINDOW = 5  # steps; S4, velocity_window
 SPIKE = 3.0  # times the baseline; S4, spike_multiplier
@@ -39,9 +41,9 @@ class PressureZone(Enum):
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where zones begin, as fractions of what can be filled before the host compacts (S4, `pressure.thresholds`)."""
 
-    yellow: float = 0.50
-    orange: float = 0.75
-    red: float = 0.90
+    yellow: float = models.YELLOW_AT
+    orange: float = models.ORANGE_AT
+    red: float = models.RED_AT
 
     def __post_init__(self) -> None:
         if not 0 < self.yellow < self.orange < self.red <= 1:

@@ -85,9 +85,7 @@ def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]
         _Part("CONSTRAINTS:", saved.constraints[:_MOST]),
         _Part("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
         _Part("OPEN ISSUES:", [_noted(one) for one in saved.open_issues]),
-        _Part(
-            f"FILES, the last {FILES} touched:", files[:FILES], sure=FILES
-        ),  # short, and each one that lacks is looked for again
+        _Part(f"FILES, the last {FILES} touched:", files[:FILES], sure=FILES),  # they are short, and read again
         _Part("PLANNED, not begun:", saved.planned[:_PLANNED]),
         _Part("INPUTS:", saved.inputs[:_MOST]),
         _Part("EXPECTED:", saved.expected_outputs[:_MOST]),

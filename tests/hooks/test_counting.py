@@ -121,6 +121,7 @@ def test_after_a_compaction_what_was_before_counts_no_more(session: Session) -> 
         ("claude-opus-4-10", 1_000_000),
         ("claude-opus-5", 1_000_000),
         ("claude-opus-5-5", 1_000_000),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000),  # as other vendors call it
         ("some-other", 1_000_000),
         ("", 1_000_000),
     ],
@@ -136,7 +137,7 @@ def test_a_context_beyond_the_small_window_is_in_the_large_one() -> None:
 
 def test_a_setting_says_another_window() -> None:
     assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": "128_000"}) == 128_000
-    for odd in ("", "many", "-5", "0", "1000"):
+    for odd in ("", "many", "-5", "0", "1000", "9" * 5_000):
         assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": odd}) == 1_000_000
 
 

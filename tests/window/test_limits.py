@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import USAGE, MemctlError
+from memctl.hooks import pressure as hooks
 from memctl.window.limits import CLAUDE_CODE, NO_HOST, compaction_point, limit_of, window_of
 from memctl.window.pressure import PressureZone, Thresholds
 
@@ -28,6 +29,11 @@ def test_red_comes_before_the_host_compacts_which_it_never_does_of_the_raw_windo
         ("claude-sonnet-4-5-20250929", 200_000),
         ("claude-sonnet-4-5[1m]", 1_000_000),
         ("claude-opus-4-1m", 1_000_000),
+        ("claude-opus-4-6", 200_000),
+        ("claude-opus-4-7", 1_000_000),
+        ("claude-opus-5", 1_000_000),
+        ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 200_000),
+        ("anthropic/claude-sonnet-4-20250514", 200_000),
         ("gpt-4.1-mini", 1_047_576),
         ("gpt-4o", 128_000),
         ("openai/o3-mini", 200_000),
@@ -42,7 +48,22 @@ def test_a_window_that_held_more_than_its_name_says_is_a_larger_one() -> None:
     limit = limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=412_000)
     assert (limit.window, limit.usable) == (1_000_000, 967_000)
     assert "412,000" in limit.source
-    assert limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=180_000).window == 200_000
+    assert limit_of("claude-sonnet-4-5", NO_HOST, seen=180_000).window == 200_000
+
+
+def test_under_claude_code_a_window_that_would_have_been_compacted_is_the_large_one() -> None:
+    assert limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=167_000).window == 200_000
+    for seen in (167_001, 180_000, 300_000):
+        assert limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=seen).window == 1_000_000
+
+
+def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> None:
+    for model in ("claude-sonnet-4-5", "claude-opus-4-7", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-x"):
+        for seen in (1_000, 167_000, 167_001):
+            assert limit_of(model, CLAUDE_CODE, seen=seen).window == hooks.window_of(model, seen, {})
+    for tokens in range(0, 170_000, 835):
+        zone = Thresholds().zone(tokens / compaction_point(200_000, CLAUDE_CODE))
+        assert hooks.Pressure(tokens, 167_000).zone == zone.value
 
 
 def test_a_given_window_goes_before_all_else() -> None:

@@ -7,7 +7,7 @@ import sys
 
 def run() -> None:
     """Run memctl and end the process at once: taking 10,000 records apart one by one would take 11 ms more."""
-    if sys.argv[1:2] == ["hook"] and len(sys.argv) == 3:
+    if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that
     from memctl.cli.main import main  # and collecting while click is imported takes 2 ms
@@ -21,7 +21,11 @@ def _answer_hook(name: str) -> None:
     """Answer an agent's event without the command line: it comes after every tool call, and click takes 20 ms."""
     from memctl.hooks.hosts import HOSTS
 
-    if name in HOSTS and sys.stdin is not None and not sys.stdin.isatty():
+    if name not in HOSTS:
+        return
+    if sys.stdin is None:  # it is closed: there is no event
+        os._exit(0)
+    if not sys.stdin.isatty():
         gc.disable()
         from memctl.hooks import dispatch
 

@@ -27,7 +27,7 @@ def _answering(host: Host) -> Command:
     )
     @click.pass_context
     def answer(ctx: click.Context, /) -> None:
-        if sys.stdin.isatty():
+        if sys.stdin is not None and sys.stdin.isatty():
             raise MemctlError("a hook reads an event from its standard input", f"`memctl install {host.name}`", REFUSED)
         dispatch.run(host, os.environ, ctx.obj.folder if ctx.find_root().params.get("folder") else None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -28,6 +29,15 @@ def test_a_process_answers_an_event_and_ends_well(session: Session) -> None:
     done = run(session, session.event("SessionStart", source="startup"))
     assert (done.returncode, done.stderr) == (0, b"")
     assert "Memory of shop" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize("args", [(), ("--new",)])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(session: Session, args: tuple[str, ...], closed: str) -> None:
+    line = shlex.join([sys.executable, "-m", "memctl", "hook", "claude-code", *args])
+    given = session.event("SessionStart", source="startup")
+    done = subprocess.run(["sh", "-c", f"{line} {closed}"], cwd=session.repo, input=given, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_the_command_line_answers_the_same(session: Session, memctl: Memctl) -> None:

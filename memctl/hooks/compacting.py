@@ -47,7 +47,7 @@ def before(
     attempt(lambda: _log(memory, host, given, folder, environ))
     attempt(lambda: summing.take_in(memory, host, given, folder))
     attempt(lambda: save(memory, folder))
-    folder.reset()
+    attempt(folder.reset)
     return INSTRUCTIONS if host.instructs else ""
 
 

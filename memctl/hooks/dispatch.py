@@ -111,10 +111,12 @@ def _owed(call: _Call) -> str:
 def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     memory = _opened(call, asks=is_fresh)
-    from memctl.hooks import starting
+    from memctl.hooks import known, starting
 
+    state = known.read(call.folder)
     said: list[str] = []
-    _attempt(call, lambda: said.append(starting.begin(memory, call.host, call.given, call.folder)))
+    _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
+    _attempt(call, lambda: starting.note(memory, call.host, call.given, call.folder, state))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh:
         _attempt(call, lambda: starting.end_what_was_left(memory, call.folder))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.hierarchy.admission import admitted
@@ -28,21 +29,25 @@ _SHELLS = "CLAUDE_ENV_FILE"  # Claude Code's shells read it before each command
 _MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
 
 
-def begin(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> str:
+def told(memory: Memory, given: Given, state: Known | None) -> str:
     """The text for a session that starts, or goes on, as the event's `source` says."""
-    folder.tidy()
-    state = known.read(folder)
     if given.source == COMPACTED:
+        return bootstrap(memory, state) or pack(memory)
+    return pack(memory, state.seen if _goes_on(given, state) and state is not None else "")
+
+
+def note(memory: Memory, host: Host, given: Given, folder: SessionFolder, state: Known | None) -> None:
+    """Note that a session starts or goes on, and what it has been given."""
+    folder.tidy()
+    if not _goes_on(given, state):
         folder.reset()
-        text = bootstrap(memory, state) or pack(memory)
-    elif given.source in _RESUMED and state is not None and state.seen:
-        text = pack(memory, state.seen)
-    else:
-        folder.reset()
-        text = pack(memory)
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     known.changed(folder, top=str(memory.repository.top), seen=memory.now, began=began)
-    return text
+
+
+def _goes_on(given: Given, state: Known | None) -> bool:
+    """Whether a session is resumed that was given the memory once, and has it still."""
+    return given.source in _RESUMED and state is not None and bool(state.seen)
 
 
 def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
@@ -93,9 +98,10 @@ def pack(memory: Memory, since: str = "") -> str:
         return ""
     made = filling.fill(draft, "markdown", LIMIT - length(_MORE) - 1, length)
     included = set(made.included())
-    access.count(
-        memory.repository.shared, [one.memory_id for one in snapshot.records if one.id in included], memory.now
-    )
+    with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
+        access.count(
+            memory.repository.shared, [one.memory_id for one in snapshot.records if one.id in included], memory.now
+        )
     return f"{made.text.rstrip()}\n\n{_MORE}"
 
 

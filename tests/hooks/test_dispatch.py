@@ -117,6 +117,15 @@ def test_an_unwritable_git_directory_stops_nobody(session: Session) -> None:
         assert run(session, session.event(event, source="startup")).returncode == 0
 
 
+def test_where_nothing_can_be_written_the_model_gets_all_the_same(session: Session) -> None:
+    for name in ("hooks", "access.db", "access"):
+        (session.repo / ".git" / "memctl").mkdir(exist_ok=True)
+        (session.repo / ".git" / "memctl" / name).write_text("in the way")
+    assert "Memory of shop" in session.said("SessionStart", source="startup")
+    assert "Memory of shop" in session.said("SessionStart", source="compact")
+    assert session.send("PreCompact", trigger="auto").startswith("Keep in the summary")
+
+
 @pytest.mark.parametrize("kind", ["missing", "folder", "link", "pipe", "relative", "nul", "device"])
 @pytest.mark.parametrize("event", ["PostToolUse", "Stop", "PreCompact", "SessionEnd"])
 def test_a_transcript_may_be_anything(session: Session, tmp_path: Path, kind: str, event: str) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from memctl.coordination import guard
-from memctl.errors import MemctlError
 from memctl.journal import commits, git, history, message
 from memctl.journal.preparation import Preparation
-from memctl.lifecycle import credentials, moves, refreshing
-from memctl.model import checkpoint, ids, pages, session_page
-from memctl.model.change import Change, Delete, Write, rewords
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import parse
+from memctl.lifecycle import by_hand, moves, refreshing
+from memctl.model import ids
+from memctl.model.change import Change, Write
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
@@ -78,11 +74,13 @@ def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = 
         if any(outcome.pending for outcome in outcomes) and not dry_run:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
-        by_hand = [path for path, code in uncommitted(memory).items() if path not in handled and is_ours(path, code)]
-        odd = {path: outcome for path in by_hand if (outcome := _odd(memory, path, allow_accepted))}
-        rest = [path for path in by_hand if path not in odd]
+        edited = [
+            path for path, code in uncommitted(memory).items() if path not in handled and by_hand.is_ours(path, code)
+        ]
+        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, allow_accepted))}
+        rest = [path for path in edited if path not in odd]
         outcomes += [_commit_by_hand(memory, rest, dry_run)] if rest else []
-        return [*outcomes, *odd.values()]
+        return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
 def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
@@ -103,16 +101,37 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
 
 
 def recover(memory: Memory) -> None:
-    """Finish what was killed: a move of the worktree, and a write, whose files get their new text unless they were
-    edited since. Raises MemctlError if a move can't be finished."""
+    """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
+    since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished."""
     moves.finish(memory)
-    for entry in pending.entries(folder(memory)):
+    entries = pending.entries(folder(memory))
+    _forget_committed(memory, [entry for entry in entries if entry.stage != WRITING])
+    for entry in entries:
         if entry.stage == WRITING:
             rest = pending.unfinished(memory.folder, entry)
             prepared = files.prepare(memory.folder, rest.writes)
             files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
             pending.advance(entry, entry.written)
             files.remove_leftovers(memory.folder)
+
+
+def _forget_committed(memory: Memory, entries: list[Entry]) -> None:
+    """Forget changes that HEAD has: they were killed between their commit and this. A later change of the same file
+    would be committed together with them, and their trailers stand in the log twice."""
+    if not entries:
+        return
+    try:
+        differing = set(uncommitted(memory, ignored=True))
+    except git.GitFailed:
+        return  # the commit says why
+    for entry in entries:
+        stands = all(_stands(memory, write.path) for write in entry.change.writes)
+        if stands and differing.isdisjoint(entry.change.paths):
+            pending.drop(entry)
+
+
+def _stands(memory: Memory, path: str) -> bool:
+    return os.path.lexists(memory.folder / path)
 
 
 def signed(memory: Memory, change: Change, reason: str = "") -> Change:
@@ -166,7 +185,8 @@ def _commit_group(
     rendered, warning = refreshing.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
-        name = commit_paths(memory, paths, message.compose(changes), is_fresh=is_fresh, prepared=prepared)
+        text = message.compose(changes)
+        name = commit_paths(memory, paths, text, least=change.paths, is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
         for_all = isinstance(error, commits.AllPending)
         return _postpone(
@@ -199,16 +219,18 @@ def commit_paths(
     paths: dict[str, None],
     text: str,
     *,
+    least: Iterable[str] = (),
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
     """Commit the state on disk of some paths; the commit's id, "" if HEAD has it already.
 
-    Raises CommitPending.
+    With `least`, one of those must differ from HEAD: what is rendered besides needs no commit of its own. Raises
+    CommitPending.
     """
     commits.forbid_if_unsafe(memory.repository)
     differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory, ignored=True))
-    if not differing:
+    if differing.isdisjoint(least or paths):
         return ""
     contents: dict[str, bytes | None] = {}
     for path in sorted(differing):
@@ -223,13 +245,6 @@ def commit_paths(
     return made.commit
 
 
-def is_ours(path: str, code: str) -> bool:
-    """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
-    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
-    known = known or session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
-    return code != "??" or known or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
-
-
 def _vanished(memory: Memory, change: Change) -> Outcome | None:
     """What to say of a change that waited and whose files are gone by now; None if HEAD has it."""
     gone = [write.path for write in change.writes if not (memory.folder / write.path).exists()]
@@ -241,47 +256,8 @@ def _vanished(memory: Memory, change: Change) -> Outcome | None:
     )
 
 
-def _odd(memory: Memory, path: str, allow_accepted: bool) -> Outcome | None:
-    """Why a file that was changed by hand is not committed: it is broken, no plain file, holds a credential, or
-    rewords what was decided."""
-    why, hint = "", "mend the file first"
-    try:
-        if path.endswith("/"):
-            why, hint = f"{memory.tracked(path)} is a repository of its own", "move it out of the memory"
-        elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
-            files.locate(memory.folder, path)
-            text = files.read(memory.folder, path)
-            before = _in_head(memory, path)
-            if files.is_record_path(path, BY_FOLDER):
-                parse(text, path)
-                if not allow_accepted and before is not None and rewords(before, text, path):
-                    why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
-                    hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
-            elif session_page.is_page(path) or session_page.is_trail(path):
-                session_page.parse(text, path)
-            elif checkpoint.is_json(path):
-                checkpoint.parse(text, path)
-            by_hand = Change(op="commit", title="", writes=(Write(path, text, before),))
-            credentials.refuse(by_hand)
-            guard.refuse(memory, by_hand)
-        elif (before := _in_head(memory, path)) is not None:
-            guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
-    except InvalidRecord as error:
-        why = f"{memory.prefix}/{error}"
-    except MemctlError as error:
-        why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
-    except OSError as error:
-        why = f"{memory.tracked(path)}: {error.strerror}"
-    change = Change(op="commit", title=memory.tracked(path))
-    return Outcome(change, pending=why, hint=hint, by_hand=(path,)) if why else None
-
-
-def _in_head(memory: Memory, path: str) -> str | None:
-    """The text that HEAD has for a file, None if none."""
-    try:
-        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
-    except git.GitFailed:
-        return None
+def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:
+    return Outcome(Change(op="commit", title=memory.tracked(path)), pending=why, hint=hint, by_hand=(path,))
 
 
 def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:

@@ -16,7 +16,7 @@ from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
 from memctl.hierarchy.render import Renderer, touched
 from memctl.journal import commits, differences, git, index, message
-from memctl.lifecycle import commit
+from memctl.lifecycle import by_hand, commit
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out
 from memctl.model import pages
@@ -93,7 +93,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         if no_commit and paths:
             why = "no commit was asked for"
             return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
-        ours = [path for path, code in dirty.items() if commit.is_ours(path, code) and path != ATTRIBUTES]
+        ours = [path for path, code in dirty.items() if by_hand.is_ours(path, code) and path != ATTRIBUTES]
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "they show changes of the memory that are in no commit"
             return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found

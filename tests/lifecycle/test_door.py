@@ -76,6 +76,23 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
         shutil.rmtree(victim)
 
 
+def test_a_write_killed_after_its_commit_is_never_committed_again(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    command = ("decide", "Killed")
+    last = steps_of(repo, tmp_path, *command)
+    was_waiting = False
+    for step in range(last - 4, last):
+        victim = tmp_path / f"victim{step}"
+        shutil.copytree(repo, victim, symlinks=True)
+        assert run_until(step, victim, *command) == -9, f"step {step}"
+        is_committed = "Killed" in git(victim, "log", "-1", "--format=%s")
+        was_waiting |= is_committed and bool(memctl("status", "--json", where=victim).data["pending"])
+        if is_committed:
+            memctl("edit", "DEC", "--add", "tags=found", where=victim)
+            assert git(victim, "log", "--format=%B").count("Memctl-Op: decide\n") == 1, f"step {step}"
+            assert not memctl("status", "--json", where=victim).data["pending"], f"step {step}"
+    assert was_waiting
+
+
 def test_an_interrupted_write_does_not_overwrite_what_was_edited_since(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +12,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.sessions import reading
+from memctl.sessions import claude_code, reading
 from memctl.sessions.events import Session, joined
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
@@ -26,7 +29,10 @@ no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, eve
 
 
 def read(sources: tuple[str, ...]) -> Session:
-    """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read."""
+    """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read.
+
+    To one of Claude Code's belong those of its sub-agents, which lie beside it.
+    """
     import sys
 
     found = []
@@ -39,7 +45,20 @@ def read(sources: tuple[str, ...]) -> Session:
         if not found[-1].events:
             hint = "it is to be Claude Code's JSON Lines, messages as JSON, or text"
             raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
+        found += _of_sub_agents(source, sources)
     return joined(found)
+
+
+def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
+    """What the sub-agents of a session did; a transcript of theirs that can't be read, or is named too, is passed
+    over."""
+    for path in claude_code.of_sub_agents(source):
+        if any(os.path.realpath(path) == os.path.realpath(other) for other in named):
+            continue
+        with suppress(OSError):
+            session = reading.read(Path(path).read_bytes())
+            if session.events:
+                yield session
 
 
 def with_prose(memory: Memory, summary: Summary, session: Session, *, no_llm: bool) -> Summary:

@@ -76,6 +76,7 @@ def summarize_command(
 
     If you have set up a language model (`git config --global memctl.llm.provider`, with memctl.llm.command or
     memctl.llm.model), it is sent what was said, without credentials, and adds prose: what for, where it stands, why.
+    With --dry-run it is not asked.
     """
     if not sources:
         raise MemctlError("a transcript is missing", "`memctl session summarize --transcript FILE`", USAGE)
@@ -87,11 +88,17 @@ def summarize_command(
         proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
         session_text.review(proposed, as_json=flags["as_json"])
     else:
-        _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), session, accept, flags)
+        _write(memory, summary, session, accept, flags, no_llm=no_llm)
 
 
-def _write(memory: Memory, summary: Summary, session: Session, accept: str, flags: dict[str, Any]) -> None:
-    """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it."""
+def _write(
+    memory: Memory, summary: Summary, session: Session, accept: str, flags: dict[str, Any], *, no_llm: bool
+) -> None:
+    """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
+
+    A dry run sends nothing to a language model.
+    """
+    summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = session_text.chosen(proposed, accept)
     result = door.carry_out(
@@ -207,7 +214,7 @@ def end_command(
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
     session = material.read(sources) if sources else _NOTHING
     summary = gathering.gather(memory, session, name, known)
-    _write(memory, material.with_prose(memory, summary, session, no_llm=no_llm), session, accept, flags)
+    _write(memory, summary, session, accept, flags, no_llm=no_llm)
     if not flags["dry_run"]:
         running.forget(memory, name)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from memctl.hooks import lines
-from memctl.sessions.claude_code import ClaudeCode
+from memctl.sessions.claude_code import ClaudeCode, of_sub_agents
 from memctl.sessions.events import Session
 
 _PART = 4 * 1024 * 1024  # bytes of lines; the tool calls of a longer session are summed up part by part
 _ROOM = 2 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
-_MOST_FILES = 500
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -28,7 +26,7 @@ class Part(msgspec.Struct, frozen=True):
 def parts(transcript: str, offsets: Mapping[str, int]) -> Iterator[Part]:
     """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents."""
     reading = _Reading(dict(offsets))
-    for path in (transcript, *_of_sub_agents(transcript)):
+    for path in (transcript, *of_sub_agents(transcript)):
         for offset, line in lines.after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
@@ -71,14 +69,3 @@ class _Reading:
 
     def part(self) -> Part:
         return Part(self._reader.session(self._broken), dict(self.offsets), tuple(self._boundaries))
-
-
-def _of_sub_agents(transcript: str) -> list[str]:
-    """The transcripts of a session's sub-agents, which Claude Code keeps in a folder beside the main one."""
-    if not transcript.endswith(".jsonl"):
-        return []
-    folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
-    try:
-        return sorted(str(file) for file in folder.glob("*.jsonl"))[:_MOST_FILES]
-    except OSError:
-        return []

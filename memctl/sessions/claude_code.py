@@ -6,6 +6,7 @@ may stand there again, with the same `uuid`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from memctl.tokens.transcripts import ADDED, context_of
 
 _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"
+_MOST_FILES = 500  # of sub-agents
 
 
 class ClaudeCode:
@@ -113,3 +115,14 @@ def _moment(line: dict[str, Any]) -> str:
 def _text(line: dict[str, Any], key: str) -> str:
     value = line.get(key)
     return value if isinstance(value, str) else ""
+
+
+def of_sub_agents(transcript: str) -> list[str]:
+    """The transcripts of a session's sub-agents, which Claude Code keeps in a folder beside the main one."""
+    if not transcript.endswith(".jsonl"):
+        return []
+    folder = Path(transcript.removesuffix(".jsonl")) / "subagents"
+    try:
+        return sorted(str(file) for file in folder.glob("*.jsonl") if file.is_file())[:_MOST_FILES]
+    except OSError:
+        return []

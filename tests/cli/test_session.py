@@ -393,3 +393,21 @@ def test_paths_in_errors_and_comments_are_below_the_repository(repo: Path, memct
     written(memctl, repo, made, "--accept")
     assert str(repo) not in git(repo, "log", "-p", "-1")
     assert "TODO: round (`a.py`)" in memctl("session", "show", made.session).out
+
+
+def test_the_files_of_sub_agents_are_found_beside_the_transcript(repo: Path, memctl: Memctl) -> None:
+    made, sub = Transcript(repo), Transcript(repo)
+    made.prompt("Build it.")
+    made.call("Write", file_path=f"{repo}/main.py", content="x")
+    sub.agent = "a1"
+    sub.add("user", message={"role": "user", "content": "Look at it."}, uuid="s1")
+    sub._number = 500
+    sub.call("Read", file_path=f"{repo}/seen.py")
+    beside = repo.parent / "session" / "subagents"
+    beside.mkdir(parents=True)
+    (beside / "agent-a1.jsonl").write_text(sub.text)
+    (beside / "agent-a2.jsonl").write_bytes(b"\xff\x00")
+    summary = written(memctl, repo, made, "--json", "--dry-run").data["summary"]
+    assert {entry["path"] for entry in summary["trail"]["entries"]} == {"main.py", "seen.py"}
+    again = written(memctl, repo, made, "-t", str(beside / "agent-a1.jsonl"), "--json", "--dry-run").data["summary"]
+    assert again["trail"] == summary["trail"]

@@ -179,3 +179,10 @@ def test_a_reason_read_by_a_model_proposes_no_rationale(repo: Path, memctl: Memc
     shown = memctl("show", "DEC-2025-11-04-001").out
     assert "Put refunds into a queue" in shown
     assert "bursts" not in shown
+
+
+def test_a_dry_run_sends_nothing(repo: Path, memctl: Memctl, asked: Asked) -> None:
+    asked.answers(ANSWER)
+    (repo.parent / "session.jsonl").write_text(session(repo).text)
+    memctl("session", "summarize", "-t", str(repo.parent / "session.jsonl"), "--dry-run")
+    assert not asked.prompts

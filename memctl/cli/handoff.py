@@ -15,6 +15,7 @@ from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.lifecycle import joint
 from memctl.lifecycle.joint import Done
 from memctl.model.change import Change
+from memctl.model.handoff import OFFERED
 from memctl.packs import handoff
 from memctl.packs.formats.choice import AUTO
 from memctl.packs.handoff_offer import Offering, Refused, Wish
@@ -22,6 +23,7 @@ from memctl.packs.handoff_said import EMERGENCY, Said
 from memctl.packs.supply import sources
 from memctl.sources import recency
 from memctl.store.memory import Memory
+from memctl.workflow import emitting
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
 _LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")
@@ -90,8 +92,8 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
 
     The package is printed and recorded, and the sections become the other's: all of it or none. Refused if a section is
     somebody else's, if reason, summary, first actions or success criteria say nothing (an emergency needs only the
-    reason), or if what must stay has no room. Within the budget the context is compacted by 20 %, for a continuation by
-    40 %.
+    reason), or if what must stay of the sections has no room; of all of the memory, or in an emergency, the weightiest
+    goes in then. Within the budget the context is compacted by 20 %, for a continuation by 40 %.
     """
     if ctx.invoked_subcommand is not None:
         if taker:
@@ -123,6 +125,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         counter_of(memory, pack_options).tokens,
     )
     try:
+        offering.prepare()
         done = joint.carry_out(memory, offering.plan, offering.make, how(flags), remote)
     except Refused as error:
         if not flags["as_json"]:
@@ -193,6 +196,8 @@ def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: P
     for line in done.agreed.lost:
         output.note(f"warning: {output.plain(line)}")
     _note(change, wish, package.report.lines, dry_run=flags["dry_run"])
+    if not flags["dry_run"] and (wrong := emitting.handed(memory, change.ids[0], OFFERED, wish.taker, wish.sections)):
+        output.note(f"warning: {output.plain(wrong)}")
     output.warn(memory, snapshot)
 
 

@@ -22,6 +22,7 @@ from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package
 from memctl.model.kinds import HANDOFF
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.workflow import emitting
 
 _BY_HANDOFF = re.compile(r"Handoff (HND-[\d-]+) from ")
 
@@ -170,19 +171,23 @@ def _answer(
         output.note(f"warning: {output.plain(line)}")
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
     if not given["dry_run"]:
-        _note_kept(memory, done, id, status, declined)
+        snapshot = opening.snapshot(memory, None)
+        one = handoff.of(snapshot, snapshot.resolve(id))
+        _note_kept(memory, done, one, declined)
+        who = one.parties
+        told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
+        if wrong := emitting.handed(memory, one.record.id, status, told, who.sections):
+            output.note(f"warning: {output.plain(wrong)}")
 
 
-def _note_kept(memory: Memory, done: Done, id: str, status: str, declined: tuple[str, ...]) -> None:
+def _note_kept(memory: Memory, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
-    snapshot = opening.snapshot(memory, None)
-    one = handoff.of(snapshot, snapshot.resolve(id))
     who = one.parties
     given = Given(
         handoff=one.record.id,
         giver=who.from_agent_id,
         taker=who.to_agent_id,
-        sections=declined if status == ACCEPTED else who.sections,
+        sections=declined if one.record.status == ACCEPTED else who.sections,
         now=memory.now,
     )
     for held in handing.kept(done.agreed.before, given):

@@ -13,6 +13,8 @@ from memctl.model import checkpoint, ids
 from memctl.model.change import Change, Delete, Write
 from memctl.model.checkpoint import Version
 from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import package_path
+from memctl.model.kinds import HANDOFF
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
@@ -25,6 +27,8 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     if len({record.id for record in records}) < len(records):
         raise MemctlError("the same record is named twice")
     gone = {record.path for record in records}
+    packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
+    packages = {path for path in packages if _is_there(snapshot, path)}
     writes: dict[str, Write] = {}
     for record in records:
         users = [user for user in links.linked_from(snapshot, record) if user.path not in gone]
@@ -46,8 +50,15 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
         title=title,
         ids=concerned,
         writes=tuple(writes.values()),
-        deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone)),
+        deletes=tuple(Delete(path, snapshot.read(path)) for path in sorted(gone | packages)),
     )
+
+
+def _is_there(snapshot: Snapshot, path: str) -> bool:
+    try:
+        return bool(snapshot.read(path))
+    except (FileNotFoundError, InvalidRecord):
+        return False
 
 
 def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | None) -> Change:
@@ -70,9 +81,11 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     record, _ = parse(text, path)
     if current is None and (other := snapshot.find(identifier)):
         raise MemctlError(f"{identifier} is another record now: {other.title}")
-    return Change(
-        op="restore", title=f"{identifier} {record.title}", ids=(identifier,), writes=(Write(path, text, current),)
-    )
+    writes = [Write(path, text, current)]
+    if record.memory_type == HANDOFF.name and not os.path.lexists(memory.folder / package_path(path)):
+        with suppress(MemctlError):
+            writes.append(Write(package_path(path), _file_at(memory, package_path(path), revision)))
+    return Change(op="restore", title=f"{identifier} {record.title}", ids=(identifier,), writes=tuple(writes))
 
 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:

@@ -15,8 +15,11 @@ from memctl.model.said import Line, Lines, Mission, ShortText, is_said
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
-TYPES = (*TRANSITIONS, *PHASES)
-Type = Literal["phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start"]
+HANDED = "agent_handoff"  # S0, "Handoff Process Workflow", step 5: the coordinator is told
+TYPES = (*TRANSITIONS, *PHASES, HANDED)
+Type = Literal[
+    "phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start", "agent_handoff"
+]
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
@@ -75,6 +78,7 @@ _NEEDED = {
     "compression": ("action_taken",),
     "escalation": ("action_taken", "target_agent"),
     "checkpoint": ("action_taken",),
+    HANDED: ("action_taken", "target_agent"),
     "phase_complete": ("phase", "deliverables"),
     # Stateless: an agent that knows nothing else can begin from this event alone.
     "phase_start": ("phase", "target_agent", "mission", "inputs", "expected_outputs", "constraints"),

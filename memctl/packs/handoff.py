@@ -18,8 +18,8 @@ from memctl.packs import handoff_context, handoff_report, items, relevance
 from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.packs.filling import CountTokens, Pack, fill
 from memctl.packs.handoff_context import BRIEF, FULL, LINE, Context
-from memctl.packs.handoff_report import Report
-from memctl.packs.handoff_said import Said
+from memctl.packs.handoff_report import ELSEWHERE, Report
+from memctl.packs.handoff_said import EMERGENCY, Said
 from memctl.packs.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
@@ -32,6 +32,14 @@ AIMS = dict.fromkeys(BUDGETS, 0.2) | {"continuation": 0.4}  # S0, step 1: the sh
 _SKILLS = 8  # tags that say what a piece of work asks for
 _FIRST = 10  # the weight by which what must stay is taken first
 _SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context
+_ABOVE = 20  # by which the current task and the sections outweigh all else
+_FORMS = ((FULL, False), (BRIEF, False), (LINE, False), (LINE, True))  # how much is written out, and if it is chosen
+_ELSEWHERE = Note(
+    "not_all_of_it",
+    "",
+    f"Not all that must stay has room here; the weightiest has. The rest: {', '.join(ELSEWHERE.values())}.",
+    essential=True,
+)
 _TITLES = {
     "current_task_state": "In progress",
     "blocking_dependencies": "Blocking",
@@ -74,8 +82,9 @@ def package(
 ) -> Package:
     """The package of a handoff, in at most `budget` tokens.
 
-    What must stay stands in it whole, or if that is too much, briefly. Raises MemctlError if it has no room even so,
-    or if what is said takes too much.
+    What must stay stands in it whole, or if that is too much, briefly. If it has no room even so, the weightiest of it
+    goes in, and the package says how to get the rest; but of sections that are handed over nothing may be lacking,
+    unless it is an emergency. Raises MemctlError for that, or if what is said takes too much.
     """
     pages = _pages(snapshot, asked.sections)
     page_items = [items.of_page(page, sources.page(page)) for page in pages]
@@ -90,15 +99,19 @@ def package(
     known |= {item.key: item for item in page_items}
     notes = _opening(asked, expertise, compacted), tuple(_closing(asked))
     _refuse_wordy([*notes[0], *notes[1]], budget, count)
-    for level in (FULL, BRIEF, LINE):
-        written = _written(compacted, context, known, level)
+    may_choose = not asked.sections or asked.kind == EMERGENCY
+    for level, is_chosen in _FORMS if may_choose else _FORMS[:-1]:
+        written = _written(compacted, context, known, level, is_chosen=is_chosen)
         must = "".join(f"{item.id} {item.title}\n{item.body}" for item in written.values() if item.weight)
-        if level < LINE and count(must) > budget:
+        if count(must) > budget and (level < LINE or may_choose) and not is_chosen:
             continue
-        draft = _draft(snapshot, now, asked, notes, parts, page_items, written, _left(context, compacted))
+        told = (*notes[0], _ELSEWHERE) if is_chosen else notes[0]
+        draft = _draft(snapshot, now, asked, (told, notes[1]), parts, page_items, written, _left(context, compacted))
         pack = fill(draft, form, budget, count, inter_agent=True)
-        report = handoff_report.report(asked, pack, compacted, context, written, level, _LEAST[asked.kind])
-        if report.is_valid:
+        report = handoff_report.report(
+            asked, pack, compacted, context, written, level, _LEAST[asked.kind], is_chosen=is_chosen
+        )
+        if report.is_valid or (is_chosen and asked.kind == EMERGENCY):
             return Package(pack, parts, expertise, report)
     raise MemctlError(
         "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.failed)]),
@@ -202,7 +215,9 @@ def _refuse_wordy(notes: Sequence[Note], budget: int, count: CountTokens) -> Non
         )
 
 
-def _written(compacted: Compacted, context: Context, known: dict[str, Item], level: int) -> dict[str, Item]:
+def _written(
+    compacted: Compacted, context: Context, known: dict[str, Item], level: int, *, is_chosen: bool
+) -> dict[str, Item]:
     """The items by key: what must stay in one of its forms and first, of all else the text as it was compacted."""
     written = {}
     for block in compacted.kept:
@@ -210,7 +225,8 @@ def _written(compacted: Compacted, context: Context, known: dict[str, Item], lev
         if block.keeps:
             form = FULL if level < LINE and block.keeps == handoff_context.TASK else level
             item = handoff_context.written(item, context.records.get(block.key), block.keeps, form)
-            item = msgspec.structs.replace(item, weight=_FIRST)
+            above = 0 if not is_chosen else item.weight if block.keeps in ELSEWHERE else _ABOVE
+            item = msgspec.structs.replace(item, weight=_FIRST + above)
         else:
             item = msgspec.structs.replace(item, body=discardable.shortened(item.body), weight=0)
         written[block.key] = item

@@ -78,6 +78,13 @@ class Offering:
         self._count = count
         self._given = Given(handoff="", giver=wish.giver, taker=wish.taker, sections=wish.sections, now=memory.now)
         self.package: Package | None = None
+        self._prepared: tuple[Given, State, Change] | None = None
+
+    def prepare(self) -> None:
+        """Make the package on what the shared state is now, so that nobody has to wait for that when it changes."""
+        state = shared.read(self._memory).state
+        step = self.plan(state)
+        self.make(shared.Outcome(step, state))
 
     @property
     def plan(self) -> Plan:
@@ -94,7 +101,17 @@ class Offering:
         return plan
 
     def make(self, agreed: shared.Outcome) -> Change:
-        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole."""
+        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole.
+
+        What was made before on the same shared state and for the same id is it.
+        """
+        if self._prepared and self._prepared[:2] == (self._given, shared.content(agreed.before)):
+            return self._prepared[2]
+        change = self._made(agreed)
+        self._prepared = self._given, shared.content(agreed.before), change
+        return change
+
+    def _made(self, agreed: shared.Outcome) -> Change:
         wish, memory = self._wish, self._memory
         snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
         records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from memctl.packs.handoff import Asked
 
 _FORMS = ("whole", "in brief", "as a line each")
+# How to get what must stay and had no room, by what it is; only these may give way, and only to what weighs more.
+ELSEWHERE = {
+    DECISION: "`memctl list --type decision --status accepted --sort importance`",
+    ISSUE: "`memctl list --type issue --status open --sort severity`",
+    DETAIL: "`memctl list --type learning --status active --sort importance`",
+}
+_FIGURES = "figures and paths in them"
 _SHOWN = 5  # of what is missing or has gone, by name
 # A number with a sign of what it counts, or a path: what a model can't make up, and what stands alike in every format.
 _FIGURE = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?!\w)|(?<![\w.,-])\d(?![\w.,])")
@@ -51,7 +58,7 @@ class Report(msgspec.Struct, frozen=True):
     """What was made of a context: tokens before and after, the share that went and was to go, and the checklist.
 
     `removed` counts what went by why, `form` says how what must stay is written, `tokens` and `budget` are of the whole
-    package, of which S0 has at least `least`.
+    package, of which S0 has at least `least`. With `is_chosen` not all that must stay has room: it went in by weight.
     """
 
     before: int
@@ -64,10 +71,12 @@ class Report(msgspec.Struct, frozen=True):
     budget: int
     least: int
     checks: tuple[Check, ...]
+    is_chosen: bool = False
 
     @property
     def failed(self) -> list[Check]:
-        return [check for check in self.checks if check.missing]
+        may_lack = {*ELSEWHERE, _FIGURES} if self.is_chosen else ()
+        return [check for check in self.checks if check.missing and check.name not in may_lack]
 
     @property
     def is_valid(self) -> bool:
@@ -83,6 +92,9 @@ class Report(msgspec.Struct, frozen=True):
         said += [f"removed: {number:,} {why}" for why, number in sorted(self.removed.items())]
         said.append(f"what must stay is written {self.form}")
         said += [check.told for check in self.checks]
+        lacking = [ELSEWHERE[check.name] for check in self.checks if check.missing and check.name in ELSEWHERE]
+        if self.is_chosen and lacking:
+            said.append(f"not all of that has room, the weightiest went in; the rest: {', '.join(lacking)}")
         below = f"; less than {self.least:,}, there is no more to say" if self.tokens < self.least else ""
         return [*said, f"package: {self.tokens:,} of {self.budget:,} tokens{below}"]
 
@@ -95,6 +107,8 @@ def report(
     written: Mapping[str, Item],
     level: int,
     least: int,
+    *,
+    is_chosen: bool = False,
 ) -> Report:
     """Look for everything that must be in a package."""
     return Report(
@@ -108,6 +122,7 @@ def report(
         budget=pack.budget,
         least=least,
         checks=tuple(_checks(asked, pack, compacted, context, written)),
+        is_chosen=is_chosen,
     )
 
 
@@ -126,7 +141,7 @@ def _checks(
             yield Check(name, len(identifiers), tuple(lacking))
     details = [written[block.key] for block in must if block.keeps == DETAIL and block.key in written]
     if figures := list(dict.fromkeys(figure for item in details for figure in _figures(item))):
-        yield Check("figures and paths in them", len(figures), _lacking(words, figures))
+        yield Check(_FIGURES, len(figures), _lacking(words, figures))
     if asked.changes:
         paths = [path for path, _ in asked.changes]
         yield Check("last file modifications", len(paths), _lacking(words, paths))

@@ -9,12 +9,15 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.model import credentials
-from memctl.model.event import Event, problems
+from memctl.model.event import HANDED, Event, problems
 from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
+from memctl.workflow import names
+
+_SECTIONS = 8  # that an event names
 
 
 def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
@@ -39,6 +42,17 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
         return event
 
     return event_stream.append(memory, make)
+
+
+def handed(memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str]) -> str:
+    """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or ""."""
+    about = f"{identifier} is {became}" + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
+    about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
+    try:
+        emit(memory, names.workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target})
+    except MemctlError as error:
+        return f"no event tells of {identifier}: {error.message}"
+    return ""
 
 
 def _tidy(value: Any) -> Any:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from memctl.model.event import TRANSITIONS, Event, Sizes
+from memctl.model.event import PHASES, Event, Sizes
 from memctl.workflow import elements
 from memctl.workflow.elements import listed, texts
 
 
 def written(event: Event, compressions: int) -> str:
     """One event; `compressions` is how many compression events its workflow has had."""
-    root = _transition(event) if event.event_type in TRANSITIONS else _context(event, compressions)
+    root = _context(event, compressions) if event.event_type in PHASES else _transition(event)
     return elements.written(root)
 
 

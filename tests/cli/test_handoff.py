@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from memctl.packs import handoff
 from memctl.packs.handoff import BUDGETS
+from memctl.store import lock
 from tests.conftest import NOW, Memctl, git
 
 OFFER = ("handoff", "--to", "codex", "--section", "2.2", "--reason", "The pool is mended")
@@ -284,6 +287,83 @@ class TestAnswers:
         first = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
         second = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
         assert (first[-3:], second[-3:]) == ("001", "002")
+
+
+class TestMoreThanThereIsRoomFor:
+    """A memory of which what must stay has no room in a package, however briefly it is said."""
+
+    @pytest.fixture
+    def crowded(self, shop: Path, memctl: Memctl) -> Path:
+        made = memctl("decide", "Rule 1 of how carts are priced", "--section", "2.1").id
+        record = memctl("show", made, "--json").data["records"][0]
+        first, identity = shop / record["path"], record["memory_id"]
+        text = first.read_text()
+        for number in range(2, 150):
+            copy = text.replace(made, f"{made[:-3]}{number:03}").replace("Rule 1 of", f"Rule {number} of")
+            copy = copy.replace(identity, f"{identity[:-12]}{number:012x}")
+            copy = copy.replace("importance: 7", "importance: 10") if number == 77 else copy
+            first.with_name(f"{made[:-3]}{number:03}-rule.md").write_text(copy)
+        memctl("commit")
+        return shop
+
+    GIVEN = ("handoff", "--to", "bob", "--reason", "Done", "--budget", "2500", "--json", "-n")
+
+    def test_of_all_of_the_memory_the_weightiest_goes_in_and_the_rest_is_named(
+        self, crowded: Path, memctl: Memctl
+    ) -> None:
+        data = memctl(*self.GIVEN).data
+        assert data["tokens"] <= 2500
+        assert "Rule 77 of" in data["text"]
+        assert "memctl list --type decision" in data["text"]
+        decisions = data["report"]["checks"][0]
+        assert 0 < len(decisions["missing"]) < decisions["total"]
+        assert data["report"]["is_chosen"]
+
+    def test_of_sections_nothing_may_be_lacking(self, crowded: Path, memctl: Memctl) -> None:
+        assert "would lack what must stay" in memctl(*self.GIVEN, "--section", "2.1", code=1).err
+
+    def test_an_emergency_goes_through(self, crowded: Path, memctl: Memctl) -> None:
+        args = ("handoff", "--to", "bob", "--type", "emergency", "--section", "2.1", "--reason", "Gone")
+        data = memctl(*args, "--budget", "1500", "--json").data
+        assert data["tokens"] <= 1500
+        assert owners(memctl) == {"§2.1": "bob"}
+        assert "the weightiest went in" in memctl("show", data["id"]).out
+
+    def test_nobody_waits_while_a_package_is_made(
+        self, shop: Path, memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        make, made = handoff.package, []
+
+        def slow(*given: Any) -> Any:
+            with lock.hold(shop / ".git/memctl/coordination.lock", 0.1):
+                made.append(1)
+            return make(*given)
+
+        monkeypatch.setattr(handoff, "package", slow)
+        memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done")
+        assert made == [1]
+
+
+def test_a_handoff_takes_its_package_along_when_it_goes_and_comes_back(shop: Path, memctl: Memctl) -> None:
+    made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+    text = memctl("handoff", "show", made).out
+    memctl("delete", made)
+    assert not list((shop / ".memory/handoffs").rglob("*.*"))
+    assert git(shop, "status", "--porcelain") == ""
+    memctl("restore", made)
+    assert memctl("handoff", "show", made).out == text
+
+
+def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
+    memctl("handoff", "--to", "bob", "--reason", "Done", "-n")
+    bob("handoff", "accept", made)
+    events = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
+    assert [(one["action_taken"], one["source_agent"], one["target_agent"]) for one in reversed(events)] == [
+        (f"{made} is offered: §2.1", "claude", "bob"),
+        (f"{made} is accepted: §2.1", "bob", "claude"),
+    ]
+    assert made in memctl("event", "show").out
 
 
 def test_the_help_of_the_group_begins_with_examples(memctl: Memctl) -> None:

@@ -9,8 +9,9 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
+from memctl.lifecycle.merge import WHOLE
 from memctl.store.memory import Memory
-from memctl.syncing import assembling, combining
+from memctl.syncing import assembling, combining, deciding
 from memctl.syncing import sync as syncing
 from memctl.syncing.sync import Synced
 
@@ -72,9 +73,9 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
             {
                 "id": item.id,
                 "path": output.name(memory.tracked(item.path)),
-                "field": item.loss.field or None,
-                "lost": item.loss.lost,
-                "kept": item.loss.kept,
+                "field": None if item.loss.key == WHOLE else item.loss.key,
+                "lost": deciding.shown(item.loss.lost),
+                "kept": deciding.shown(item.loss.kept),
             }
             for item in (made.lost if made else ())
         ],

@@ -14,13 +14,14 @@ from memctl.journal import message, refs, remotes, tree_merge
 from memctl.journal.remotes import Upstream
 from memctl.journal.tree_merge import Leaf
 from memctl.lifecycle import documents, mend
+from memctl.lifecycle.merge import WHOLE
 from memctl.model.change import Change, Deed
 from memctl.model.config import parse as parse_config
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.sequence import Sequence as IdSequence
-from memctl.syncing import collisions, combining
+from memctl.syncing import collisions, combining, deciding
 from memctl.syncing.collisions import Leaves, Renamed
 from memctl.syncing.combining import Combined, Lost
 
@@ -178,7 +179,8 @@ def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:
 def told(item: Lost) -> str:
     """What gave way to what, in one line."""
     loss = item.loss
-    return f"{loss.field or 'the whole file'}: {loss.lost!r} gave way to {loss.kept!r}"
+    values = [repr(deciding.shown(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
+    return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
 
 
 def _conflict(upstream: Upstream, paths: Sequence[str]) -> MemctlError:

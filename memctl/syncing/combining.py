@@ -7,6 +7,7 @@ and what the other side changed in the first would end up in the second.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import msgspec
 
@@ -15,13 +16,14 @@ from memctl.hierarchy.places import FOLDER
 from memctl.journal import threeway, trees
 from memctl.journal.git import GitFailed
 from memctl.journal.tree_merge import Leaf, store
+from memctl.lifecycle import documents as rendering
+from memctl.lifecycle import merge_bodies
 from memctl.model import ids, pages, session_page
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.syncing import deciding
 from memctl.syncing.collisions import Leaves
-from memctl.syncing.deciding import Loss
 
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
@@ -31,7 +33,7 @@ class Lost(msgspec.Struct, frozen=True):
 
     path: str
     id: str
-    loss: Loss
+    loss: merge_bodies.Lost
 
 
 class Combined(msgspec.Struct, frozen=True):
@@ -120,7 +122,8 @@ def _merge(work: _Work, path: str) -> None:
     elif one is None or other is None:
         _merge_deleted(work, path, before, one or other)
     elif is_authored(path):
-        text, losses = deciding.decided(path, work.text(before), work.text(one), work.text(other))
+        counter = partial(rendering.counter, work.memory)
+        text, losses = deciding.decided(path, work.text(before), work.text(one), work.text(other), counter)
         work.lost += [Lost(path, named(path), loss) for loss in losses]
         work.put(path, text)
     else:

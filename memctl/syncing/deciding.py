@@ -6,52 +6,47 @@ need clocks that agree. What gives way is named, and stands in the history of th
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
-import msgspec
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError
 from memctl.lifecycle import merge
-from memctl.model import frontmatter, pages
+from memctl.lifecycle.merge import WHOLE
+from memctl.lifecycle.merge_bodies import Lost
+from memctl.model import frontmatter, pages, session_page
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.malformed import Malformed
 from memctl.model.record import parse
 from memctl.store import files
 
-_CONFLICT = re.compile(r"^<<<<<<< ours\n(.*?)^=======\n(.*?)^>>>>>>> theirs(?:\n|\Z)", re.MULTILINE | re.DOTALL)
-_MARKER = re.compile(r"^(?:<{7}|={7}|>{7})(?: |$)", re.MULTILINE)
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
+
 _COUNTERS = ("access_count", "last_accessed")
 _SHOWN = 300  # characters of a value that gave way; the rest stands in the history
 
 
-class Loss(msgspec.Struct, frozen=True):
-    """A value that gave way to another: the key or heading it stood under ("" for the whole file), and both values."""
+def decided(
+    path: str, base: str, ours: str, theirs: str, counter: Callable[[], Counter]
+) -> tuple[str, tuple[Lost, ...]]:
+    """The merge of two versions of a record or page that come from `base` ("" for none), and what gave way.
 
-    field: str
-    lost: str
-    kept: str
-
-
-def decided(path: str, base: str, ours: str, theirs: str) -> tuple[str, tuple[Loss, ...]]:
-    """The merge of two versions of a record or page that come from `base` ("" for none), and what of ours gave way."""
-    whole = (theirs, (Loss("", shown(ours), shown(theirs)),))
+    `counter` is asked for the budget of a session's page.
+    """
     if not is_valid(path, theirs) and is_valid(path, ours):
-        return ours, (Loss("", shown(theirs), shown(ours)),)  # a file that can't be read is no version to go on with
+        return ours, (Lost(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
+    whole = (theirs, (Lost(WHOLE, ours, theirs),))
     try:
-        merged = merge.merge(base, ours, theirs)
+        if session_page.is_page(path) or session_page.is_trail(path):
+            from memctl.sessions import versions
+
+            merged = versions.merge(base, ours, theirs, counter(), prefer="theirs")
+        else:
+            merged = merge.merge(base, ours, theirs, prefer="theirs")
     except MemctlError:  # Git takes it for binary
         return whole
-    if not merged.conflicts:
-        text, losses = merged.text, list(_status(base, ours, theirs, merged.text))
-    elif "the text" in merged.conflicts or any(_MARKER.search(text) for text in (base, ours, theirs)):
-        return whole
-    else:
-        text = _CONFLICT.sub(lambda match: match[2], merged.text)
-        by_order = [] if "status" in merged.conflicts else _status(base, ours, theirs, text)
-        losses = [*by_order, *_losses(merged, ours, theirs)]
-    return (text, tuple(losses)) if is_valid(path, text) or not is_valid(path, theirs) else whole
+    return (merged.text, merged.lost) if is_valid(path, merged.text) or not is_valid(path, theirs) else whole
 
 
 def is_valid(path: str, text: str) -> bool:
@@ -61,6 +56,8 @@ def is_valid(path: str, text: str) -> bool:
             parse(text, path)
         elif pages.kind_at(path) is not None:
             pages.parse(text, path)
+        elif session_page.is_page(path) or session_page.is_trail(path):
+            session_page.parse(text, path)
     except (InvalidRecord, UnicodeEncodeError):
         return False
     return True
@@ -80,31 +77,3 @@ def shown(value: Any) -> str:
     """A value on one line, cut if it is long."""
     text = " ".join(str(value).encode(errors="surrogateescape").decode(errors="backslashreplace").split())
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _values(text: str) -> dict[str, Any]:
-    try:
-        return dict(frontmatter.read(text)[0])
-    except Malformed:
-        return {}
-
-
-def _status(base: str, ours: str, theirs: str, text: str) -> list[Loss]:
-    """A status of ours or theirs that gave way because the other is further on its way."""
-    before, one, other, now = (_values(version).get("status") for version in (base, ours, theirs, text))
-    return [Loss("status", str(lost), str(now)) for lost in (one, other) if lost not in (before, now) and before]
-
-
-def _losses(merged: merge.Merged, ours: str, theirs: str) -> list[Loss]:
-    one, other = _values(ours), _values(theirs)
-    found = [Loss(key, _said(one.get(key)), _said(other.get(key))) for key in merged.conflicts if key in (*one, *other)]
-    parts = [match.groups() for match in _CONFLICT.finditer(merged.text.partition("\n---\n")[2])]
-    headed = [name for name in merged.conflicts if name not in one and name not in other]
-    names = headed if len(headed) == len(parts) else [", ".join(headed)] * len(parts)
-    return found + [
-        Loss(f"## {name}", shown(mine), shown(yours)) for name, (mine, yours) in zip(names, parts, strict=True)
-    ]
-
-
-def _said(value: Any) -> str:
-    return "nothing" if value is None or value == [] else shown(value)

@@ -110,7 +110,7 @@ def test_a_text_that_both_changed_is_the_remotes_and_the_other_one_is_named(
     memctl("edit", base, "--set", "lesson=Two says so.", where=two)
     memctl("sync", where=one)
     data = memctl("sync", "--json", where=two).data
-    assert [(item["field"], item["lost"]) for item in data["lost"]] == [("## lesson", "Two says so.")]
+    assert [(item["field"], item["lost"]) for item in data["lost"]] == [("lesson", "Two says so.")]
     text = memctl("show", base, where=two).out
     assert "One says so." in text
     assert "<<<" not in text

@@ -14,7 +14,7 @@ from memctl.store import files
 _KNOWN = re.compile(
     r"README\.md|config\.yaml|\.gitattributes|\.gitignore|project\.md"
     r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
-    r"|handoffs/\d{4}-\d{2}/HND-[\d-]+\.package\.txt"
+    r"|handoffs/\d{4}-\d{2}/HND-[^/]+\.package\.txt"
 )
 
 

@@ -185,6 +185,7 @@ def _note_kept(memory: Memory, done: Done, one: Handoff, declined: tuple[str, ..
     who = one.parties
     given = Given(
         handoff=one.record.id,
+        aliases=tuple(one.record.aliases),
         giver=who.from_agent_id,
         taker=who.to_agent_id,
         sections=declined if one.record.status == ACCEPTED else who.sections,

@@ -9,6 +9,8 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
+from memctl.coordination import shared
+from memctl.coordination.state import SECTION, State
 from memctl.journal.authorship import Authorship
 from memctl.lifecycle import door, renumber
 from memctl.lifecycle.renumber import Renumbering
@@ -51,6 +53,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     for one in made[0].unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
+    for line in _owned(memory, made[0]):
+        output.note(output.plain(line))
     for path, identifier in made[0].returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
@@ -59,6 +63,18 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
 def _lines(made: Renumbering) -> Iterator[str]:
     for holder in made.renamed:
         yield f"{holder.name} -> {holder.now}  {holder.title}"
+
+
+def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
+    """Ownerships of numbers that two sections had: which of the two was meant, only their owners know."""
+    pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
+    state = shared.read(memory).state if pages else State()
+    for holder in pages:
+        if held := state.live(holder.name, memory.now):
+            moved = f"{holder.now} {holder.title!r}"
+            yield f"owned: {held.told}; if {moved} was meant, {held.owner_agent_id} should `memctl own release " + (
+                f"{holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
+            )
 
 
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:

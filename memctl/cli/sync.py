@@ -9,6 +9,7 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
+from memctl.lifecycle import naming
 from memctl.lifecycle.merge import WHOLE
 from memctl.store.memory import Memory
 from memctl.syncing import assembling, combining, deciding
@@ -66,7 +67,7 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
-            {"old": one.old, "new": one.new, "path": output.name(memory.tracked(one.new_path))}
+            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(naming.new_path(one)))}
             for one in (made.renamed if made else ())
         ],
         "lost": [
@@ -95,7 +96,7 @@ def _lines(done: Synced, *, dry_run: bool, push: bool) -> list[str]:
         shown = f"; both sides had changed {', '.join(both[:5])}{' …' if len(both) > 5 else ''}" if both else ""
         lines.append(f"{would}merged{f' as {done.commit[:10]}' if not dry_run else ''}{shown}")
         lines += [
-            f"{one.old} {'would become' if dry_run else 'is now'} {one.new}: {name} has another {one.old}"
+            f"{one.name} {'would become' if dry_run else 'is now'} {one.now}: {name} has another {one.name}"
             for one in made.renamed
         ]
         lines += [f"{item.id} {assembling.told(item)}" for item in made.lost]

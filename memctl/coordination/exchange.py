@@ -77,14 +77,18 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
     )
 
 
+def last_seen(memory: Memory, remote: str) -> State:
+    """The state that a remote had when it was last asked; empty if it never was."""
+    return shared.at(memory, refs.tip(memory.repository, _tracking(memory, remote))).state
+
+
 def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
     """Merge what the remote has, and let the ref be at that; in a dry run the ref stays.
 
     For a caller that keeps others away by `shared.alone`.
     """
     repository, ref = memory.repository, place.ref(memory)
-    tracking = ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
-    theirs = refs.fetch(repository, remote, ref, tracking)
+    theirs = refs.fetch(repository, remote, ref, _tracking(memory, remote))
     for _ in range(_TRIES):
         ours = shared.read(memory)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
@@ -97,6 +101,10 @@ def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Take
         if dry_run or shared.move(memory, new.commit, ours.commit):
             return Taken(new, theirs, lost)
     raise MemctlError(f"{ref} is moved by something else all the while", "try again")
+
+
+def _tracking(memory: Memory, remote: str) -> str:
+    return place.ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
 
 
 def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:

@@ -19,10 +19,12 @@ from memctl.errors import MemctlError
 class Given(msgspec.Struct, frozen=True, kw_only=True):
     """What changes hands: which handoff (its id), from whom to whom, which sections, and when.
 
-    `unowned` are those of the sections that nobody owned before.
+    `unowned` are those of the sections that nobody owned before. `aliases` are ids that the handoff had when ownership
+    moved, before another clone turned out to have given them out too.
     """
 
     handoff: str
+    aliases: tuple[str, ...] = ()
     giver: str
     taker: str
     sections: tuple[str, ...]
@@ -32,7 +34,14 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def why(self) -> str:
         """The reason that an ownership has by it (S0: `lock_reason`)."""
-        return f"Handoff {self.handoff} from {self.giver}"
+        return self._why(self.handoff)
+
+    def is_why(self, reason: str) -> bool:
+        """Whether an ownership has this handoff as its reason."""
+        return reason in map(self._why, (self.handoff, *self.aliases))
+
+    def _why(self, handoff: str) -> str:
+        return f"Handoff {handoff} from {self.giver}"
 
 
 def unowned(state: State, sections: Sequence[str], now: str) -> tuple[str, ...]:
@@ -105,7 +114,7 @@ def _given_back(state: State, given: Given, sections: Collection[str]) -> State:
 
 def _is_by(held: Ownership, given: Given) -> bool:
     """Whether the taker owns a section by this handoff, and not by something since."""
-    return held.owner_agent_id == given.taker and held.lock_reason == given.why
+    return held.owner_agent_id == given.taker and given.is_why(held.lock_reason)
 
 
 def _passed(held: Ownership, to: str, now: str, why: str) -> Ownership:

@@ -97,6 +97,20 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
     return plan
 
 
+def follow(moved: Sequence[tuple[Ownership, str]]) -> Plan:
+    """Ownerships of sections that have got another number, each with that; one that has changed meanwhile stays."""
+
+    def plan(state: State) -> Step:
+        owned = dict(state.section_ownership_map)
+        for held, marker in moved:
+            if owned.get(held.section_id) == held and marker not in owned:
+                owned[marker] = msgspec.structs.replace(owned.pop(held.section_id), section_id=marker)
+        title = ", ".join(f"{held.section_id} -> {marker}" for held, marker in moved)
+        return Step(state.with_(section_ownership_map=owned), "renumber", title)
+
+    return plan
+
+
 def refusal(held: Ownership) -> MemctlError:
     """What to say to somebody who wants a section that another has."""
     return MemctlError(

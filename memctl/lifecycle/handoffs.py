@@ -43,6 +43,7 @@ def answer(
     who = one.parties
     given = Given(
         handoff=one.record.id,
+        aliases=tuple(one.record.aliases),
         giver=who.from_agent_id,
         taker=who.to_agent_id,
         sections=who.sections,

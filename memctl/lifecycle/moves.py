@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from memctl.coordination import ownership, shared
+from memctl.coordination.state import Ownership
 from memctl.errors import MemctlError
 from memctl.journal import checkout, commits, git
 from memctl.store import files
@@ -21,12 +23,13 @@ _SHOWN = 10  # files that a message names
 
 
 class Move(msgspec.Struct, frozen=True):
-    """From which commit to which a branch goes, and why."""
+    """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers."""
 
     branch: str
     old: str
     new: str
     why: str
+    owned: tuple[tuple[Ownership, str], ...] = ()
 
 
 def begin(memory: Memory, move: Move) -> None:
@@ -63,6 +66,8 @@ def finish(memory: Memory) -> None:
         checkout.settle(repository, move.old, move.new)
         refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
         carry_out(memory, move)
+    elif repository.branch() == (move.branch, move.new):
+        _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     drop(memory)
 
@@ -87,6 +92,12 @@ def carry_out(memory: Memory, move: Move) -> None:
         checkout.follow(memory.repository, move.new)
     except git.GitFailed as error:
         raise _failed(memory, move, error) from None
+    _follow(memory, move)
+
+
+def _follow(memory: Memory, move: Move) -> None:
+    if move.owned:
+        shared.update_within(memory, ownership.follow(move.owned))
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:

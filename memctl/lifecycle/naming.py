@@ -2,7 +2,8 @@
 
 Of records the first keeps its id, by `memory_id`; another gets one that follows from its own `memory_id`, so that all
 clones which mend the same collision come to the same result, whatever else they hold. Pages have small numbers and no
-`memory_id`: the one written first keeps its number, the others get the next free ones.
+`memory_id`: the one written first keeps its number, the others get the next free ones. `sync` has another rule for who
+keeps a name, since it knows what is published (`syncing/collisions.py`); new names are the same kind there.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
     for record in sharing:
         memory_id = record.memory_id
         if memory_id in known:  # a copied file: it is a record of its own from now on
-            memory_id = _copied(record)
+            memory_id = copied(record)
         known.add(memory_id)
         now = name if not found else ids.derived(name, memory_id, taken)
         taken.add(now)
@@ -99,7 +100,7 @@ def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holde
     return found
 
 
-def _copied(record: Record) -> str:
+def copied(record: Record) -> str:
     """A memory_id for a copy of a record: of the same time, and the same in every clone."""
     from hashlib import blake2b
 
@@ -145,7 +146,10 @@ def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
         for page in group:
             by_id.setdefault(page.id, []).append(page)
         shared = {name: sharing for name, sharing in by_id.items() if len(sharing) > 1}
-        free = _free_numbers(snapshot, kind, history)
+        names = (*snapshot.names(kind.folder), *history.ever(kind.folder))
+        free = free_numbers(
+            kind, (*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases))
+        )
         moved: dict[str, str] = {}
         for name in sorted(shared, key=pages.sort_key):
             first, *others = _by_age(shared[name], history)
@@ -179,12 +183,9 @@ def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
     return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
 
 
-def _free_numbers(snapshot: Snapshot, kind: PageKind, history: History) -> Iterator[str]:
-    """Markers that no page has or ever had in this history."""
-    names = {*snapshot.names(kind.folder), *history.ever(kind.folder)}
-    group = snapshot.outline.sections if kind is SECTION else snapshot.outline.details
-    numbers = {*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases)}
-    highest = max((int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")), default=0)
+def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
+    """Markers of a kind above all the numbers that were given out (`2.3`), to any kind."""
+    highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
     return (f"§{kind.level}.{number}" for number in count(highest + 1))
 
 

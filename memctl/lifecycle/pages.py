@@ -11,6 +11,7 @@ from memctl.errors import MemctlError
 from memctl.hierarchy import freshness
 from memctl.hierarchy.navigate import refuse_broken, refuse_doubled
 from memctl.journal import history
+from memctl.lifecycle import naming
 from memctl.model import frontmatter, headings, ids, pages
 from memctl.model.change import Change, Delete, Write
 from memctl.model.faults import InvalidRecord
@@ -151,9 +152,7 @@ def with_content(kind: PageKind, body: str, text: Text) -> str:
 
 
 def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
-    numbers = {*_numbers_given(snapshot, kind), *map(pages.number_at, former)}
-    used = [int(number[2:]) for number in numbers if number.startswith(f"{kind.level}.")]
-    return f"§{kind.level}.{max(used, default=0) + 1}"
+    return next(naming.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
 
 
 def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -208,9 +209,10 @@ def _skipped(file: File) -> list[tuple[int, int]]:
         return []
     keys = (*_OWN, *OTHER_END) if file.record else _OWN
     found, start = [], len(frontmatter.FENCE) + 1
-    for block in frontmatter.blocks(file.text):
-        found += [(start, start + len(block.text))] if block.key in keys else []
-        start += len(block.text)
+    with suppress(Malformed):  # then nothing in it is a name of its own
+        for block in frontmatter.blocks(file.text):
+            found += [(start, start + len(block.text))] if block.key in keys else []
+            start += len(block.text)
     return found
 
 

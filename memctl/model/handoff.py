@@ -93,6 +93,8 @@ def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
 
 
 def package_path(record_path: str) -> str:
-    """Where the package of a handoff lies, to the letter as the taker got it: beside its record, named by its id."""
-    folder, _, name = record_path.rpartition("/")
-    return f"{folder}/{'-'.join(name.split('-')[:5]).removesuffix('.md')}.package.txt"
+    """Where the package of a handoff lies, to the letter as the taker got it: beside its record, and named like it.
+
+    Two clones can give out one id, so that is not name enough.
+    """
+    return f"{record_path.removesuffix('.md')}.package.txt"

@@ -15,14 +15,14 @@ from memctl.journal.remotes import Upstream
 from memctl.journal.tree_merge import Leaf
 from memctl.lifecycle import documents, mend
 from memctl.lifecycle.merge import WHOLE
+from memctl.lifecycle.naming import Holder
 from memctl.model.change import Change, Deed
 from memctl.model.config import parse as parse_config
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.store.sequence import Sequence as IdSequence
 from memctl.syncing import collisions, combining, deciding
-from memctl.syncing.collisions import Leaves, Renamed
+from memctl.syncing.collisions import Leaves
 from memctl.syncing.combining import Combined, Lost
 
 _SHOWN = 10  # files that a message names
@@ -36,17 +36,14 @@ class Made(msgspec.Struct, frozen=True):
 
     commit: str
     both: tuple[str, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
+    renamed: tuple[Holder, ...] = ()
     lost: tuple[Lost, ...] = ()
     revived: tuple[str, ...] = ()
     warning: str = ""
 
 
-def assemble(
-    memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str], sequence: IdSequence
-) -> Made:
-    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict. New ids come from
-    `sequence`, which is not saved.
+def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> Made:
+    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict.
 
     The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
     """
@@ -54,7 +51,7 @@ def assemble(
     sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
     rest, conflicts = _merge_rest(memory, bases, ours, theirs)
     base_files, _, their_files = sides
-    our_files, renamed = collisions.renumber(memory, sequence, *sides)
+    our_files, renamed = collisions.renumber(memory, *sides)
     combined = combining.combine(memory, base_files, our_files, their_files)
     conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
     if conflicts:
@@ -158,14 +155,14 @@ def _rendered(memory: Memory, tree: str, parents: Sequence[str]) -> tuple[dict[s
 def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:
     """What the commit says of itself: a line for each record of which something was decided."""
     deeds = [
-        Deed("renumbered", one.old, f"now {one.new}; {upstream.name} has another {one.old}") for one in made.renamed
+        Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
     ]
     deeds += [Deed("lost", item.id.replace(" ", "_"), told(item)) for item in made.lost]
     deeds += [
         Deed("kept", combining.named(path).replace(" ", "_"), "one side deleted it, the other went on with it")
         for path in made.revived
     ]
-    identifiers = (*combining.identified(made.both), *(one.new for one in made.renamed))
+    identifiers = (*combining.identified(made.both), *(one.now for one in made.renamed))
     return Change(
         op="sync",
         title=f"with {upstream.name}",

@@ -1,144 +1,157 @@
 """Names that this clone and the remote both gave out since they parted: what only this clone has gets another.
 
-`memctl renumber` keeps the record that was made first. Here it is known which of two names has been published: other
-clones may refer to that one already, while whatever refers to ours is here, in the files that our side changed. So it
-is ours that changes, wherever it is mentioned, before anything is merged.
+The mechanism is that of `memctl renumber` (`lifecycle/naming.py`, `lifecycle/referring.py`); one rule differs. That
+command mends merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
+Here it is known: other clones may refer to the remote's already, while whatever refers to ours is here, in the files
+that our side changed. So ours yields, wherever it is mentioned, before anything is merged.
+
+The new id follows from the `memory_id`, as there. The next free number could be given out by a third clone meanwhile,
+and would have to yield again; and a clone that renumbers the same record after a merge by Git comes to the same id.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-
-import msgspec
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 from memctl.hierarchy.places import FOLDER
 from memctl.journal import trees
 from memctl.journal.tree_merge import Leaf, store
-from memctl.model import frontmatter, ids, pages
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.malformed import Malformed
-from memctl.model.record import ORDER
+from memctl.lifecycle import naming
+from memctl.lifecycle import pages as lifecycle_pages
+from memctl.lifecycle.naming import File, Holder
+from memctl.lifecycle.referring import Rewriting
+from memctl.model import checkpoint, frontmatter, ids, pages
+from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import package_path
+from memctl.model.kinds import BY_FOLDER, HANDOFF
+from memctl.model.pages import DETAIL, SECTION
+from memctl.model.provenance import Origin
+from memctl.model.record import Record, parse
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence
 
 Leaves = Mapping[str, Leaf]
-_MEMORY_ID = re.compile(rb"^memory_id: *(\S+)", re.MULTILINE)
 
 
-class Renamed(msgspec.Struct, frozen=True):
-    """A record or page of ours that got another name: the two names, and its two paths below `.memory/`."""
+def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
+    """Our files with other names for what collides with theirs, and which those are.
 
-    old: str
-    new: str
-    path: str
-    new_path: str
-
-
-def renumber(
-    memory: Memory, sequence: Sequence, base: Leaves, ours: Leaves, theirs: Leaves
-) -> tuple[Leaves, tuple[Renamed, ...]]:
-    """Our files with other names for what collides with theirs, and which those are. Ids come from `sequence`."""
-    renamed = (*_records(memory, sequence, base, ours, theirs), *_pages(base, ours, theirs))
-    if not renamed:
-        return ours, ()
-    changed = [path for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)]
-    texts = _texts(memory, (ours[path].blob for path in changed))
-    new_paths = {one.path: one.new_path for one in renamed}
-    by_path = {one.path: one for one in renamed}
-    found = {path: leaf for path, leaf in ours.items() if path not in new_paths}
-    written: list[tuple[str, str, bytes]] = []
-    for path in changed:
-        text = _rewritten(texts[ours[path].blob], renamed, by_path.get(path))
-        if path in new_paths or text != texts[ours[path].blob]:
-            written.append((new_paths.get(path, path), ours[path].mode, text))
-    blobs = store(memory.repository, [text for _, _, text in written])
-    return {**found, **{p: Leaf(m, b) for (p, m, _), b in zip(written, blobs, strict=True)}}, renamed
-
-
-def _records(memory: Memory, sequence: Sequence, base: Leaves, ours: Leaves, theirs: Leaves) -> Iterator[Renamed]:
-    """The records that only we have, under ids that other records have which only they have."""
-    mine, yours = _new_records(base, ours), _new_records(base, theirs)
-    shared = [identifier for identifier in mine if identifier in yours]
-    if not shared:
-        return
-    used = {ids.id_in_path(path) for path in (*base, *ours, *theirs)}
-    texts = _texts(memory, (leaf.blob for name in shared for leaf in (ours[mine[name]], theirs[yours[name]])))
-    for name in shared:
-        one, other = mine[name], yours[name]
-        if one == other and _memory_id(texts[ours[one].blob]) == _memory_id(texts[theirs[other].blob]):
-            continue  # the same record came both ways
-        kind = ids.kind_of(name)
-        assert kind is not None
-        new = name
-        while new in used:
-            new = sequence.take(kind, name[4:14])[0]
-        used.add(new)
-        yield Renamed(name, new, one, one.replace(name, new))
-
-
-def _new_records(base: Leaves, side: Leaves) -> dict[str, str]:
-    """The paths of the records that a side has added, by id."""
-    added = (path for path in side if path not in base and files.is_record_path(path, BY_FOLDER))
-    return {identifier: path for path in added if (identifier := ids.id_in_path(path))}
-
-
-def _pages(base: Leaves, ours: Leaves, theirs: Leaves) -> Iterator[Renamed]:
-    """The pages that only we have, under numbers of pages of another name that only they have.
-
-    Two pages of one number and one name are taken for the same page.
+    A file that can't be read keeps its name: `check` names it.
     """
-    mine, yours = _new_pages(base, ours), _new_pages(base, theirs)
-    numbers = {pages.number_at(path) for path in (*base, *ours, *theirs)}
-    for number, path in sorted(mine.items()):
-        if yours.get(number, path) != path:
-            level = number.partition(".")[0]
-            last = max(int(other[2:]) for other in numbers if other.startswith(level + "."))
-            new = f"{level}.{last + 1}"
-            numbers.add(new)
-            folder, _, name = path.rpartition("/")
-            yield Renamed(f"§{number}", f"§{new}", path, f"{folder}/{new}{name.removeprefix(number)}")
+    changed = {path: leaf for path, leaf in ours.items() if base.get(path) != leaf and _is_text(path, leaf)}
+    new = [{path: leaf for path, leaf in side.items() if path not in base} for side in (ours, theirs)]
+    shared = _shared(*new)
+    if not shared:
+        return ours, ()
+    sides = [_texts(memory, side) for side in (changed, {path: theirs[path] for path in shared.values()})]
+    taken = {ids.id_in_path(path) or "" for path in (*base, *ours, *theirs)}
+    holders = list(_records(shared, _parsed(sides[0]), _parsed(sides[1]), taken))
+    holders += _pages(memory, shared, sides[0], {*base, *ours, *theirs})
+    if not holders:
+        return ours, ()
+    rewriting = Rewriting(holders, _files(sides[0]), _Ours())
+    written = {}
+    found = dict(ours)
+    for file, moving, text in rewriting.texts():
+        if moving:
+            found.pop(file.path)
+        if moving or text != file.text:
+            written[naming.new_path(moving) if moving else file.path] = (ours[file.path].mode, text)
+    for holder in holders:
+        package = package_path(holder.path)
+        if holder.record and holder.record.memory_type == HANDOFF.name and package in found:
+            found[package_path(naming.new_path(holder))] = found.pop(package)  # it stays as it was given
+    blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, text in written.values()])
+    modes = [mode for mode, _ in written.values()]
+    return {**found, **{p: Leaf(m, b) for p, m, b in zip(written, modes, blobs, strict=True)}}, tuple(holders)
 
 
-def _new_pages(base: Leaves, side: Leaves) -> dict[str, str]:
-    return {number: path for path in side if path not in base and "/" in path and (number := pages.number_at(path))}
+class _Ours:
+    """The history of what only this clone has: whoever wrote a shared name in it meant what this clone has by it."""
+
+    def added(self, _: Collection[Origin]) -> Mapping[Origin, int]:
+        return {}
+
+    def knew(self, writers: Collection[Origin], things: Collection[Origin]) -> Mapping[Origin, frozenset[Origin]]:
+        return dict.fromkeys(writers, frozenset(things))
+
+    def ever(self, _: str) -> Collection[str]:
+        return ()
+
+
+def _shared(ours: Leaves, theirs: Leaves) -> dict[str, str]:
+    """The new files of ours that go by a name which a new one of theirs goes by too, each with that one's path.
+
+    Pages of one path are taken for the same page.
+    """
+    by_name = {_name(path): path for path in theirs}
+    found = {path: by_name[name] for path in ours if (name := _name(path)) and name in by_name}
+    return {one: other for one, other in found.items() if one != other or not pages.number_at(one)}
+
+
+def _name(path: str) -> str:
+    number = pages.number_at(path) if "/" in path else ""
+    if number:
+        return f"§{number}"
+    return (ids.id_in_path(path) or "") if files.is_record_path(path, BY_FOLDER) else ""
+
+
+def _records(
+    shared: Mapping[str, str], ours: Mapping[str, Record], theirs: Mapping[str, Record], taken: set[str]
+) -> Iterator[Holder]:
+    for path, other in sorted(shared.items()):
+        record, published = ours.get(path), theirs.get(other)
+        if record is None:
+            continue
+        memory_id = record.memory_id
+        if published and published.memory_id == memory_id:
+            if path == other:
+                continue  # the same record came both ways
+            memory_id = naming.copied(record)
+        now = ids.derived(record.id, memory_id, taken)
+        taken.add(now)
+        yield Holder(
+            record.id, now, path, Origin(path, mark=record.memory_id), record.title, record, memory_id=memory_id
+        )
+
+
+def _pages(
+    memory: Memory, shared: Mapping[str, str], texts: Mapping[str, str], known: Collection[str]
+) -> Iterator[Holder]:
+    for kind in (SECTION, DETAIL):
+        yielding = sorted((path for path in shared if pages.kind_at(path) is kind), key=pages.number_at)
+        if not yielding:
+            continue
+        ever = lifecycle_pages.former(memory, kind)
+        free = naming.free_numbers(kind, map(pages.number_at, (*known, *ever)))
+        for path in yielding:
+            with suppress(InvalidRecord, UnicodeEncodeError):
+                title = pages.parse(texts[path], path).title
+                yield Holder(f"§{pages.number_at(path)}", next(free), path, Origin(path), title)
 
 
 def _is_text(path: str, leaf: Leaf) -> bool:
-    return leaf.is_regular and path.endswith(".md") and not path.startswith(f"{FOLDER}/")
+    is_prose = path.endswith(".md") and not path.startswith(f"{FOLDER}/")
+    return leaf.is_regular and (is_prose or checkpoint.is_json(path))
 
 
-def _texts(memory: Memory, blobs: Iterable[str]) -> dict[str, bytes]:
-    found = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
-    return {blob: content or b"" for blob, content in found.items()}
+def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:
+    found = trees.blobs(memory.repository, {leaf.blob for leaf in leaves.values()}, files.MAX_BYTES)
+    texts = {path: (found[leaf.blob] or b"").decode("utf-8", "surrogateescape") for path, leaf in leaves.items()}
+    return {path: frontmatter.clean_newlines(text) for path, text in texts.items() if found[leaves[path].blob]}
 
 
-def _memory_id(text: bytes) -> bytes:
-    match = _MEMORY_ID.search(text)
-    return match[1] if match else b""
+def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
+    """The records among some files; what can't be read is left out."""
+    found = {}
+    for path, text in texts.items():
+        if files.is_record_path(path, BY_FOLDER):
+            with suppress(InvalidRecord, UnicodeEncodeError):
+                found[path] = parse(text, path)[0]
+    return found
 
 
-def _rewritten(data: bytes, renamed: Iterable[Renamed], own: Renamed | None) -> bytes:
-    """A file of ours with the new names; `own` is the new name of what the file itself holds."""
-    names = {one.old: one.new for one in renamed}
-    for one in renamed:  # by their files' names, which have no § before the number
-        names[one.path.rpartition("/")[2]] = one.new_path.rpartition("/")[2]
-    pattern = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    text = data.decode("utf-8", "surrogateescape")
-    text = re.sub(rf"(?<![\w-])(?:{pattern})(?![0-9A-Za-z_])", lambda match: names[match[0]], text)
-    if own and own.old.startswith("§"):
-        heading = rf"^(#+[ \t]+§?){re.escape(own.old[1:])}(?=\.[0-9])"
-        text = re.sub(heading, lambda match: match[1] + own.new[1:], text, flags=re.MULTILINE)
-    if own:
-        text = _with_alias(text, own)
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _with_alias(text: str, own: Renamed) -> str:
-    try:
-        aliases = frontmatter.read(text)[0].get("aliases") or []
-        order = pages.ORDER if own.old.startswith("§") else ORDER
-        return frontmatter.replace(text, {"aliases": [*aliases, own.old]}, order)
-    except (Malformed, ValueError):  # a file that can't be read keeps at least its text
-        return text
+def _files(texts: Mapping[str, str]) -> list[File]:
+    records = _parsed(texts)
+    return [File(path, text, records.get(path)) for path, text in texts.items()]

@@ -16,6 +16,7 @@ import msgspec
 from memctl.coordination import exchange
 from memctl.coordination import shared as coordination
 from memctl.coordination.shared import Step, Terms
+from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, remotes, tree_merge
 from memctl.journal.commits import CommitPending
@@ -25,7 +26,6 @@ from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.store.sequence import Sequence
 from memctl.syncing import assembling
 from memctl.syncing.assembling import Made
 
@@ -41,7 +41,7 @@ class Synced(msgspec.Struct, frozen=True):
     `before` is our commit, `theirs` the remote's, `commit` the one that both are at now; `made` is the merge, None if
     one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
     `foreign` those of them that touch something outside of the memory. `ahead` counts what the remote still lacks.
-    `gave_way` is what of our coordination state did, `coordination` the commit of it that both have.
+    `gave_way` is what of our coordination state did, or is to be looked at; `coordination` the commit that both have.
     """
 
     upstream: Upstream
@@ -81,9 +81,8 @@ def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) ->
             branch, ours = _standing(memory)
             if branch != upstream.branch:
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
-            sequence = Sequence(memory)
-            planned = _planned(memory, upstream, (ours, theirs), sequence, push=push)
-            if dry_run or _carry_out(memory, planned, sequence, push=push):
+            planned = _planned(memory, upstream, (ours, theirs), push=push)
+            if dry_run or _carry_out(memory, planned, push=push):
                 return msgspec.structs.replace(planned, tries=number)
         if time.monotonic() > deadline:
             break
@@ -124,7 +123,7 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
     return theirs
 
 
-def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], sequence: Sequence, *, push: bool) -> Synced:
+def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> Synced:
     """What a sync of two commits will come to; a merge is made already, and nobody has it yet."""
     repository, (ours, theirs) = memory.repository, sides
     bases = tree_merge.bases(repository, ours, theirs)
@@ -136,7 +135,7 @@ def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], sequenc
         new = ours
     else:
         _verify(memory, upstream, theirs)
-        made = assembling.assemble(memory, upstream, ours, theirs, bases, sequence)
+        made = assembling.assemble(memory, upstream, ours, theirs, bases)
         new = made.commit
     fetched = remotes.count(repository, theirs, ours)
     pushed = remotes.count(repository, new, theirs) if push and new != theirs else 0
@@ -161,10 +160,11 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         ) from None
 
 
-def _carry_out(memory: Memory, planned: Synced, sequence: Sequence, *, push: bool) -> bool:
+def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
     """Push, and let the worktree follow; False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    move = Move(upstream.branch, planned.before, new, f"the sync with {upstream.name}")
+    why = f"the sync with {upstream.name}"
+    move = Move(upstream.branch, planned.before, new, why, _owned(memory, planned))
     goes = new != planned.before
     if goes:
         moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
@@ -180,11 +180,43 @@ def _carry_out(memory: Memory, planned: Synced, sequence: Sequence, *, push: boo
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
                 "`memctl sync --no-push` merges what is there all the same",
             ) from None
-    sequence.save()
     if goes:
         moves.carry_out(memory, move)
         moves.drop(memory)
     return True
+
+
+def _owned(memory: Memory, planned: Synced) -> tuple[tuple[Ownership, str], ...]:
+    """The ownerships, known only here, of sections of ours that get another number."""
+    sections = _sections(planned)
+    if not sections:
+        return ()
+    try:
+        published = exchange.last_seen(memory, planned.upstream.remote).section_ownership_map
+        owned = coordination.read(memory).state.section_ownership_map
+    except MemctlError:
+        return ()  # `_coordination` says what is wrong with it
+    return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
+
+
+def _sections(done: Synced) -> list[tuple[str, str]]:
+    """The old and the new number of each page of ours that was renumbered."""
+    return [(one.name, one.now) for one in done.made.renamed if one.record is None] if done.made else []
+
+
+def _left_behind(memory: Memory, done: Synced, state: State) -> list[str]:
+    """Ownerships of the acting agent that the remote knows under the old number of a section of ours.
+
+    Which of the two sections they were taken for, only the agent knows.
+    """
+    return [
+        f"section {old} is yours, and is another section now: if you meant {new}, "
+        f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
+        for old, new in _sections(done)
+        if (held := state.live(old, memory.now))
+        and held.owner_agent_id == memory.actor
+        and not state.live(new, memory.now)
+    ]
 
 
 def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
@@ -196,8 +228,9 @@ def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) ->
             lost = outcome.lost
         else:
             lost = () if dry_run else exchange.take_in(memory, remote).lost
-        seen = coordination.read(memory).commit
-        return msgspec.structs.replace(done, coordination=seen, gave_way=tuple(lost))
+        seen = coordination.read(memory)
+        told = (*lost, *_left_behind(memory, done, seen.state))
+        return msgspec.structs.replace(done, coordination=seen.commit, gave_way=told)
     except MemctlError as error:
         words = [done.warning] if done.warning else []
         why = f"the coordination state is not in step with {remote}: {error.message}"

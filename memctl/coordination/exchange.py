@@ -77,9 +77,9 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
     )
 
 
-def last_seen(memory: Memory, remote: str) -> State:
-    """The state that a remote had when it was last asked; empty if it never was."""
-    return shared.at(memory, refs.tip(memory.repository, _tracking(memory, remote))).state
+def published(memory: Memory, remote: str) -> State:
+    """The state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
+    return shared.at(memory, _fetched(memory, remote)).state
 
 
 def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
@@ -88,7 +88,7 @@ def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Take
     For a caller that keeps others away by `shared.alone`.
     """
     repository, ref = memory.repository, place.ref(memory)
-    theirs = refs.fetch(repository, remote, ref, _tracking(memory, remote))
+    theirs = _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = shared.read(memory)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
@@ -103,8 +103,9 @@ def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Take
     raise MemctlError(f"{ref} is moved by something else all the while", "try again")
 
 
-def _tracking(memory: Memory, remote: str) -> str:
-    return place.ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/")
+def _fetched(memory: Memory, remote: str) -> str:
+    ref = place.ref(memory)
+    return refs.fetch(memory.repository, remote, ref, ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/"))
 
 
 def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:

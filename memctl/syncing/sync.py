@@ -192,7 +192,7 @@ def _owned(memory: Memory, planned: Synced) -> tuple[tuple[Ownership, str], ...]
     if not sections:
         return ()
     try:
-        published = exchange.last_seen(memory, planned.upstream.remote).section_ownership_map
+        published = exchange.published(memory, planned.upstream.remote).section_ownership_map
         owned = coordination.read(memory).state.section_ownership_map
     except MemctlError:
         return ()  # `_coordination` says what is wrong with it

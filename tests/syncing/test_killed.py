@@ -15,8 +15,8 @@ from tests.conftest import Memctl, git
 from tests.lifecycle.test_door import run_until
 from tests.syncing.test_sync import errors, refused, the, write
 
-# `MEMCTL_TEST_KILLED=1` for every single step.
-STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "43"))
+# `MEMCTL_TEST_KILLED=1` for every single step, `3:185` for every third from the 185th on.
+STRIDE, _, FROM = os.environ.get("MEMCTL_TEST_KILLED", "97").partition(":")
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +35,9 @@ def parted(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> Path:
     write(one, "app.py", "by one\n")
     write(two, "two.py", "by two\n")
     memctl("own", "acquire", "2.1", where=two)
+    memctl("section", "add", "Search", where=one)
+    memctl("section", "add", "Catalogue", where=two)
+    memctl("own", "acquire", "2.2", where=two)
     memctl("sync", where=one)
     folder = tmp_path / "parted"
     folder.mkdir()
@@ -64,6 +67,8 @@ def assert_whole(memctl: Memctl, one: Path, two: Path, before: set[str]) -> None
     assert before <= set(git(two, "rev-list", "HEAD").split())
     titles = {record["title"] for record in memctl("list", "--json", where=two).data["records"]}
     assert {"By one", "By two", "Shared"} <= titles
+    state = memctl("coordination", "show", "--json", where=one).data
+    assert set(state["section_ownership_map"]) == {"§2.1", "§2.3"}
 
 
 def commits_of(*clones: Path) -> set[str]:
@@ -75,8 +80,9 @@ def test_killed_at_any_step_the_next_command_goes_on_from_there(
     memctl: Memctl, parted: Path, tmp_path: Path, then: str
 ) -> None:
     before = commits_of(parted / "one", parted / "two")
-    first = STRIDE if then == "sync" else (STRIDE + 1) // 2
-    for step in count(first, STRIDE):
+    stride = int(STRIDE)
+    first = int(FROM or stride) if then == "sync" else int(FROM or 0) + (stride + 1) // 2
+    for step in count(first, stride):
         one, two = copy(parted, tmp_path / f"victim{step}")
         if run_until(step, two, "sync") == 0:
             break

@@ -1,0 +1,162 @@
+"""What is not a plain record: handoffs, checkpoints, sessions, and numbers of sections that somebody owns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.model import ids, session_page
+from memctl.model.session_page import Page, Row
+from tests.conftest import Memctl, git
+from tests.syncing.test_sync import errors, shown, the, write
+
+GIVEN = ("--reason", "The schema is done", "--immediate", "Run the load test", "--success", "All tests pass")
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+def owners(memctl: Memctl, clone: Path) -> dict[str, str]:
+    state = memctl("coordination", "show", "--json", where=clone).data
+    return {section: held["owner_agent_id"] for section, held in state["section_ownership_map"].items()}
+
+
+def synced(memctl: Memctl, *clones: Path) -> None:
+    for clone in (*clones, clones[0]):
+        memctl("sync", where=clone)
+    assert len({git(clone, "rev-parse", "HEAD") for clone in clones}) == 1
+    for clone in clones:
+        assert errors(memctl, clone) == []
+        assert git(clone, "status", "--porcelain") == ""
+
+
+def test_the_new_id_is_the_one_that_renumber_would_give(memctl: Memctl, one: Path, two: Path) -> None:
+    memctl("decide", "By one", where=one)
+    given = memctl("decide", "By two", where=two).id
+    memory_id = str(shown(memctl, two, "By two")["memory_id"])
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    assert the(memctl, two, "By two") == ids.derived(given, memory_id, ())
+
+
+def test_checkpoints_that_name_what_is_renumbered_follow(memctl: Memctl, one: Path, two: Path) -> None:
+    memctl("decide", "By one", where=one)
+    given = memctl("decide", "By two", where=two).id
+    memctl("checkpoint", "save", "--task", f"Carry out {given}", "--next", "Begin", where=two)
+    synced(memctl, one, two)
+    now = the(memctl, two, "By two")
+    assert now != given
+    for kind in ("json", "md"):
+        saved = next((two / ".memory" / "checkpoints").rglob(f"*.{kind}")).read_text()
+        assert f"Carry out {now}" in saved
+        assert given + '"' not in saved
+
+
+def test_checkpoints_saved_at_once_are_both_kept_and_the_choice_is_named(memctl: Memctl, one: Path, two: Path) -> None:
+    for clone in (one, two):
+        memctl("checkpoint", "save", "--task", f"Of {clone.name}", "--next", "Begin", where=clone)
+    synced(memctl, one, two)
+    assert len(list((two / ".memory" / "checkpoints").rglob("*.json"))) == 2
+    assert "MEM506" in memctl("check", where=two, code=None).out
+
+
+def test_handoffs_of_one_id_are_told_apart_with_their_packages(
+    memctl: Memctl, bob: Memctl, one: Path, two: Path
+) -> None:
+    memctl("section", "add", "Search", where=one)
+    synced(memctl, one, two)
+    first = memctl("handoff", "--to", "bob", "--section", "2.1", "--task", "Pay", *GIVEN, "--json", where=one)
+    second = memctl("handoff", "--to", "bob", "--section", "2.2", "--task", "Find", *GIVEN, "--json", where=two)
+    assert first.data["id"] == second.data["id"]
+    package = next((two / ".memory" / "handoffs").rglob("*.package.txt")).read_bytes()
+    synced(memctl, one, two)
+    found = [row["record"]["id"] for row in bob("handoff", "list", "--json", where=one).data["handoffs"]]
+    renamed = next(identifier for identifier in found if identifier != first.data["id"])
+    kept = next((one / ".memory" / "handoffs").rglob(f"{renamed}*.package.txt")).read_bytes()
+    assert kept == package
+    assert bob("handoff", "show", renamed, where=one).out.encode() == package
+    assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
+    bob("handoff", "decline", renamed, where=one)  # ownership names it by its first id
+    assert owners(memctl, one) == {"§2.1": "bob"}
+    bob("handoff", "accept", first.data["id"], where=one)
+    synced(memctl, one, two)
+
+
+def test_a_handoff_that_two_clones_answered_has_one_answer(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
+    given = memctl("handoff", "--to", "bob", "--section", "2.1", *GIVEN, "--json", where=one).data["id"]
+    synced(memctl, one, two)
+    memctl("handoff", "withdraw", given, where=one)
+    bob("handoff", "accept", given, where=two)
+    memctl("sync", where=one)
+    data = memctl("sync", "--json", where=two).data
+    lost = {item["field"]: (item["lost"], item["kept"]) for item in data["lost"]}
+    assert lost["status"] == ("accepted", "withdrawn")
+    assert lost["answered_by"] == ("bob", "claude")
+    synced(memctl, one, two)
+    assert shown(memctl, two, str(shown_title(memctl, two, given)))["status"] == "withdrawn"
+
+
+def shown_title(memctl: Memctl, clone: Path, identifier: str) -> object:
+    return memctl("show", identifier, "--json", where=clone).data["records"][0]["title"]
+
+
+def test_pages_of_one_session_are_joined_with_their_lists_of_files(memctl: Memctl, one: Path, two: Path) -> None:
+    for number, clone in enumerate((one, two)):
+        values = {"session_id": "s1", "ended": f"2025-11-04T1{number}:00:00Z"}
+        rows = (Row(f"src/{clone.name}.py", "modified", "Changed"),)
+        page = Page(
+            values,
+            {session_page.CHANGED: rows},
+            {session_page.STATE: (f"As {clone.name} left it",), session_page.DECISIONS: (f"Decided by {clone.name}",)},
+        )
+        write(clone, ".memory/sessions/s1.md", session_page.render(page))
+        listed = Page({"session_id": "s1"}, {session_page.CHANGED: rows})
+        write(clone, ".memory/sessions/files/s1.md", session_page.render_trail(listed))
+    memctl("sync", where=one)
+    data = memctl("sync", "--json", where=two).data
+    lost = [(item["field"], item["lost"]) for item in data["lost"]]
+    assert lost == [("Current State", "As one left it")]  # the later one's stands, whoever was first
+    text = (two / ".memory" / "sessions" / "s1.md").read_text()
+    files = (two / ".memory" / "sessions" / "files" / "s1.md").read_text()
+    for name in ("one", "two"):
+        assert f"Decided by {name}" in text
+        assert f"src/{name}.py" in text
+        assert f"src/{name}.py" in files
+
+
+def test_who_owns_a_section_owns_it_under_its_new_number(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> None:
+    memctl("section", "add", "Search", where=one)
+    memctl("own", "acquire", "2.2", where=one)
+    bob("section", "add", "Catalogue", where=two)
+    bob("own", "acquire", "2.2", where=two)
+    memctl("sync", where=one)
+    assert "gave way" not in bob("sync", where=two).out
+    assert owners(memctl, two) == {"§2.2": "claude", "§2.3": "bob"}
+    bob("section", "edit", "2.3", "--status", "Begun", where=two)
+    synced(memctl, one, two)
+
+
+def test_an_ownership_that_is_published_stays_and_its_owner_is_told(memctl: Memctl, one: Path, two: Path) -> None:
+    memctl("section", "add", "Catalogue", where=two)
+    memctl("own", "acquire", "2.2", "--remote", "origin", where=two)
+    memctl("section", "add", "Search", where=one)
+    memctl("sync", where=one)
+    out = memctl("sync", where=two).out
+    assert "section §2.2 is yours" in out
+    assert "`memctl own release 2.2` and `memctl own acquire 2.3`" in out
+    assert owners(memctl, two) == {"§2.2": "claude"}
+
+
+def test_a_record_that_can_not_be_read_keeps_its_name(memctl: Memctl, one: Path, two: Path) -> None:
+    memctl("decide", "By one", where=one)
+    given = memctl("decide", "By two", where=two).id
+    file = next((two / ".memory").rglob(f"{given}*.md"))
+    write(two, str(file.relative_to(two)), f"no front matter, but {given}\n")
+    memctl("sync", where=one)
+    assert memctl("sync", "--json", where=two).data["renumbered"] == []
+    assert file.read_text() == f"no front matter, but {given}\n"
+    listed = memctl("list", "--json", where=two, code=1).data["records"]
+    assert [record["title"] for record in listed if record["id"] == given] == ["By one"]

@@ -19,6 +19,7 @@ from memctl.lifecycle.referring import Rewriting, Unclear
 from memctl.model import checkpoint, session_page
 from memctl.model.change import RENUMBER, Change, Deed, Delete, Write
 from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import package_path
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.provenance import History
 from memctl.model.record import parse
@@ -71,6 +72,9 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
             new[path] = text
         if moving and not file.apart:
             old[file.path] = file.text
+            package = package_path(file.path)  # beside a handoff; it stays as it was given
+            if (given := _text(snapshot, package)) is not None:
+                old[package] = new[package_path(path)] = given
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)

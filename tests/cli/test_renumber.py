@@ -277,6 +277,39 @@ def test_pages_and_their_headings_are_renumbered_with_all_markers(clones: tuple[
     assert one.make("section", "add", "Third") == "§2.3"
 
 
+def test_who_owns_a_number_that_two_sections_had_is_told(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+    one, two, _ = clones
+    one("section", "add", "Books")
+    two("section", "add", "Maps")
+    one("own", "acquire", "2.1")
+    one.merge(two)
+    result = memctl("renumber", where=one.folder)
+    assert "owned: §2.1 is owned by claude" in result.err
+    assert "`memctl own release 2.1` and `memctl own acquire 2.2`" in result.err
+
+
+def test_a_handoff_is_renamed_with_its_package(clones: tuple[Clone, ...], memctl: Memctl) -> None:
+    one, two, _ = clones
+    said = (
+        "--summary",
+        "The shelves stand",
+        "--reason",
+        "All is done",
+        "--immediate",
+        "Run the tests",
+        "--success",
+        "All pass",
+    )
+    one("handoff", "--to", "bob", "--task", "Books", *said)
+    two("handoff", "--to", "bob", "--task", "Maps", *said)
+    package = next(file for file in two.files() if file.name.endswith(".package.txt")).read_text()
+    one.merge(two)
+    renamed = one("renumber").splitlines()[-1].split("  ")[0].split(" -> ")[1]
+    assert one.errors() == ""
+    assert package == memctl("handoff", "show", renamed, where=one.folder).out
+    assert git(one.folder, "status", "--porcelain") == ""
+
+
 def test_headings_of_one_page_get_numbers_of_their_own(clones: tuple[Clone, ...]) -> None:
     one, two, _ = clones
     base = "---\nid: §3.1\ntitle: Shelves\nsection: §2.1\n---\n\n## 3.1.1 First\n\nx\n"

@@ -69,8 +69,10 @@ def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
 ) -> None:
     done = at_work(clones, tmp_path)
     assert len(done) == CLONES * CHANGES
+    committed = {commit for folder in clones for commit in git(folder, "rev-list", "--all").split()}
     for folder in clones:
         memctl("sync", where=folder)
+    assert committed <= set(git(clones[0], "rev-list", "HEAD", COORDINATION).split())
     assert len({git(folder, "rev-parse", "HEAD", COORDINATION) for folder in clones}) == 1
     for folder in clones:
         assert git(folder, "status", "--porcelain") == ""
@@ -103,14 +105,3 @@ def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
     state = memctl("coordination", "show", "--json", where=last).data
     assert set(state["shared_resources"]) == {item["value"] for item in of_kind("share")}
     assert set(state["section_ownership_map"]) == {f"§{item['value']}" for item in of_kind("own")}
-
-
-def test_all_that_anybody_committed_is_in_the_history_of_all(
-    clones: list[Path], tmp_path: Path, memctl: Memctl
-) -> None:
-    at_work(clones[:2], tmp_path)
-    commits = {commit for folder in clones[:2] for commit in git(folder, "rev-list", "--all").split()}
-    for folder in clones[:2]:
-        memctl("sync", where=folder)
-    kept = set(git(clones[0], "rev-list", "HEAD", COORDINATION).split())
-    assert commits <= kept

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,9 @@ from tests.conftest import Memctl, git
 from tests.lifecycle.test_door import run_until
 from tests.syncing.test_sync import errors, refused, the, write
 
-# `MEMCTL_TEST_KILLED=1` for every single step, `3:185` for every third from the 185th on.
-STRIDE, _, FROM = os.environ.get("MEMCTL_TEST_KILLED", "97").partition(":")
+# `MEMCTL_TEST_KILLED=1` for every single step, `3:185` for every third from the 185th on, `3:185:learn` for only one of
+# the commands that come next.
+STRIDE, FROM, THEN = (*os.environ.get("MEMCTL_TEST_KILLED", "70:70").split(":"), "", "")[:3]
 
 
 @pytest.fixture(autouse=True)
@@ -75,14 +76,11 @@ def commits_of(*clones: Path) -> set[str]:
     return {commit for clone in clones for commit in git(clone, "rev-list", "refs/heads/main").split()}
 
 
-@pytest.mark.parametrize("then", ["sync", "learn"])
-def test_killed_at_any_step_the_next_command_goes_on_from_there(
-    memctl: Memctl, parted: Path, tmp_path: Path, then: str
-) -> None:
+def test_killed_at_any_step_the_next_command_goes_on_from_there(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
     before = commits_of(parted / "one", parted / "two")
-    stride = int(STRIDE)
-    first = int(FROM or stride) if then == "sync" else int(FROM or 0) + (stride + 1) // 2
-    for step in count(first, stride):
+    for step, then in zip(
+        count(int(FROM or 1), int(STRIDE)), cycle([THEN] if THEN else ["sync", "learn"]), strict=False
+    ):
         one, two = copy(parted, tmp_path / f"victim{step}")
         if run_until(step, two, "sync") == 0:
             break

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import Memctl, git
 
 # `MEMCTL_TEST_CLONES=10x50` for ten clones with 50 changes each.
-CLONES, CHANGES = (int(number) for number in os.environ.get("MEMCTL_TEST_CLONES", "4x8").split("x"))
+CLONES, CHANGES = (int(number) for number in os.environ.get("MEMCTL_TEST_CLONES", "4x6").split("x"))
 ROOT = Path(__file__).parents[2]
 COORDINATION = "refs/memctl/coordination"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.journal import checkout
 from tests.conftest import Memctl, git
 from tests.syncing.test_sync import errors, refused, the, write
 
@@ -213,7 +214,8 @@ def test_inside_a_hook_of_git_nothing_is_synced(memctl: Memctl, parted: Path, mo
     assert git(parted, "rev-parse", "HEAD") == before
 
 
-def test_an_index_that_is_locked(memctl: Memctl, parted: Path) -> None:
+def test_an_index_that_is_locked(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout, "_PATIENCE", 0.1)
     (parted / ".git" / "index.lock").touch()
     result = memctl("sync", where=parted, code=1)
     assert "has locked the index" in result.err

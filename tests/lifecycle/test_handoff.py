@@ -13,7 +13,8 @@ from tests.conftest import Memctl, commits, git, process
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
-_SAMPLED = 7  # every so many steps are tried, and all of them with MEMCTL_TEST_KILLED in the environment
+# `MEMCTL_TEST_KILLED=1` for every single step; else steps that many apart.
+STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "9").partition(":")[0])
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 
 
@@ -64,7 +65,7 @@ def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(
     last = steps_of(shop, shop.parent / "probes", *OFFER)
     assert last > 30
     outcomes = set()
-    for step in range(1, last):
+    for step in range(1, last, STRIDE):
         victim = copied(shop, f"victim{step}")
         assert run_until(step, victim, *OFFER) == -9, f"step {step}"
         for lock in ("index.lock", "refs/memctl/coordination.lock"):
@@ -96,7 +97,7 @@ def test_an_answer_killed_at_any_step_has_happened_or_not_after_the_next_command
     command = ("handoff", answer, made, "--reason", "No access")
     last = steps_of(shop, shop.parent / "probes", *command)
     assert last > 20
-    for step in range(1, last, 1 if os.environ.get("MEMCTL_TEST_KILLED") else _SAMPLED):
+    for step in range(1, last, STRIDE):
         victim = copied(shop, f"victim{step}")
         assert run_until(step, victim, *command) == -9, f"step {step}"
         for lock in ("index.lock", "refs/memctl/coordination.lock"):
@@ -127,9 +128,9 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
 ) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
     command = (*OFFER, "--remote", "hub")
-    step = 0
+    step = 1 - STRIDE
     while True:
-        step += 1
+        step += STRIDE
         victim = copied(shared, f"victim{step}", tmp_path / "hub.git")
         if run_until(step, victim, *command) == 0:
             break

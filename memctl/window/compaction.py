@@ -8,6 +8,7 @@ if it loses something that must survive.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window import digest, happenings, preservation, prompts, taking_apart
 from memctl.window.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.conversation import Conversation, key_of
+from memctl.window.conversation import Conversation, Lines, key_of
 from memctl.window.digest import Digest
 from memctl.window.outcome import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.preservation import Essential
@@ -32,16 +33,20 @@ def compact(
     *,
     kept_turns: int = KEPT_TURNS,
     provider: Provider | None = None,
+    earlier: Sequence[Essential] = (),
 ) -> Step:
-    """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained."""
+    """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
+
+    `earlier` is as in `preservation.essentials`.
+    """
     before = conversation.tokens
     cut = _cut(conversation, kept_turns)
     old = [block for block in conversation.blocks if 0 <= block.message < cut]
     replaced = [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
     if len(replaced) < 2:
         return Step(conversation, refusal(_STRATEGY, before, "there is nothing before the last turns"))
-    wanted = preservation.essentials(conversation.blocks)
-    made = digest.of_blocks(replaced)
+    wanted = preservation.essentials(conversation.blocks, earlier)
+    made = digest.of_blocks(replaced).holding(preservation.present(earlier, replaced))
     calls, note = 0, ""
     if provider is not None:
         calls = 1
@@ -82,23 +87,29 @@ def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
     return made.text(number)
 
 
-def _rebuilt(conversation: Conversation, cut: int, text: str) -> Any:
-    """The conversation with one message of the user in the place of those before the cut."""
+def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
+    """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
     key, messages = key_of(conversation.given), conversation.messages
-    frame = [m for m in messages[:cut] if m.get("role") in _SYSTEM]
+    frame = [index for index in range(cut) if messages[index].get("role") in _SYSTEM]
+    lines = dict(enumerate(conversation.lines))
     parts: list[Any] = []
+    own: list[int] = []
     for index in _kept(conversation, cut):
         content = messages[index].get("content")
         given = content if isinstance(content, list) else [_part(messages, str(content))]
-        parts += [part for part in given if not _is_taken_in(part)]
+        for part, line in zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0):
+            if not _is_taken_in(part):
+                parts.append(part)
+                own.append(int(line))
     marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
     for block in marked:
         if block.content_type is not ContentType.USER_MESSAGE and block.content:
             what = f"{block.content_type.value} from turn {block.turn_created}"
             parts.append(_part(messages, f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
     parts.append(_part(messages, text))
-    new = [*frame, {**_shape(messages), "role": "user", "content": parts}, *messages[cut:]]
-    return new if key is None else {**conversation.given, key: new}
+    new = [*(messages[n] for n in frame), {**_shape(messages), "role": "user", "content": parts}, *messages[cut:]]
+    found = [*(lines.get(index, ()) for index in frame), own, *conversation.lines[cut:]] if lines else ()
+    return new if key is None else {**conversation.given, key: new}, found
 
 
 def _kept(conversation: Conversation, cut: int) -> list[int]:
@@ -133,11 +144,16 @@ def _is_items(messages: Sequence[Any]) -> bool:
 
 
 def _checked(
-    conversation: Conversation, given: Any, counter: TokenCounter, wanted: list[Essential], text: str, calls: int
+    conversation: Conversation,
+    rebuilt: tuple[Any, Lines],
+    counter: TokenCounter,
+    wanted: Sequence[Essential],
+    text: str,
+    calls: int,
 ) -> Step:
     """The compaction, unless it loses something or gains too little."""
     before = conversation.tokens
-    new = Conversation.parse(given, counter)
+    new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1])
     lost = preservation.missing(wanted, new.blocks)
     fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
     more: dict[str, Any] = {"fidelity_score": fidelity, "llm_calls_used": calls}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
-from memctl.window import compaction, delegation, prompts, shortening
+from memctl.window import compaction, delegation, preservation, prompts, shortening
 from memctl.window.content import TokenCounter
 from memctl.window.conversation import Conversation
 from memctl.window.delegation import Dispatcher
 from memctl.window.notes import MAX_TOKENS, Notes
 from memctl.window.outcome import LEAST_GAIN, CompressionResult, CompressionStrategy, Step, refusal, result_of
+from memctl.window.preservation import Essential
 from memctl.window.results import summary
 
 # S4, `compression.cascade`: from which utilisation on a strategy is used.
@@ -98,13 +99,15 @@ class CompressionEngine:
             conversation, self._counter, threshold=self._threshold, provider=self._provider, free=free
         )
 
-    def progressive_summarize(self, conversation: Conversation) -> Step:
-        """Tell older turns in less."""
-        return shortening.progressive(conversation, self._counter, provider=self._provider)
+    def progressive_summarize(self, conversation: Conversation, earlier: Sequence[Essential] = ()) -> Step:
+        """Tell older turns in less; `earlier` is what had to survive in the conversation before it was made shorter."""
+        return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier)
 
-    def compact_conversation(self, conversation: Conversation) -> Step:
-        """Put a digest in the place of all but the last turns."""
-        return compaction.compact(conversation, self._counter, kept_turns=self._kept_turns, provider=self._provider)
+    def compact_conversation(self, conversation: Conversation, earlier: Sequence[Essential] = ()) -> Step:
+        """Put a digest in the place of all but the last turns; `earlier` as above."""
+        return compaction.compact(
+            conversation, self._counter, kept_turns=self._kept_turns, provider=self._provider, earlier=earlier
+        )
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
         """The notes as a text for the window."""
@@ -117,22 +120,28 @@ class CompressionEngine:
         return delegation.delegate(task_spec, required_context, self._dispatcher, self._count)
 
     def execute_cascade(
-        self, conversation: Conversation, max_tokens: int, target: int, evict: Evict | None = None, task: str = ""
+        self,
+        conversation: Conversation,
+        max_tokens: int | None,
+        target: int,
+        evict: Evict | None = None,
+        task: str = "",
     ) -> Cascade:
-        """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
+        """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for (None: by all).
 
         In S4's order of cost: results are summed up, then `evict` frees what is still missing (it gets the conversation
         and that number), then older turns are told shorter, then the beginning is compacted, then `task` is delegated,
         which frees nothing here but saves what it would have taken. A step is only made if the target is not reached.
         """
-        utilization = conversation.tokens / max_tokens
+        utilization = 1.0 if max_tokens is None else conversation.tokens / max_tokens
         allowed = {name for least, name in self._cascade.items() if utilization >= least}
+        wanted = preservation.essentials(conversation.blocks)
         results: list[CompressionResult] = []
         evicted = 0
         steps: tuple[tuple[str, Callable[[Conversation], Step]], ...] = (
             ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
-            ("progressive", self.progressive_summarize),
-            ("conversation_compaction", self.compact_conversation),
+            ("progressive", lambda c: self.progressive_summarize(c, wanted)),
+            ("conversation_compaction", lambda c: self.compact_conversation(c, wanted)),
         )
         for name, step in steps:
             if conversation.tokens > target and name in allowed:

@@ -17,24 +17,28 @@ from memctl.errors import MemctlError
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window import rewriting, taking_apart
 from memctl.window.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.taking_apart import Place
+from memctl.window.taking_apart import Place, elements
 
 Lines = Sequence[Sequence[int]]
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """A conversation: what was given, its blocks in their order, and where each of them stands in it."""
+    """A conversation: what was given, its blocks in their order, and where each of them stands in it.
+
+    `lines` are those of `parse`.
+    """
 
     given: Any
     blocks: tuple[ContentBlock, ...]
     places: Mapping[str, Place]
+    lines: Lines = ()
 
     @classmethod
     def parse(cls, given: Any, counter: TokenCounter, *, lines: Lines = ()) -> Conversation:
         """Take a request's body or a list of messages apart; `counter` says whose tokens are counted.
 
-        `lines` are for messages out of a transcript: for each message the line of each of its blocks. Raises
-        MemctlError for what is no conversation.
+        `lines` are for messages out of a transcript: for each message the line of each of its blocks, 0 for one that no
+        line has. Raises MemctlError for what is no conversation.
         """
         key = key_of(given)
         reader = taking_apart.Reader(counter, lines)
@@ -42,7 +46,7 @@ class Conversation(msgspec.Struct, frozen=True):
             reader.read_frame(given)
         for index, message in enumerate(_messages(given, key)):
             reader.read_message(index, message)
-        return cls(given, *reader.finished())
+        return cls(given, *reader.finished(), lines)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -97,6 +101,23 @@ class Conversation(msgspec.Struct, frozen=True):
                 raise MemctlError(f"{block_id} is a {block.content_type.value}, which is whole or gone", "give None")
             edits.append((self.places[block_id], text))
         return rewriting.rewritten(self.given, key_of(self.given), edits)
+
+    def changed(self, texts: Mapping[str, str | None], counter: TokenCounter) -> Conversation:
+        """The conversation that `replace` gives, counted, with the lines of the transcript that its blocks are from."""
+        if not texts:
+            return self
+        gone = {
+            (place.message, place.path)
+            for place in (self.places[block_id] for block_id, text in texts.items() if text is None)
+            if rewriting.is_taken_out(place)
+        }
+        messages = self.messages
+        lines = [
+            [line for element, line in zip(elements(messages[index]), own, strict=False)
+             if (index, element.path) not in gone]
+            for index, own in enumerate(self.lines)
+        ]  # fmt: skip
+        return Conversation.parse(self.replace(texts), counter, lines=lines)
 
 
 def _messages(given: Any, key: str | None) -> list[dict[str, Any]]:

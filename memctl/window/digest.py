@@ -19,6 +19,7 @@ from memctl.window import happenings, preservation
 from memctl.window.actions import TaskCheckpoint
 from memctl.window.content import ContentBlock, ContentType
 from memctl.window.happenings import Happened
+from memctl.window.preservation import Essential
 
 SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, FINDINGS, NEXT = (
     "The user said", "Decisions", "Open issues", "Errors not resolved", "State", "Files changed", "Files read last",
@@ -27,6 +28,9 @@ SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, FINDINGS, N
 _ORDER = (SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, FINDINGS, NEXT)
 _REPLACED = (STATE, NEXT, ERRORS)
 _HEAD = f"{happenings.SUMMARY}; what stands here was said and done in it, and is no new instruction]"
+_SECTION_OF = {
+    preservation.DECISION: DECISIONS, preservation.ISSUE: ISSUES, preservation.ERROR: ERRORS, preservation.PATH: READ_LAST,
+}  # fmt: skip
 _VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
@@ -47,6 +51,15 @@ class Digest(msgspec.Struct, frozen=True):
             if lines:
                 parts.append("\n".join([f"{name}:", *(f"- {line}" for line in lines)]))
         return "\n\n".join(parts)
+
+    def holding(self, wanted: Iterable[Essential]) -> Digest:
+        """The digest with what it does not say of things that must survive."""
+        sections = dict(self.sections)
+        for one in preservation.missing_in(wanted, self.text(0)):
+            name = _SECTION_OF.get(one.kind)
+            if name:
+                sections[name] = (*sections.get(name, ()), one_line(one.text))
+        return Digest(sections)
 
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:

@@ -6,7 +6,8 @@ Nothing vanishes without a word: a placeholder says what was there and how to ge
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_TOKENS = 50  # S4, `placeholder_max_tokens`
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
+NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
 # Policies whose scores are weighed signals and no order that anybody relies on.
 _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
@@ -128,11 +130,12 @@ class EvictionEngine:
         *,
         task: str = "",
         task_embedding: list[float] | None = None,
+        spared: Mapping[str, str] = NOTHING_SPARED,
     ) -> EvictionResult:
         """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed.
 
         `current_turn` is that of the request to be made next (default: by the blocks), `task` what the model is to do
-        (default: the first message of the user).
+        (default: the first message of the user). `spared` are ids of blocks that have to stay too, each with the reason.
         """
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks)
@@ -140,9 +143,8 @@ class EvictionEngine:
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
         situation = Situation(turn, self.numbers, frozenset(terms(task)), task_embedding, alike)
         candidates = self._candidates(known, alike)
-        units = candidates.units(
-            protected(known, turn, self.protected_types), lambda block: self.scorer.score(block, situation)
-        )
+        held = {**spared, **protected(known, turn, self.protected_types)}
+        units = candidates.units(held, lambda block: self.scorer.score(block, situation))
         is_weighed = self.policy in _WEIGHED and self._is_own
         chosen = _chosen(units, target_free_tokens, 1.0 if is_weighed else _ABOUT_AS_GOOD)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)

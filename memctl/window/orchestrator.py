@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.window import accounting, digest, making
+from memctl.window import accounting, digest, making, preservation, sparing
 from memctl.window.actions import (
     STATUS_OF,
     Action,
@@ -199,7 +199,8 @@ class ContextWindowManager:
         """Above 95 %: compact whatever the cascade says; where that does not help, the window is left."""
         managed = self._cascade(conversation, start)
         if not any(one.strategy is CompressionStrategy.COMPACTION for one in managed.results):
-            step = self.compression_engine.compact_conversation(managed.conversation)
+            wanted = preservation.essentials(conversation.blocks)
+            step = self.compression_engine.compact_conversation(managed.conversation, wanted)
             managed = Managed(step.conversation, managed.evicted, [*managed.results, step.result])
         done = self._after(conversation, managed, start, Action.EMERGENCY_COMPACTION)
         if done.utilization_after < LEAVE:
@@ -210,11 +211,12 @@ class ContextWindowManager:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
         size = conversation.tokens / max(start.utilization_before, 1e-9)  # the window, in what the counter counts
         evicted: list[int] = []
+        wanted = preservation.essentials(conversation.blocks)
 
         def evict(given: Conversation, free: int) -> Conversation:
-            messages, result = self.eviction_engine.evict_from(given, free)
+            new, result = sparing.evict(self.eviction_engine, given, free, self.counter, wanted)
             evicted.append(len(result.blocks_evicted))
-            return Conversation.parse(messages, self.counter) if result.blocks_evicted else given
+            return new
 
         done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
         return Managed(done.conversation, sum(evicted), done.results)

@@ -46,10 +46,21 @@ class Essential(msgspec.Struct, frozen=True):
         return bool(own) and any(len(own & line) >= _SAID_AGAIN * len(own) for line in words)
 
 
-def essentials(blocks: Sequence[ContentBlock]) -> list[Essential]:
-    """What of these blocks must survive, each thing once, the task first."""
+def essentials(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()) -> list[Essential]:
+    """What of these blocks must survive, each thing once, the task first.
+
+    `earlier` is what had to survive before the blocks were last made shorter: an error that is told shorter may no
+    longer be found as one, and must stay all the same if the blocks still have it.
+    """
     happened = happenings.of_blocks(blocks)
-    return list(dict.fromkeys(_essentials(happened, blocks)))
+    return list(dict.fromkeys([*_essentials(happened, blocks), *present(earlier, blocks)]))
+
+
+def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
+    """What of the essentials blocks have."""
+    wanted = list(wanted)
+    lost = set(missing(wanted, blocks)) if wanted else ()
+    return [one for one in wanted if one not in lost]
 
 
 def _essentials(happened: Happened, blocks: Sequence[ContentBlock]) -> Iterator[Essential]:

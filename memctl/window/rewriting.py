@@ -13,6 +13,7 @@ from memctl.window import taking_apart
 from memctl.window.taking_apart import THINKING, Place
 
 GONE = "[Evicted]"  # where something has to stand
+_PAIRED = (CALL, RESULT)
 
 Edit = tuple[Place, str | None]
 
@@ -75,8 +76,13 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
             yield part
             continue
         what, text = own[key, index]
-        if text is not None or what in (CALL, RESULT):
+        if text is not None or what in _PAIRED:
             yield _replaced(part, what, text)
+
+
+def is_taken_out(place: Place) -> bool:
+    """Whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
+    return len(place.path) > 1 and place.what not in _PAIRED
 
 
 def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from memctl.window import happenings, preservation, prompts
 from memctl.window.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.conversation import Conversation
 from memctl.window.outcome import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.preservation import Essential
 from memctl.window.results import summary
 
 # S4, "Progressive Summarization": up to which age in turns, to which share of the length, and what that is called.
@@ -65,12 +66,21 @@ def summarize_results(
         if made is not None:
             texts[block.block_id] = made
             saved += block.token_count - recount(block, made[0], counter)
-    return _step(CompressionStrategy.TOOL_RESULT, conversation, texts, asked)
+    return _step(CompressionStrategy.TOOL_RESULT, conversation, texts, asked, wanted)
 
 
-def progressive(conversation: Conversation, counter: TokenCounter, *, provider: Provider | None = None) -> Step:
-    """Tell what is older in less: each turn's answers and results by LEVELS, counted from the turn that comes next."""
-    wanted = preservation.essentials(conversation.blocks)
+def progressive(
+    conversation: Conversation,
+    counter: TokenCounter,
+    *,
+    provider: Provider | None = None,
+    earlier: Sequence[Essential] = (),
+) -> Step:
+    """Tell what is older in less: each turn's answers and results by LEVELS, counted from the turn that comes next.
+
+    `earlier` is as in `preservation.essentials`.
+    """
+    wanted = preservation.essentials(conversation.blocks, earlier)
     said = {one.text for one in wanted if one.kind != preservation.NUMBER}
     needed = said | preservation.needed_in_results(wanted, conversation.blocks)
     asked = Asked(counter, needed, provider)
@@ -84,7 +94,7 @@ def progressive(conversation: Conversation, counter: TokenCounter, *, provider: 
         made = _older(block, calls.get(block.call_id), share, label, asked)
         if made is not None:
             texts[block.block_id] = made
-    return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked)
+    return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
 
 
 def _is_large(block: ContentBlock, threshold: int, conversation: Conversation) -> bool:
@@ -189,14 +199,17 @@ def _asked_for(prompt: str, provider: Provider) -> str:
 
 
 def _step(
-    strategy: CompressionStrategy, conversation: Conversation, texts: Mapping[str, Replacement], asked: Asked
+    strategy: CompressionStrategy,
+    conversation: Conversation,
+    texts: Mapping[str, Replacement],
+    asked: Asked,
+    wanted: Sequence[Essential],
 ) -> Step:
     """The conversation with shorter texts, unless nothing became shorter or something got lost."""
     before = conversation.tokens
     if not texts:
         return Step(conversation, refusal(strategy, before, "no block is worth shortening"))
-    wanted = preservation.essentials(conversation.blocks)
-    new = Conversation.parse(conversation.replace({name: text for name, (text, _) in texts.items()}), asked.counter)
+    new = conversation.changed({name: text for name, (text, _) in texts.items()}, asked.counter)
     lost = preservation.missing(wanted, new.blocks)
     calls = sum(tried for _, tried in texts.values())
     fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None

@@ -123,8 +123,9 @@ class Reader:
             fields: dict[str, Any] = {"message": index}
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
-            if index < len(self._lines) and number < len(self._lines[index]):
-                fields["metadata"] = {"line": self._lines[index][number]}
+            own = self._lines[index] if index < len(self._lines) else ()
+            if line := own[number] if number < len(own) else 0:
+                fields["metadata"] = {"line": line}
             # Thinking has numbers of its own: when it goes, the ids of what stands behind it stay what they are.
             is_thought = element.what == THINKING
             block_id = f"{index}.t{thoughts}" if is_thought else f"{index}.{number - thoughts}"

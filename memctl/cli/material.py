@@ -82,6 +82,24 @@ def provider_of(memory: Memory) -> Provider | None:
     return choosing.chosen(memory.environ, memory.repository.settings(), is_allowed=memory.config.llm.use)
 
 
+def provider_if_any(memory: Memory | None, *, no_llm: bool = False) -> Provider | None:
+    """The same for commands that need no memory: outside one only the environment sets a provider up.
+
+    None, and a warning, for one that can't be used.
+    """
+    import os
+
+    from memctl.providers import choosing
+
+    if no_llm:
+        return None
+    try:
+        return choosing.chosen(os.environ, {}) if memory is None else provider_of(memory)
+    except MemctlError as error:
+        output.note(f"warning: no language model: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        return None
+
+
 def judged(
     memory: Memory, made: list[Reply], session: Session | None, text: str
 ) -> tuple[list[Reply], Dimension | None]:

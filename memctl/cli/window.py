@@ -15,6 +15,8 @@ COMMANDS = {
     "health": ("window_health", "Judge a window by six metrics, and say what alarms."),
     "fidelity": ("window_fidelity", "Say how much of a context a compression kept."),
     "evict": ("window_evict", "Take out of a conversation what it can spare, and say what was there."),
+    "compact": ("window_compact", "Make a conversation smaller without losing what must survive."),
+    "simulate": ("window_simulate", "Replay a transcript under eviction policies, side by side."),
 }
 
 

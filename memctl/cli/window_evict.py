@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from memctl.cli import counting, opening, output
+from memctl.cli import opening, output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import command
-from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from memctl.window.eviction import EvictionResult
     from memctl.window.reading import Opened
 
-_POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
 _HELD = 6  # reasons that are listed
 
 
@@ -35,15 +33,15 @@ _HELD = 6  # reasons that are listed
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option("--policy", type=click.Choice(_POLICIES), default="hybrid", show_default=True, help="What goes first.")
+@click.option(
+    "--policy", type=click.Choice(messages.POLICIES), default="hybrid", show_default=True, help="What goes first."
+)
 @click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
 @click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
 @click.option("--task", default="", metavar="TEXT", help="What it is all for. [default: the user's first message]")
 @click.option("--placeholder", type=click.IntRange(min=0), default=50, show_default=True, metavar="N",
               help="Tokens of a placeholder at most; 0 for none.")  # fmt: skip
-@click.option("--output", "-o", "target_file", metavar="FILE", help="Write the messages there, not to standard output.")
-@click.option("--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then.")
+@messages.written
 @click.pass_context
 def evict_command(
     ctx: click.Context,
@@ -65,41 +63,23 @@ def evict_command(
     went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
     target is out of reach; as much as could be went.
     """
-    from memctl.window import reading
     from memctl.window.eviction import EvictionEngine
 
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
-    if as_json and target_file is None:
-        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
-    with lines(source) as found:
-        loaded = reading.load(found, source)
-    counter = counting.counter_for(model, loaded.model, opening.memory_if_any(ctx))
-    opened = loaded.opened(counter)
+    messages.check(target_file, as_json=as_json)
+    opened, counter = messages.read(source, model, opening.memory_if_any(ctx))
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)
     given, result = engine.evict_from(conversation, need, task=task)
-    _write(given, target_file)
+    messages.write(given, target_file)
     data = _data(opened, result, counter)
     if as_json:
         output.json("eviction", data)
     else:
         _report(opened, result, data)
     ctx.exit(OK if result.is_reached else REFUSED)
-
-
-def _write(given: Any, target_file: str | None) -> None:
-    data = msgspec.json.format(msgspec.json.encode(given), indent=2) + b"\n"
-    if target_file is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with open(target_file, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise MemctlError(f"{target_file} can't be written: {error.strerror}") from None
 
 
 def _data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str, Any]:
@@ -112,13 +92,12 @@ def _data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str,
         "tokens_after": conversation.tokens - result.tokens_freed,
         "tokens_wanted": result.target_free_tokens,
         "tokens_freed": result.tokens_freed,
-        "uncounted": conversation.uncounted,
         "placeholders": result.placeholders_generated,
         "similar_by": result.similar_by or None,
         "evicted": [msgspec.to_builtins(one) for one in result.evictions],
         "kept": [msgspec.to_builtins(one) for one in result.kept],
         "held": result.held,
-        "left_out": opened.transcript.left_out if opened.transcript else 0,
+        **messages.rest(opened),
     }
 
 
@@ -133,11 +112,7 @@ def _report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> Non
         output.note(f"  turn {one.turn:>3}  {one.before:>7,} -> {one.after:>3,}  {what}  (worth {one.score:.2f})")
     if number > 12:
         output.note(f"  and {number - 12:,} more: --json lists all")
-    if data["uncounted"]:
-        shown = ", ".join(f"{name} ({count})" for name, count in sorted(data["uncounted"].items()))
-        output.note(f"not counted, since no text stands for it: {shown}")
-    if data["left_out"]:
-        output.note(f"{data['left_out']} calls or results of the transcript have no counterpart and are left out")
+    messages.tell_rest(opened)
     if not result.is_reached:
         output.note(
             f"the target is out of reach by {result.target_free_tokens - result.tokens_freed:,} tokens; what holds:"

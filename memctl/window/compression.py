@@ -127,11 +127,12 @@ class CompressionEngine:
         evict: Evict | None = None,
         task: str = "",
     ) -> Cascade:
-        """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for (None: by all).
+        """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
 
-        In S4's order of cost: results are summed up, then `evict` frees what is still missing (it gets the conversation
-        and that number), then older turns are told shorter, then the beginning is compacted, then `task` is delegated,
-        which frees nothing here but saves what it would have taken. A step is only made if the target is not reached.
+        None for `max_tokens` calls for every step. In S4's order of cost: results are summed up, then `evict` frees
+        what is still missing (it gets the conversation and that number), then older turns are told shorter, then the
+        beginning is compacted, then `task` is delegated, which frees nothing here but saves what it would have taken. A
+        step is only made if the target is not reached.
         """
         utilization = 1.0 if max_tokens is None else conversation.tokens / max_tokens
         allowed = {name for least, name in self._cascade.items() if utilization >= least}

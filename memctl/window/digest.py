@@ -29,8 +29,11 @@ _ORDER = (SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, F
 _REPLACED = (STATE, NEXT, ERRORS)
 _HEAD = f"{happenings.SUMMARY}; what stands here was said and done in it, and is no new instruction]"
 _SECTION_OF = {
-    preservation.DECISION: DECISIONS, preservation.ISSUE: ISSUES, preservation.ERROR: ERRORS, preservation.PATH: READ_LAST,
-}  # fmt: skip
+    preservation.DECISION: DECISIONS,
+    preservation.ISSUE: ISSUES,
+    preservation.ERROR: ERRORS,
+    preservation.PATH: READ_LAST,
+}
 _VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)

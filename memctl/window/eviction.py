@@ -135,7 +135,7 @@ class EvictionEngine:
         """Choose blocks to free at least `target_free_tokens` tokens, or as many as can be freed.
 
         `current_turn` is that of the request to be made next (default: by the blocks), `task` what the model is to do
-        (default: the first message of the user). `spared` are ids of blocks that have to stay too, each with the reason.
+        (default: the first message of the user). `spared` are ids of blocks that stay too, each with the reason.
         """
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+FOUND = "Finding"  # before what was found, in a placeholder and in a summary of a result
+SUMMED_UP = "[Summary of a result of "  # how a result that was summed up begins
 _LOOKED_AT = 200  # lines at the beginning, and a quarter as many at the end, where commands sum up
 _LONGEST = 300  # characters of a line
 _ERROR = re.compile(

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.window import accounting, digest, making, preservation, sparing
+from memctl.window import accounting, digest, making, preservation
 from memctl.window.actions import (
     STATUS_OF,
     Action,
@@ -43,6 +43,7 @@ from memctl.window.health import ContextHealthMonitor
 from memctl.window.outcome import LEAST_GAIN, CompressionStrategy
 from memctl.window.pressure import ContextPressureMonitor, PressureZone
 from memctl.window.profiles import BudgetComponent
+from memctl.window.sparing import Sparing
 
 TARGET = 0.60  # S4, `_active_management`: what eviction and compression aim at
 LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
@@ -210,16 +211,9 @@ class ContextWindowManager:
     def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
         size = conversation.tokens / max(start.utilization_before, 1e-9)  # the window, in what the counter counts
-        evicted: list[int] = []
-        wanted = preservation.essentials(conversation.blocks)
-
-        def evict(given: Conversation, free: int) -> Conversation:
-            new, result = sparing.evict(self.eviction_engine, given, free, self.counter, wanted)
-            evicted.append(len(result.blocks_evicted))
-            return new
-
+        evict = Sparing(self.eviction_engine, self.counter, preservation.essentials(conversation.blocks))
         done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
-        return Managed(done.conversation, sum(evicted), done.results)
+        return Managed(done.conversation, evict.number, done.results)
 
     def _after(self, before: Conversation, managed: Managed, start: TurnStart, action: Action) -> TurnStart:
         """Take a managed conversation over: budgets, pressure, health, audit."""

@@ -20,7 +20,7 @@ import msgspec
 
 from memctl.tokens.families import is_pack
 from memctl.window.content import ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.findings import finding, plain
+from memctl.window.findings import FOUND, SUMMED_UP, finding, plain
 
 START = "[Evicted: "
 _LONG = 200  # characters of an argument that are too many to keep
@@ -132,11 +132,15 @@ def _said(evicted: Evicted) -> str:
     block, call = evicted.block, evicted.call
     others = block.metadata.get("uncounted", ())
     more = f" (and {len(others)} of {others[0]})" if others else ""
-    if call is not None and _READS.search(call.tool_name) and not block.is_error and "\n" in block.content:
+    if block.content.startswith(SUMMED_UP):
+        lines = block.content.split("\n")
+        first = next((line for line in lines if line.startswith(f"{FOUND}: ")), "")
+        found = plain(first.removeprefix(f"{FOUND}: ")) or finding("\n".join(lines[1:]))
+    elif call is not None and _READS.search(call.tool_name) and not block.is_error and "\n" in block.content:
         found = f"{block.content.count(chr(10)) + 1:,} lines"
     else:
         found = finding(block.content, is_error=block.is_error)
-    word = "Finding" if block.content_type is ContentType.TOOL_RESULT else "It said"
+    word = FOUND if block.content_type is ContentType.TOOL_RESULT else "It said"
     return f"{word}: {found}{more}" if found or more else ""
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from memctl.window import preservation, sparing
+from memctl.window import preservation
 from memctl.window.compression import CompressionEngine
 from memctl.window.content import TokenCounter
 from memctl.window.conversation import Conversation
 from memctl.window.eviction import EvictionEngine
 from memctl.window.outcome import CompressionResult, CompressionStrategy, Step
 from memctl.window.preservation import Essential
+from memctl.window.sparing import Sparing
 
 RESULTS, PROGRESSIVE, COMPACTION, CASCADE = "results", "progressive", "compaction", "cascade"
 STRATEGIES = (RESULTS, PROGRESSIVE, COMPACTION, CASCADE)
@@ -93,19 +94,18 @@ def _cascade(
     conversation: Conversation, target: int, engine: CompressionEngine, evictor: EvictionEngine, counter: TokenCounter
 ) -> tuple[Conversation, list[Stage]]:
     """All steps that it takes, whatever the utilisation: the target is what was asked for."""
-    evictions: list[Stage] = []
-    wanted = preservation.essentials(conversation.blocks)
+    sizes: list[tuple[int, int]] = []
+    sparing = Sparing(evictor, counter, preservation.essentials(conversation.blocks))
 
     def evict(given: Conversation, free: int) -> Conversation:
-        new, result = sparing.evict(evictor, given, free, counter, wanted)
-        number = len(result.blocks_evicted)
-        why = "" if number else "no block may go"
-        evictions.append(
-            Stage(EVICTION, given.tokens, new.tokens, refused=why, note=evictor.policy.value, blocks=number)
-        )
+        new = sparing(given, free)
+        sizes.append((given.tokens, new.tokens))
         return new
 
     done = engine.execute_cascade(conversation, None, target, evict)
+    why = "" if sparing.number else "no block may go"
+    policy = evictor.policy.value
+    evictions = [Stage(EVICTION, *pair, refused=why, note=policy, blocks=sparing.number) for pair in sizes]
     stages = [_stage(result) for result in done.results]
     return done.conversation, [*stages[:1], *evictions, *stages[1:]]
 

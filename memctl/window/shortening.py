@@ -16,7 +16,9 @@ from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window import happenings, preservation, prompts
 from memctl.window.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.conversation import Conversation
+from memctl.window.findings import SUMMED_UP
 from memctl.window.outcome import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.placeholders import START as EVICTED
 from memctl.window.preservation import Essential
 from memctl.window.results import summary
 
@@ -24,8 +26,6 @@ from memctl.window.results import summary
 LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
 _LEAST = 10  # tokens; S4's floor for what a turn becomes
 _SHORT = 120  # tokens of a block that is not worth shortening
-_EVICTED = "[Evicted: "
-_SUMMARY = "[Summary of a result of "
 _SHORTER = "[Shortened, "
 _ORDER = summary_rules.ORDER
 
@@ -89,7 +89,7 @@ def progressive(
     for block in conversation.blocks:
         age = conversation.current_turn - block.turn_created
         share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
-        if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(_EVICTED):
+        if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
             continue
         made = _older(block, calls.get(block.call_id), share, label, asked)
         if made is not None:
@@ -104,7 +104,7 @@ def _is_large(block: ContentBlock, threshold: int, conversation: Conversation) -
         and block.token_count > threshold
         and not block.do_not_evict
         and not block.metadata.get("uncounted")
-        and not block.content.startswith((_SUMMARY, _EVICTED))
+        and not block.content.startswith((SUMMED_UP, EVICTED))
         and block.turn_created < conversation.current_turn - 1
     )
 
@@ -123,7 +123,7 @@ def _summed(
         tried = 1
         said = _asked_for(prompts.tool_result(block.tool_name, block.content, block.token_count,
                                               max(int(block.token_count * goal), _LEAST)), asked.provider)  # fmt: skip
-        text = f"{_SUMMARY}{block.tool_name} by {asked.provider.name}]\n{said}"
+        text = f"{SUMMED_UP}{block.tool_name} by {asked.provider.name}]\n{said}"
         kept = all(word in text for word in asked.needed if word in block.content)
         if said and kept and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
             return text, tried

@@ -17,21 +17,37 @@ from memctl.window.preservation import Essential
 WHY = "something that must survive stands only there"
 
 
-def evict(
-    engine: EvictionEngine, conversation: Conversation, free: int, counter: TokenCounter, wanted: Sequence[Essential]
-) -> tuple[Conversation, EvictionResult]:
-    """Free tokens of a conversation without losing any of `wanted` that it has; what was done is told as ever."""
-    present = preservation.present(wanted, conversation.blocks)
-    spared: dict[str, str] = {}
-    while True:
-        result = engine.evict(conversation.blocks, free, conversation.current_turn, spared=spared)
-        new = conversation.changed(result.replacements, counter)
-        lost = preservation.missing(present, new.blocks)
-        if not lost:
-            return new, result
-        holding = {block.block_id for one in lost for block in _holders(one, result.blocks_evicted)}
-        # What no block has alone stands in several: then all of these stay.
-        spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
+class Sparing:
+    """Evicts between the steps of a cascade, without losing any of `wanted` that the conversation still has.
+
+    `results` are what its evictions came to.
+    """
+
+    def __init__(self, engine: EvictionEngine, counter: TokenCounter, wanted: Sequence[Essential]) -> None:
+        self.results: list[EvictionResult] = []
+        self._engine = engine
+        self._counter = counter
+        self._wanted = wanted
+
+    @property
+    def number(self) -> int:
+        """How many blocks went."""
+        return sum(len(result.blocks_evicted) for result in self.results)
+
+    def __call__(self, conversation: Conversation, free: int) -> Conversation:
+        """Free tokens of a conversation, or as many as can be freed."""
+        present = preservation.present(self._wanted, conversation.blocks)
+        spared: dict[str, str] = {}
+        while True:
+            result = self._engine.evict(conversation.blocks, free, conversation.current_turn, spared=spared)
+            new = conversation.changed(result.replacements, self._counter)
+            lost = preservation.missing(present, new.blocks)
+            if not lost:
+                self.results.append(result)
+                return new
+            holding = [block.block_id for one in lost for block in _holders(one, result.blocks_evicted)]
+            # What no block has alone stands in several: then all of these stay.
+            spared |= dict.fromkeys(holding or [block.block_id for block in result.blocks_evicted], WHY)
 
 
 def _holders(one: Essential, evicted: Sequence[ContentBlock]) -> list[ContentBlock]:

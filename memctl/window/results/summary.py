@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.sources.views import Row
+from memctl.window.findings import SUMMED_UP
 from memctl.window.results import forms, told
 from memctl.window.results.told import line
 
@@ -52,7 +53,7 @@ def summarize(
     output = forms.output_of(tool, arguments, text)
     found = [*told.rows(output)]
     found[1:1] = _needed(output.text, needed, found)
-    head = f"[Summary of a result of {line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
+    head = f"{SUMMED_UP}{line(tool) or 'a tool'} ({output.form}; {before:,} tokens before)"
     head += f"; {whole}]" if whole else "]"
     must = sum(1 for row in found if row.rank[0] == told.FINDING)
     order = sorted(range(len(found)), key=lambda place: found[place].rank)

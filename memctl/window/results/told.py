@@ -12,12 +12,13 @@ import msgspec
 from memctl.hierarchy import outline
 from memctl.sources import views
 from memctl.sources.views import Row
+from memctl.window.findings import FOUND
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
 
 # How much rows matter: the finding stands first, errors follow, then what the form has to tell.
 FINDING, ERROR, FIRST, SECOND, THIRD = range(5)
-_FINDING, _ERRORS = "Finding", "Errors and warnings"
+_ERRORS = "Errors and warnings"
 _LONGEST = 300  # characters of a line that is told
 _MOST_ERRORS = 40
 _WARNS = re.compile(
@@ -32,7 +33,7 @@ _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+
 def rows(output: Output) -> list[Row]:
     """The rows of an output, in the order in which they are to stand; the first is what was found."""
     if not output.text.strip():
-        return [Row((FINDING,), _FINDING, "it is empty")]
+        return [Row((FINDING,), FOUND, "it is empty")]
     return list(_BY_FORM.get(output.form, _plain)(output))
 
 
@@ -64,7 +65,7 @@ def _listing(output: Output) -> Iterator[Row]:
     folders = Counter(name.rpartition("/")[0] or "." for name in names)
     kinds = Counter(outline.suffix_of(name) or "no suffix" for name in names)
     most = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
-    yield Row((FINDING,), _FINDING, f"{len(names):,} entries in {len(folders):,} folders ({most})")
+    yield Row((FINDING,), FOUND, f"{len(names):,} entries in {len(folders):,} folders ({most})")
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
@@ -97,7 +98,7 @@ def _search(output: Output) -> Iterator[Row]:
         elif row.strip() not in ("", "--"):
             others.append(row)
     total = sum(map(len, hits.values()))
-    yield Row((FINDING,), _FINDING, f"{total:,} hits in {len(hits):,} files")
+    yield Row((FINDING,), FOUND, f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
     for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
         lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
@@ -120,7 +121,7 @@ def _tests(output: Output) -> Iterator[Row]:
     """What came out, which tests failed and with what words."""
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
-    yield Row((FINDING,), _FINDING, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
+    yield Row((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
     failing = list(dict.fromkeys(row.strip() for row in lines if _FAILING.search(row[:_LONGEST])))
     named = [row for row in failing if re.match(r"FAILED|ERROR|FAIL|---|not ok|test |●|✗|✕|\u00d7", row)]
     for number, row in enumerate(named):
@@ -139,7 +140,7 @@ def _log(output: Output) -> Iterator[Row]:
     lines = [row for row in output.text.split("\n") if row.strip()]
     levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
     told = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
-    yield Row((FINDING,), _FINDING, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
+    yield Row((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
     yield from _moved(views.rows("", output.text), FIRST)
 
@@ -166,7 +167,7 @@ def _diff(output: Output) -> Iterator[Row]:
         elif is_in_hunk and path and row[:1] in ("+", "-"):
             files[path][row[0] == "-"] += 1
     added, removed = (sum(counts[side] for counts in files.values()) for side in (0, 1))
-    yield Row((FINDING,), _FINDING, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
+    yield Row((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
     for number, (name, (plus, minus)) in enumerate(files.items()):
         yield Row((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
     for number, (name, context) in enumerate(dict.fromkeys(places)):
@@ -195,7 +196,7 @@ _TELLING_KEY = re.compile(
 def _data(output: Output) -> Iterator[Row]:
     """The keys of JSON with their values, above all those that tell what came out."""
     found = views.rows("x.json", output.text)
-    yield Row((FINDING,), _FINDING, f"JSON, {len(output.text):,} characters")
+    yield Row((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
     for row in found:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
@@ -224,7 +225,7 @@ def _file(output: Output) -> Iterator[Row]:
     """What a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
-    yield Row((FINDING,), _FINDING, f"{line(name)}, {count:,} lines shown")
+    yield Row((FINDING,), FOUND, f"{line(name)}, {count:,} lines shown")
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
             yield Row((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
@@ -234,7 +235,7 @@ def _file(output: Output) -> Iterator[Row]:
 def _plain(output: Output) -> Iterator[Row]:
     """How it begins and ends, its errors, and which lines are frequent."""
     lines = [row for row in output.text.split("\n") if row.strip()]
-    yield Row((FINDING,), _FINDING, f"{len(lines):,} lines; the last: {line(lines[-1].strip())}")
+    yield Row((FINDING,), FOUND, f"{len(lines):,} lines; the last: {line(lines[-1].strip())}")
     yield from errors(output.text)
     yield from _moved(views.rows("", output.text), FIRST)
 

@@ -1,0 +1,157 @@
+"""`window compact`: making a conversation smaller without losing what must survive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memctl.cli import counting, material, opening, output
+from memctl.cli import window_messages as messages
+from memctl.cli.command import command
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.store.memory import Memory
+from memctl.window.compaction import KEPT_TURNS
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
+    from memctl.window.reading import Opened
+    from memctl.window.reduction import Reduction, Stage
+
+_STRATEGIES = ("results", "progressive", "compaction", "cascade")
+_SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
+
+
+@command(
+    "compact",
+    ("memctl window compact messages.json > smaller.json", "Down to 60 % of what fits; the report is on stderr."),
+    (
+        "memctl window compact session.jsonl --target 80000 --output messages.json",
+        "The last window of a transcript, as messages of at most 80,000 tokens.",
+    ),
+    (
+        "memctl window compact messages.json --strategy results --free 20000 --json -o small.json",
+        "By one strategy alone; what it did and kept, for a program.",
+    ),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
+@click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
+@click.option(
+    "--strategy",
+    type=click.Choice(_STRATEGIES),
+    default="cascade",
+    show_default=True,
+    help="One alone, or all in turn until the target is reached.",
+)
+@click.option(
+    "--policy",
+    type=click.Choice(messages.POLICIES),
+    default="hybrid",
+    show_default=True,
+    help="What the cascade evicts first.",
+)
+@click.option(
+    "--keep-turns",
+    type=click.IntRange(min=1),
+    default=KEPT_TURNS,
+    show_default=True,
+    help="So many turns stay word for word in a compaction.",
+)
+@click.option("--window", type=click.IntRange(min=1), help="The window's tokens. [default: by the model's name]")
+@material.no_llm
+@messages.written
+@click.pass_context
+def compact_command(ctx: click.Context, /, source: str, target: int | None, free: int | None, **given: Any) -> None:
+    """Make a conversation smaller without losing what must survive.
+
+    FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
+    of Claude Code. Messages are printed in the shape in which they came, and stay valid. Results of tools are summed up
+    first, then blocks evicted, then older turns told shorter, then the beginning becomes a digest; a step that would
+    lose the task, a decision, an open issue or error, a file at work or a number is refused.
+
+    If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
+    memory), it words the summaries, and what it says is checked. Exit code 1: the target is out of reach, or every step
+    was refused.
+    """
+    if target is not None and free is not None:
+        raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
+    messages.check(given["target_file"], as_json=given["as_json"])
+    from memctl.window import reduction
+    from memctl.window.compression import CompressionEngine
+    from memctl.window.eviction import EvictionEngine
+
+    memory = opening.memory_if_any(ctx)
+    opened, counter = messages.read(source, given["model"], memory)
+    if free is not None:
+        target = max(opened.conversation.tokens - free, 0)
+    elif target is None:
+        target = _target(opened, given["model"], given["window"], memory)
+    provider = material.provider_if_any(memory, no_llm=given["no_llm"])
+    engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
+    evictor = EvictionEngine(given["policy"], counter=counter)
+    found = reduction.reduce(opened.conversation, target, engine, evictor, counter, given["strategy"])
+    messages.write(found.conversation.given, given["target_file"])
+    if given["as_json"]:
+        output.json("compaction", _data(opened, found, counter))
+    else:
+        _report(opened, found)
+    ctx.exit(OK if found.is_reached else REFUSED)
+
+
+def _target(opened: Opened, model: str | None, window: int | None, memory: Memory | None) -> int:
+    """60 % of what fits, without what stands in the window beside the messages of a transcript."""
+    from memctl.window import limits
+
+    transcript, tokens = opened.transcript, opened.conversation.tokens
+    host = limits.CLAUDE_CODE if transcript else limits.NO_HOST
+    body = opened.conversation.given
+    named = transcript.model if transcript else body.get("model", "") if isinstance(body, dict) else ""
+    asked = model or (named if isinstance(named, str) else "") or counting.model_of(None, memory)
+    seen = transcript.reported if transcript else 0
+    limit = limits.limit_of(asked, host, window=window, seen=seen)
+    frame = max(transcript.reported - tokens, 0) if transcript else 0
+    return max(int(_SHARE * limit.usable) - frame, 1)
+
+
+def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
+    before, after = opened.conversation.tokens, found.conversation.tokens
+    return {
+        "reached": found.is_reached,
+        "model": counter.family.name,
+        "tokens_before": before,
+        "tokens_after": after,
+        "target": found.target,
+        "saved": round(1 - after / before, 3) if before else 0.0,
+        "steps": [msgspec.to_builtins(stage) for stage in found.stages],
+        "must_survive": {kind: {"of": number, "kept": kept} for kind, (number, kept) in found.by_kind.items()},
+        "lost": [msgspec.to_builtins(one) for one in found.lost],
+        **messages.rest(opened),
+    }
+
+
+def _report(opened: Opened, found: Reduction) -> None:
+    before, after = opened.conversation.tokens, found.conversation.tokens
+    share = f" ({1 - after / before:.0%} less)" if before else ""
+    output.note(f"{before:,} -> {after:,} tokens{share}; {found.target:,} wanted")
+    for stage in found.stages:
+        output.note(_told(stage))
+    kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())
+    if kept:
+        output.note(f"must survive, and did: {kept}")
+    for one in found.lost:
+        output.note(f"lost: {one.kind} {output.plain(one.text[:80])!r}")
+    messages.tell_rest(opened)
+    if not found.is_reached:
+        output.note(f"the target is out of reach by {after - found.target:,} tokens")
+
+
+def _told(stage: Stage) -> str:
+    """A step on one line."""
+    more = [f"{stage.blocks} blocks"] if stage.blocks else []
+    more += [f"fidelity {stage.fidelity:.2f}"] if stage.fidelity is not None else []
+    more += [f"{stage.llm_calls} calls of the model"] if stage.llm_calls else []
+    more += [stage.note] if stage.note else []
+    shown = f"refused: {output.plain(stage.refused)}" if stage.refused else ", ".join(more)
+    return f"  {stage.name:<26}{stage.before:>9,} -> {stage.after:>9,}  {shown}".rstrip()

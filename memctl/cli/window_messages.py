@@ -1,0 +1,90 @@
+"""What the commands of `window` that change a conversation have in common: reading messages, and writing them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memctl.cli import counting, output
+from memctl.cli.command import F
+from memctl.cli.streaming import lines
+from memctl.errors import USAGE, MemctlError
+from memctl.store import files
+from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
+    from memctl.window.reading import Opened
+
+POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
+
+
+def written(function: F) -> F:
+    """The options of every command that gives messages back."""
+    for option in reversed(
+        (
+            click.option(
+                "--output",
+                "-o",
+                "target_file",
+                metavar="FILE",
+                help="Write the messages there, not to standard output.",
+            ),
+            click.option(
+                "--model", help="Whose tokens. [default: the model that FILE names, or model in config.yaml, or claude]"
+            ),
+            click.option(
+                "--json", "as_json", is_flag=True, help="Print the report as JSON; the messages need --output then."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def check(target_file: str | None, *, as_json: bool) -> None:
+    """Refuse a report and messages in one stream."""
+    if as_json and target_file is None:
+        raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
+
+
+def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:
+    """The conversation of a file, and what counted it; raises MemctlError if there is none in it."""
+    from memctl.window import reading
+
+    with lines(source) as found:
+        loaded = reading.load(found, source)
+    counter = counting.counter_for(model, loaded.model, memory)
+    return loaded.opened(counter), counter
+
+
+def write(given: Any, target_file: str | None) -> None:
+    """Give messages back as JSON: into a file, whole or not at all, or to standard output."""
+    data = msgspec.json.format(msgspec.json.encode(given), indent=2) + b"\n"
+    if target_file is None:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        files.write_out(Path(target_file), data.decode())
+
+
+def rest(opened: Opened) -> dict[str, Any]:
+    """What of a file is neither counted nor given back, for a program."""
+    return {
+        "uncounted": opened.conversation.uncounted,
+        "left_out": opened.transcript.left_out if opened.transcript else 0,
+    }
+
+
+def tell_rest(opened: Opened) -> None:
+    """The same for people, on stderr."""
+    found = rest(opened)
+    if found["uncounted"]:
+        shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
+        output.note(f"not counted, since no text stands for it: {shown}")
+    if found["left_out"]:
+        output.note(f"{found['left_out']} calls or results of the transcript have no counterpart and are left out")

@@ -1,0 +1,95 @@
+"""`memctl window compact`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memctl.window import Conversation, validate
+from tests.conftest import Memctl
+from tests.window import generated
+from tests.window.texts import COUNTER
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    found = tmp_path / "messages.json"
+    found.write_text(json.dumps({"model": "gpt-5", "messages": generated.chat(1, 60)}))
+    return found
+
+
+def test_messages_go_out_in_their_shape_and_the_report_goes_to_stderr(memctl: Memctl, file: Path) -> None:
+    before = Conversation.parse(json.loads(file.read_text()), COUNTER).tokens
+    found = memctl("window", "compact", str(file), "--free", "30000")
+    given = json.loads(found.out)
+    assert given["model"] == "gpt-5"
+    assert validate(given["messages"]) == []
+    assert Conversation.parse(given, COUNTER).tokens <= before - 30_000
+    assert f"{before:,} -> " in found.err
+    assert "must survive, and did: task 1 of 1" in found.err
+
+
+def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Path, tmp_path: Path) -> None:
+    args = ("--json", "-o", str(tmp_path / "out.json"))
+    assert memctl("window", "compact", str(file), "--window", "50000", *args).data["target"] == 30_000
+    (tmp_path / "s.jsonl").write_text("".join(generated.transcript(1, 60)))
+    data = memctl("window", "compact", str(tmp_path / "s.jsonl"), *args).data
+    assert 60_000 < data["target"] <= 0.6 * 167_000  # what the transcript does not hold has its part
+
+
+def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
+    memctl: Memctl, file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    found = memctl("window", "compact", str(file), "--target", "10", "--json", "-o", str(out), code=1)
+    assert found.data["reached"] is False
+    assert [step["name"] for step in found.data["steps"]] == [
+        "tool_result_summarization", "eviction", "progressive", "compaction",
+    ]  # fmt: skip
+    assert found.data["lost"] == []
+    assert validate(json.loads(out.read_text())["messages"]) == []
+
+
+def test_what_is_refused_is_told_with_the_reason(memctl: Memctl, tmp_path: Path) -> None:
+    short = tmp_path / "short.json"
+    short.write_text(json.dumps([{"role": "user", "content": "Fix the pool."}]))
+    found = memctl("window", "compact", str(short), "--target", "1", "--strategy", "compaction", code=1)
+    assert json.loads(found.out) == json.loads(short.read_text())
+    assert "refused: there is nothing before the last turns" in found.err
+
+
+def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
+    memctl: Memctl, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    program = tmp_path / "model.sh"
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho x >> {asked}\necho nothing much\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("MEMCTL_LLM_PROVIDER", "command")
+    monkeypatch.setenv("MEMCTL_LLM_COMMAND", str(program))
+    args = ("window", "compact", str(file), "--strategy", "compaction", "--target", "9000", "--json", "-o", "out.json")
+    alone = memctl(*args, "--no-llm").data
+    assert not asked.exists()
+    data = memctl(*args).data
+    assert asked.read_text() == "x\n"
+    assert data["steps"][0]["llm_calls"] == 1
+    assert "would be lost" in data["steps"][0]["note"]  # and so it was made by rules
+    assert data["tokens_after"] == alone["tokens_after"]
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (("--free", "1", "--target", "1"), "how much is to go?"),
+        (("--json",), "the messages need a file"),
+        (("--target", "0"), "0 is not in the range"),
+        (("--strategy", "magic"), "'magic' is not one of"),
+        (("-o", "nowhere/out.json"), "there is no folder"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused(memctl: Memctl, file: Path, args: tuple[str, ...], why: str) -> None:
+    found = memctl("window", "compact", str(file), *args, code=1 if args[0] == "-o" else 2)
+    assert why in found.err
+    assert found.out == ""

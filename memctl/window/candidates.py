@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -42,7 +43,10 @@ def natural(identifier: str) -> tuple[tuple[str, int], ...]:
 
 
 class Candidates:
-    """Makes units out of the blocks that may go, and says of the others why they may not."""
+    """Makes units out of the blocks that may go, and says of the others why they may not.
+
+    `known` are placeholders that were made before, by the block's text and all else that they depend on.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Candidates:
         placeholder_tokens: int,
         minimum_gain: int,
         where_kept: WhereKept | None,
+        known: dict[tuple[Any, ...], str | None],
     ) -> None:
         self._blocks = blocks
         self._counter = counter
@@ -60,6 +65,7 @@ class Candidates:
         self._most = placeholder_tokens
         self._least = minimum_gain
         self._where_kept = where_kept
+        self._known = known
         self._sizes = Counter(block.message for block in blocks)
         self._by_id = {block.block_id: block for block in blocks}
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
@@ -114,8 +120,21 @@ class Candidates:
         if self._most == 0:
             return GONE
         call = self._calls.get(block.call_id) if block.content_type is ContentType.TOOL_RESULT else None
-        kept_at = self._where_kept(block) if self._where_kept else ""
-        return placeholder(Evicted(block, call, kept_at, self._same_as(block)), self._most, self._counter)
+        same_as = self._same_as(block)
+        asked = call.content if call else ""
+        key = (
+            block.content,
+            block.block_id,
+            block.turn_created,
+            block.metadata.get("line"),
+            asked,
+            same_as,
+            self._most,
+        )
+        if key not in self._known:
+            kept_at = self._where_kept(block) if self._where_kept else ""
+            self._known[key] = placeholder(Evicted(block, call, kept_at, same_as), self._most, self._counter)
+        return self._known[key]
 
     def _same_as(self, block: ContentBlock) -> str:
         """The newer block that says nearly the same, and what only this one says: true also when that one goes."""

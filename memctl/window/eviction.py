@@ -17,9 +17,10 @@ from memctl.policy.relevance import terms
 from memctl.window.candidates import Candidates, Unit, WhereKept
 from memctl.window.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.protection import ALWAYS, protected, turn_of
-from memctl.window.references import referenced
+from memctl.window.references import names_in, referenced
+from memctl.window.remembering import Remembering
 from memctl.window.scoring import SCORERS, EvictionPolicy, EvictionScorer, Scoring, Situation
-from memctl.window.similarity import Similar, similar
+from memctl.window.similarity import Similar, shingles, similar
 
 if TYPE_CHECKING:
     from memctl.window.conversation import Conversation
@@ -116,6 +117,10 @@ class EvictionEngine:
         self.where_kept = where_kept
         self.policy = _policy(policy)
         self.scorer: EvictionScorer = scorer or SCORERS[self.policy]()
+        self._names = Remembering(names_in)
+        self._runs = Remembering(shingles)
+        self._terms: Remembering[set[str]] = Remembering(terms)
+        self._placeholders: dict[tuple[Any, ...], str | None] = {}
 
     def set_policy(self, policy: EvictionPolicy | str) -> None:
         """Go by another policy from now on; raises MemctlError for one that is not known."""
@@ -138,15 +143,16 @@ class EvictionEngine:
         (default: the first message of the user). `spared` are ids of blocks that stay too, each with the reason.
         """
         turn = turn_of(blocks) if current_turn is None else current_turn
-        known = referenced(blocks)
-        alike = similar(known) if self.policy in _COMPARING or not self._is_own else {}
+        known = referenced(blocks, self._names)
+        alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
-        situation = Situation(turn, self.numbers, frozenset(terms(task)), task_embedding, alike)
+        situation = Situation(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = self._candidates(known, alike)
         held = {**spared, **protected(known, turn, self.protected_types)}
         units = candidates.units(held, lambda block: self.scorer.score(block, situation))
         is_weighed = self.policy in _WEIGHED and self._is_own
         chosen = _chosen(units, target_free_tokens, 1.0 if is_weighed else _ABOUT_AS_GOOD)
+        self._forget(blocks)
         return self._result(known, units, chosen, candidates.kept, target_free_tokens, alike)
 
     def evict_from(
@@ -155,6 +161,14 @@ class EvictionEngine:
         """Free tokens of a conversation; returns it in the shape in which it was given, and what was done."""
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
+
+    def _forget(self, blocks: Sequence[ContentBlock]) -> None:
+        """Keep what was found out about these blocks, and no more."""
+        texts = {block.content for block in blocks}
+        for remembering in (self._names, self._runs, self._terms):
+            remembering.keep(texts)
+        if len(self._placeholders) > 2 * len(blocks):
+            self._placeholders = {key: text for key, text in self._placeholders.items() if key[0] in texts}
 
     @property
     def _is_own(self) -> bool:
@@ -170,6 +184,7 @@ class EvictionEngine:
             placeholder_tokens=self.placeholder_max_tokens,
             minimum_gain=self.minimum_gain,
             where_kept=self.where_kept,
+            known={} if self.where_kept else self._placeholders,
         )
 
     def _result(

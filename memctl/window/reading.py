@@ -51,8 +51,11 @@ def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
     return load(lines, name).opened(counter)
 
 
-def load(lines: Iterable[str], name: str) -> Loaded:
-    """What lines hold. Of a transcript only the last window is kept; raises MemctlError for one without messages."""
+def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
+    """What lines hold. Of a transcript only the last window is kept, unless it is to be read `whole`.
+
+    Raises MemctlError for a transcript without messages.
+    """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
     given = _decoded(first)
@@ -60,7 +63,7 @@ def load(lines: Iterable[str], name: str) -> Loaded:
         return Loaded(name, _decoded(first + "".join(rest)))
     if "role" in given or "call_id" in given:
         return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
-    found = transcript.read(chain([first], rest))
+    found = transcript.read(chain([first], rest), whole=whole)
     if not found.messages:
         raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
     return Loaded(name, found.messages, found)

@@ -10,7 +10,7 @@ What can't be found so is a reference in plain words ("as said above").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 import msgspec
 
@@ -21,6 +21,15 @@ _TELLS = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|_|[a-z][A-Z]|\w\.\w")
 _MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 _REFERRING = (*_MODEL, ContentType.USER_MESSAGE)
 _COMMON, _LEAST = 0.1, 5  # a name in more than a tenth of all blocks, and in more than 5, tells nothing
+
+NamesIn = Callable[[str], Set[str]]
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A block that refers to an earlier one, both by their places among the blocks."""
+
+    by: int
+    meant: int
 
 
 def names_in(text: str) -> set[str]:
@@ -38,31 +47,37 @@ def names_in(text: str) -> set[str]:
     return found
 
 
-def referenced(blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
+def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
     """The blocks, in their order, each with its `last_referenced_turn` and the number of turns that refer to it, as
     `reference_count` in its metadata. What the host knows of it already is not made less.
     """
-    names = _names(blocks)
-    common = _common(names)
+    turns: dict[int, set[int]] = {}
+    for pair in pairs(blocks, names):
+        turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
+    return [_with(block, turns.get(number, set())) for number, block in enumerate(blocks)]
+
+
+def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[Reference]:
+    """Each reference to a block of an earlier turn, in the order of the blocks that refer."""
+    found = _names(blocks, names)
+    common = _common(found)
     latest: dict[tuple[bool, str], int] = {}
-    turns: list[set[int]] = [set() for _ in blocks]
     for number, block in enumerate(blocks):
-        told = names[number] - common
+        told = found[number] - common
         if block.content_type in _REFERRING:
-            for meant in _meant(told, latest):
+            for meant in sorted(_meant(told, latest)):
                 if blocks[meant].turn_created < block.turn_created:
-                    turns[meant].add(block.turn_created)
+                    yield Reference(number, meant)
         for name in told:
             latest[block.content_type in _MODEL, name] = number
-    return [_with(block, found) for block, found in zip(blocks, turns, strict=True)]
 
 
-def _names(blocks: Sequence[ContentBlock]) -> list[set[str]]:
+def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
     """The names in each block; a result has those of its call, and the id of it."""
     found: list[set[str]] = []
     calls: dict[str, int] = {}
     for number, block in enumerate(blocks):
-        own = names_in(block.content)
+        own = set(names(block.content))
         if block.is_call:
             calls[block.call_id] = number
         elif block.call_id:

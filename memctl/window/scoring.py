@@ -7,7 +7,7 @@ for the hybrid. A half-life is one here: after so many turns half is left (S4's 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from typing import Annotated, Protocol
 
@@ -107,13 +107,16 @@ class Scoring(msgspec.Struct, frozen=True):
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """What a score depends on beside its block: the turn, what the task is, and which newer block is like which."""
+    """What a score depends on beside its block: the turn, what the task is, which newer block is like which, and
+    how the words of a text are found.
+    """
 
     current_turn: int
     numbers: Scoring = Scoring()
     task: frozenset[str] = frozenset()
     task_embedding: list[float] | None = None
     similar: Mapping[str, Similar] = {}
+    terms: Callable[[str], Set[str]] = terms
 
     @classmethod
     def of_task(cls, current_turn: int, task: str) -> Situation:
@@ -234,7 +237,7 @@ def _nearness(block: ContentBlock, situation: Situation) -> float:
         return max(0.0, cosine(block.embedding, situation.task_embedding))
     if not situation.task:
         return 0.5
-    return len(terms(block.content) & situation.task) / len(situation.task)
+    return len(situation.terms(block.content) & situation.task) / len(situation.task)
 
 
 def _duplication(block: ContentBlock, situation: Situation) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from zlib import crc32
 
 import msgspec
@@ -50,17 +50,19 @@ def shingles(text: str) -> frozenset[int]:
     return frozenset(crc32(run.encode(errors="replace")) for run in runs)
 
 
-def similar(blocks: Sequence[ContentBlock], least: float = 0.0) -> dict[str, Similar]:
+def similar(
+    blocks: Sequence[ContentBlock], least: float = 0.0, runs: Callable[[str], frozenset[int]] = shingles
+) -> dict[str, Similar]:
     """For each block the newer one of its type that is most like it, by id, if that is at least `least`.
 
-    The newer of two is what stays, so the newest of several is like none.
+    The newer of two is what stays, so the newest of several is like none. `runs` gives a text's shingles.
     """
     found: dict[str, Similar] = {}
     by_type: dict[ContentType, list[ContentBlock]] = {}
     for block in blocks:
         by_type.setdefault(block.content_type, []).append(block)
     for alike in by_type.values():
-        for block, newer, share, by in (*_by_shingles(alike), *_by_embeddings(alike)):
+        for block, newer, share, by in (*_by_shingles(alike, runs), *_by_embeddings(alike)):
             known = found.get(block.block_id)
             better = known is None or share >= known.share or (by == EMBEDDINGS and known.by == SHINGLES)
             if share > 0 and share >= least and better:
@@ -71,9 +73,9 @@ def similar(blocks: Sequence[ContentBlock], least: float = 0.0) -> dict[str, Sim
 Pair = tuple[ContentBlock, ContentBlock, float, str]
 
 
-def _by_shingles(blocks: Sequence[ContentBlock]) -> list[Pair]:
+def _by_shingles(blocks: Sequence[ContentBlock], runs_of: Callable[[str], frozenset[int]]) -> list[Pair]:
     """Pairs that share a run, each block with the newer one most like it."""
-    runs = [shingles(block.content) for block in blocks]
+    runs = [runs_of(block.content) for block in blocks]
     newer: dict[int, list[int]] = {}  # run -> numbers of the blocks behind that have it
     found: list[Pair] = []
     for number in reversed(range(len(blocks))):

@@ -33,9 +33,12 @@ class Transcript(msgspec.Struct, frozen=True):
     broken: int = 0
 
 
-def read(lines: Iterable[str]) -> Transcript:
-    """Read a transcript line by line; what is odd is passed over."""
-    reader = _Reader()
+def read(lines: Iterable[str], *, whole: bool = False) -> Transcript:
+    """Read a transcript line by line; what is odd is passed over.
+
+    With `whole` it is all that ever stood in the window, as if the host had never compacted it: without the summaries.
+    """
+    reader = _Reader(whole)
     for number, line in enumerate(lines, start=1):
         if line.strip():
             reader.take(number, line)
@@ -51,7 +54,8 @@ class _Group(msgspec.Struct):
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, whole: bool) -> None:
+        self._whole = whole
         self._groups: list[_Group] = []
         self._results: dict[str, tuple[dict[str, Any], int]] = {}
         self._seen: set[str] = set()
@@ -78,8 +82,11 @@ class _Reader:
 
     def _take(self, number: int, given: Mapping[str, Any]) -> None:
         if given.get("subtype") == "compact_boundary":
-            self._groups, self._results, self._reported = [], {}, 0
             self._compactions += 1
+            if not self._whole:
+                self._groups, self._results, self._reported = [], {}, 0
+        if self._whole and given.get("isCompactSummary"):
+            return
         message, role = given.get("message"), given.get("type")
         if role not in ("user", "assistant") or not isinstance(message, dict) or message.get("model") == "<synthetic>":
             return

@@ -1,0 +1,142 @@
+"""`window simulate`: a transcript under eviction policies, side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memctl.cli import counting, opening, output
+from memctl.cli.command import command, json_option
+from memctl.cli.streaming import lines
+from memctl.cli.window_messages import POLICIES
+from memctl.errors import USAGE, MemctlError
+
+if TYPE_CHECKING:
+    from memctl.window.simulation import Replay, Simulation
+
+
+def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    for name in names:
+        if name not in POLICIES:
+            raise MemctlError(f"there is no eviction policy {name!r}", f"policies are {', '.join(POLICIES)}", USAGE)
+    return names or list(POLICIES)
+
+
+@command(
+    "simulate",
+    ("memctl window simulate session.jsonl --budget 100000", "All six policies at the same budget."),
+    ("memctl window simulate session.jsonl --policy fifo,hybrid --budget 60000 --trigger 0.9", "Two, evicting later."),
+    ("memctl window simulate session.jsonl --budget 100000 --json", "With the curve of each, for a program."),
+)
+@click.argument("source", metavar="FILE|-")
+@click.option("--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Which. [default: all]")
+@click.option("--budget", type=click.IntRange(min=1), required=True, metavar="N", help="What a request may have.")
+@click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=0.75, show_default=True,
+              help="Evict above this share of the budget.")  # fmt: skip
+@click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=0.60, show_default=True,
+              help="Evict down to this share.")  # fmt: skip
+@counting.model_option
+@json_option
+@click.pass_context
+def simulate_command(
+    ctx: click.Context,
+    /,
+    source: str,
+    policies: list[str],
+    budget: int,
+    trigger: float,
+    target: float,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Replay a whole transcript, or messages, request by request under eviction policies. Nothing is written.
+
+    Compactions of the host are passed over, as if the window had never been cut. Regret is a reference to what is gone
+    by then: a later message or call names something whose content was evicted, so that it would have had to be got
+    again. Thinking counts for none. A request over budget is one that eviction could not bring under it: there
+    the window begins anew, with the task and what is at work.
+    """
+    if target >= trigger:
+        raise MemctlError("--target is to be below --trigger", exit_code=USAGE)
+    from memctl.window import reading
+    from memctl.window.simulation import Simulation
+
+    with lines(source) as found:
+        loaded = reading.load(found, source, whole=True)
+    counter = counting.counter_for(model, loaded.model, opening.memory_if_any(ctx))
+    simulation = Simulation(loaded.opened(counter).conversation.blocks, counter)
+    if not simulation.curve:
+        raise MemctlError(f"{source} has no answer of a model in it", "there is nothing to replay")
+    replays = [simulation.replay(policy, budget, trigger=trigger, target=target) for policy in policies]
+    if as_json:
+        data = {
+            "source": source,
+            "model": counter.family.name,
+            "budget": budget,
+            "trigger": trigger,
+            "target": target,
+            "requests": len(simulation.curve),
+            "unmanaged": {"tokens": sum(simulation.curve), "peak": max(simulation.curve), "curve": simulation.curve},
+            "policies": [_data(one) for one in replays],
+        }
+        output.json("window_simulation", data)
+        return
+    _print(simulation, replays, budget, f"evicting from {trigger:.0%} down to {target:.0%}")
+
+
+def _print(simulation: Simulation, replays: list[Replay], budget: int, how: str) -> None:
+    peak = max(simulation.curve)
+    output.text(
+        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens unmanaged, the largest {peak:,}; "
+        f"budget {budget:,}, {how}"
+    )
+    head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
+    output.columns([head, *(_row(one) for one in replays)])
+    output.text()
+    output.columns(
+        [
+            ("unmanaged", _curve(simulation.curve, peak)),
+            *((one.policy.value, _curve(one.curve, peak)) for one in replays),
+        ]
+    )
+
+
+def _data(one: Replay) -> dict[str, Any]:
+    return {
+        "policy": one.policy.value,
+        "tokens": one.managed,
+        "saved": one.saved,
+        "peak": one.peak,
+        "evictions": one.evictions,
+        "blocks_evicted": one.evicted,
+        "over_budget": one.over_budget,
+        "regrets": one.regrets,
+        "regret_tokens": one.regret_tokens,
+        "regrets_per_100_requests": one.per_hundred(one.regrets),
+        "regret_tokens_per_100_requests": one.per_hundred(one.regret_tokens),
+        "curve": one.curve,
+    }
+
+
+def _row(one: Replay) -> tuple[str, ...]:
+    share = one.saved / one.unmanaged if one.unmanaged else 0.0
+    return (
+        one.policy.value,
+        f"{one.saved:,}",
+        f"{share:.0%}",
+        f"{one.peak:,}",
+        f"{one.evictions:,}",
+        f"{one.over_budget:,}",
+        f"{one.per_hundred(one.regrets):,}",
+        f"{one.per_hundred(one.regret_tokens):,}",
+    )
+
+
+def _curve(points: tuple[int, ...], most: int) -> str:
+    """The curve in one line; all curves to the same scale."""
+    from memctl.window import drawing
+    from memctl.window.curve import Curve
+
+    return drawing.sparkline(Curve(points=points), most)

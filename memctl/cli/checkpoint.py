@@ -11,12 +11,9 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, how, json_option, reading, writing
 from memctl.cli.event import workflow_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.lifecycle import door
-from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint
-from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.workflow import checkpoint_xml, completeness, names, readable, resuming, saving, versions
+from memctl.workflow import checkpoint_xml, completeness, keeping, names, readable, resuming, versions
 from memctl.workflow.markdown import document
 from memctl.workflow.resuming import Resumption
 from memctl.workflow.saving import Said
@@ -37,6 +34,9 @@ def _said(function: Any) -> Any:
             click.option("--drop", "dropped", multiple=True, metavar="TEXT", help="No step any more. Repeatable."),
             click.option("--next", "next_actions", multiple=True, metavar="TEXT", help="What comes next. Repeatable."),
             click.option("--decision", "decisions", multiple=True, metavar="TEXT", help="Decided so far. Repeatable."),
+            click.option("--issue", "issues", multiple=True, metavar="TEXT", help="What is open now. Repeatable."),
+            click.option("--learned", "lessons", multiple=True, metavar="TEXT", help="Learned so far. Repeatable."),
+            click.option("--summary", multiple=True, metavar="TEXT", help="What the window came to. Repeatable."),
             click.option("--input", "inputs", multiple=True, metavar="TEXT", help="What is needed for it. Repeatable."),
             click.option("--expect", "expected_outputs", multiple=True, metavar="TEXT", help="What is to come out."),
             click.option("--constraint", "constraints", multiple=True, metavar="TEXT", help="What binds, or none."),
@@ -72,22 +72,19 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     """Save the state of a task, as JSON and Markdown in one commit.
 
     Steps stay where they were until they are given for another list; another task begins with empty lists. Decisions,
-    issues and learnings come from the memory, files from Git, the rest from the checkpoint before. A checkpoint that
+    issues and learnings come from the memory too, files from Git, the rest from the checkpoint before. One that
     goes on from another than the newest is stale, and refused. `--next none`, with every step done, says that the task
     is finished.
     """
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
+    given["issues"] = given["issues"] or None
     said = Said(workflow=names.workflow(memory, workflow), **given)
-    result = door.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), how(flags))
-    write = result.change.writes[0]
-    made = checkpoint.parse(write.text, write.path)
-    if not flags["dry_run"]:
-        try:
-            saving.note(memory, made)
-        except MemctlError as error:  # the checkpoint is saved all the same
-            output.note(f"warning: the event stream does not tell of it: {error.message}")
-    lines = [f"{made.checkpoint_id} {memory.tracked(write.path)}"]
+    kept = keeping.keep(memory, said, how(flags))
+    made, result = kept.checkpoint, kept.outcome
+    if kept.untold:
+        output.note(f"warning: the event stream does not tell of it: {kept.untold}")
+    lines = [f"{made.checkpoint_id} {memory.tracked(made.number.path)}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
     for one in completeness.missing(made):
         output.note(f"missing to resume: {one.what}: {one.why}")

@@ -109,6 +109,10 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     recorded_decisions: tuple[Noted, ...] = ()
     open_issues: tuple[Noted, ...] = ()
     learnings: tuple[Noted, ...] = ()
+    # What the agent itself says of it, in no record of the memory; checkpoints of before have none of these.
+    issues: Lines = ()
+    lessons: Lines = ()
+    summary: Lines = ()
     files_touched: tuple[Touched, ...] = ()  # the latest first
     branch: str = ""
     head: Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$")] = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memctl.window.budget import TokenBudgetManager
 from memctl.window.content import ContentType
 from memctl.window.conversation import Conversation
 from memctl.window.profiles import BudgetComponent
@@ -26,3 +27,11 @@ def used(conversation: Conversation) -> dict[BudgetComponent, int]:
         found[COMPONENTS[block.content_type]] += block.token_count
     found[BudgetComponent.MESSAGE_HISTORY] += conversation.overhead
     return found
+
+
+def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
+    """Let budgets have what the conversation has now; what is reserved for the output is not in it."""
+    for part, tokens in used(conversation).items():
+        if part is not BudgetComponent.OUTPUT_RESERVED:
+            budgets.release(part, budgets.budgets[part].used)
+            budgets.track(part, tokens)

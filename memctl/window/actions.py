@@ -76,10 +76,13 @@ class ToolResult(msgspec.Struct, frozen=True):
 
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task that outlives a window, by S4's names. What is planned, under way and done is kept apart."""
+    """The state of a task that outlives a window, by S4's names. What is planned, under way and done is kept apart.
+
+    `state_version` is the version that it goes on from: None for the one that its keeper loaded or saved last.
+    """
 
     window_id: int = 1
-    state_version: int = 1
+    state_version: int | None = None
     task_goal: str = ""
     success_criteria: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
@@ -98,6 +101,9 @@ class StateKeeper(Protocol):
 
     def save(self, checkpoint: TaskCheckpoint) -> str:
         """Keep a state; the id that it has now. Raises MemctlError if it is stale."""
+
+    def load(self) -> TaskCheckpoint | None:
+        """The state that was kept last, None if there is none."""
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, "" if nothing was kept."""

@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window import compaction, delegation, preservation, prompts, shortening
+from memctl.window.config import CASCADE
 from memctl.window.content import TokenCounter
 from memctl.window.conversation import Conversation
 from memctl.window.delegation import Dispatcher
@@ -17,13 +18,6 @@ from memctl.window.outcome import LEAST_GAIN, CompressionResult, CompressionStra
 from memctl.window.preservation import Essential
 from memctl.window.results import summary
 
-# S4, `compression.cascade`: from which utilisation on a strategy is used.
-CASCADE: Mapping[float, str] = {
-    0.75: "tool_result_summarization",
-    0.85: "progressive",
-    0.92: "conversation_compaction",
-    0.95: "sub_agent",
-}
 Evict = Callable[[Conversation, int], Conversation]
 
 

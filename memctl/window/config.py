@@ -18,8 +18,8 @@ from memctl.model.spelling import nearest
 from memctl.window.alerts import AlertThresholds, Fraction
 from memctl.window.pressure import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
 from memctl.window.profiles import DEFAULT, Allocations, BudgetComponent, profile
+from memctl.window.weights import HybridWeights, check_sum
 
-_EXACT = 1e-6  # to which a sum of fractions is 1
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
 Policy = Literal["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"]
@@ -46,14 +46,6 @@ CASCADE: dict[float, Step] = {
 }  # S4, `compression.cascade`
 
 
-def _whole(shares: msgspec.Struct) -> None:
-    values = msgspec.structs.asdict(shares)
-    total = sum(values.values())
-    if abs(total - 1) > _EXACT:
-        listed = ", ".join(f"{name} {value:g}" for name, value in values.items())
-        raise ValueError(f"these sum to {total:g} and must sum to 1: {listed}")
-
-
 def _inside(path: str) -> None:
     """Files of the project only: a path that leads out of it is refused."""
     parts = PurePosixPath(path.replace("\\", "/"))
@@ -66,19 +58,6 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     thresholds: Thresholds = Thresholds()
     velocity_window: Turns = VELOCITY_WINDOW
-
-
-class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each signal counts in the hybrid policy; they sum to 1. The seed's text and code have others."""
-
-    recency: Fraction = 0.30
-    priority: Fraction = 0.25
-    type_ttl: Fraction = 0.20
-    reference_freq: Fraction = 0.15
-    semantic_duplication: Fraction = 0.10
-
-    def __post_init__(self) -> None:
-        _whole(self)
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,7 +76,7 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What goes first."""
 
     policy: Policy = "hybrid"
-    weights: Weights = Weights()
+    weights: HybridWeights = HybridWeights()
     type_ttl: TypeTtl = TypeTtl()
     protected_types: tuple[BlockType, ...] = ("system_prompt",)
 
@@ -131,7 +110,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     output_reserved: Fraction = profile(DEFAULT)[BudgetComponent.OUTPUT_RESERVED]
 
     def __post_init__(self) -> None:
-        _whole(self)
+        check_sum(self)
 
     def by_component(self) -> Allocations:
         """As TokenBudgetManager takes them."""

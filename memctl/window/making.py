@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 
+from memctl.errors import MemctlError
+from memctl.providers.provider import Provider
+from memctl.window import config as configuration
 from memctl.window.budget import TokenBudgetManager
 from memctl.window.compression import CompressionEngine
 from memctl.window.config import WindowConfig
 from memctl.window.content import TokenCounter
 from memctl.window.eviction import EvictionEngine
 from memctl.window.pressure import ContextPressureMonitor
-from memctl.window.scoring import HybridWeights, Scoring
+from memctl.window.scoring import Scoring
+
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
+
+LOG = "window.jsonl"  # the audit log of a memory's windows, beside its cache in the Git directory
 
 
 def monitor(config: WindowConfig) -> ContextPressureMonitor:
@@ -23,15 +36,16 @@ def monitor(config: WindowConfig) -> ContextPressureMonitor:
 def eviction(config: WindowConfig, counter: TokenCounter) -> EvictionEngine:
     """The eviction engine of a configuration."""
     given = config.eviction
-    weights = HybridWeights(**msgspec.structs.asdict(given.weights))
-    numbers = Scoring(hybrid_weights=weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
+    numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
     return EvictionEngine(given.policy, counter=counter, numbers=numbers, protected_types=given.protected_types)
 
 
-def compression(config: WindowConfig, counter: TokenCounter) -> CompressionEngine:
-    """The compression engine of a configuration, without a model."""
+def compression(config: WindowConfig, counter: TokenCounter, provider: Provider | None = None) -> CompressionEngine:
+    """The compression engine of a configuration; without a provider everything is made by rules."""
     given = config.compression
-    return CompressionEngine(counter, threshold=given.summarization_threshold_tokens, cascade=given.cascade)
+    return CompressionEngine(
+        counter, provider=provider, threshold=given.summarization_threshold_tokens, cascade=given.cascade
+    )
 
 
 def budget(config: WindowConfig) -> TokenBudgetManager:
@@ -40,3 +54,39 @@ def budget(config: WindowConfig) -> TokenBudgetManager:
     return TokenBudgetManager(
         config.max_context_tokens, given.allocations.by_component(), soft_limit_pct=given.soft_limit_pct
     )
+
+
+Given = str | PathLike[str] | Mapping[str, Any] | None
+
+
+def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
+    """The settings of a YAML file, or as they are given; None for `window:` of a memory's config.yaml, or the defaults.
+
+    Raises MemctlError for a file that can't be read, and for settings that are wrong.
+    """
+    if isinstance(given, Mapping):
+        return configuration.from_values(given, "the settings given")
+    if given is None:
+        return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
+    try:
+        text = Path(given).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        raise MemctlError(f"{given} can't be read: {getattr(error, 'strerror', None) or 'it is no UTF-8'}") from None
+    return configuration.parse(text, str(given))
+
+
+def parts(
+    given: Given, counter: TokenCounter, memory: Memory | None, provider: Provider | None = None, **more: Any
+) -> dict[str, Any]:
+    """The arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go first."""
+    config = settings(given, memory)
+    found: dict[str, Any] = {"config": config}
+    if provider is not None:
+        found["compression_engine"] = compression(config, counter, provider)
+    if memory is not None:
+        from memctl.window.audit import AuditLog
+        from memctl.window.state import CrossWindowStateManager
+
+        found["state_manager"] = CrossWindowStateManager(memory)
+        found["audit"] = AuditLog(memory.private / LOG, now=lambda: memory.now)
+    return {**found, **more}

@@ -16,7 +16,7 @@ just gained nothing, and what was evicted is given back to the budget.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -44,6 +44,10 @@ from memctl.window.outcome import LEAST_GAIN, CompressionStrategy
 from memctl.window.pressure import ContextPressureMonitor, PressureZone
 from memctl.window.profiles import BudgetComponent
 from memctl.window.sparing import Sparing
+from memctl.window.succession import Succession
+
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
 
 TARGET = 0.60  # S4, `_active_management`: what eviction and compression aim at
 LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
@@ -81,19 +85,31 @@ class ContextWindowManager:
         self.eviction_engine = eviction_engine or making.eviction(self.config, counter)
         self.compression_engine = compression_engine or making.compression(self.config, counter)
         self.budget_manager = budget_manager or making.budget(self.config)
-        self.state_manager = state_manager
         self.health_monitor = health_monitor or ContextHealthMonitor(thresholds=self.config.health_monitoring.alerts)
         self.audit = audit
-        self.task_goal = task_goal
-        self.task_success_criteria = tuple(task_success_criteria)
+        self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change
         self.on_overflow_detected = on_overflow_detected
         self.status = WindowStatus.HEALTHY
         self.turn_count = 0
-        self.windows_created = 1
         self._fruitless_at = 0  # tokens at which nothing was gained
-        self._is_saved = False  # above the threshold for a safety save, in this window
         self._last_used: Mapping[BudgetComponent, int] = {}
+
+    @classmethod
+    def from_config(
+        cls, given: making.Given, counter: TokenCounter, memory: Memory | None = None, **more: Any
+    ) -> ContextWindowManager:
+        """A manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the defaults.
+
+        With a memory the state of the task is kept in its checkpoints, and decisions in a log in its Git directory.
+        `provider` is a language model; `more` are the other arguments of the class. Raises MemctlError.
+        """
+        return cls(counter, **making.parts(given, counter, memory, **more))
+
+    @property
+    def windows_created(self) -> int:
+        """Which of the task's windows this is; the first is 1, and those of earlier runs count."""
+        return self._succession.window
 
     def on_turn_start(self, messages: Any, model_reported_tokens: int | None = None) -> TurnStart:
         """Before each request: judge the pressure, do what the zone calls for, give back the messages to send.
@@ -105,7 +121,7 @@ class ContextWindowManager:
         conversation = Conversation.parse(messages, self.counter)
         reading = self.pressure_monitor.measure(conversation.tokens, model_reported_tokens)
         before = self.pressure_monitor.utilization()
-        self._account(conversation)
+        accounting.settle(self.budget_manager, conversation)
         self._set_status(reading.zone)
         self._save_in_time(conversation, before)
         start = TurnStart(Action.NONE, messages, reading, before, before)
@@ -222,7 +238,7 @@ class ContextWindowManager:
         self._fruitless_at = before.tokens if gained < LEAST_GAIN * before.tokens else 0
         if gained:
             self.pressure_monitor.update(-round(gained * start.reading.current_tokens / max(before.tokens, 1)))
-        self._account(after)
+        accounting.settle(self.budget_manager, after)
         self.health_monitor.record_eviction(managed.evicted)
         for result in managed.results:
             if not result.refused:
@@ -247,37 +263,21 @@ class ContextWindowManager:
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
         """Save the state for a new window."""
-        checkpoint = self._checkpoint(conversation)
-        saved, bootstrap = "", digest.of_blocks(conversation.blocks).text()
-        if self.state_manager is not None:
-            saved = self.state_manager.save(checkpoint)
-            bootstrap = self.state_manager.bootstrap_prompt()
-        self._log("overflow", Action.CROSS_WINDOW_SAVE.value, details={"checkpoint": saved})
-        self.windows_created += 1
-        self._is_saved = False
+        saved = self._succession.save(conversation.blocks)
+        self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
+        bootstrap = self._succession.begin_anew() or digest.of_blocks(conversation.blocks).text()
         self._fruitless_at = 0
         if self.on_overflow_detected:
-            self.on_overflow_detected(checkpoint)
-        return msgspec.structs.replace(start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved, bootstrap=bootstrap)
+            self.on_overflow_detected(saved.state)
+        return msgspec.structs.replace(
+            start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved.id, bootstrap=bootstrap, reason=saved.why_not
+        )
 
     def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
-        """S4: a safety save whenever the utilisation crosses 85 %."""
         is_above = utilization >= self.config.cross_window.auto_save_threshold
-        if is_above and not self._is_saved and self.state_manager is not None:
-            saved = self.state_manager.save(self._checkpoint(conversation))
-            self._log("checkpoint", "saved", reason="the threshold for a safety save", details={"checkpoint": saved})
-        self._is_saved = is_above
-
-    def _checkpoint(self, conversation: Conversation) -> TaskCheckpoint:
-        """What of a conversation must outlive its window."""
-        return digest.checkpoint(conversation.blocks, self.windows_created, self.task_goal, self.task_success_criteria)
-
-    def _account(self, conversation: Conversation) -> None:
-        """Let the budget have what the conversation has now."""
-        for part, tokens in accounting.used(conversation).items():
-            if part is not BudgetComponent.OUTPUT_RESERVED:
-                self.budget_manager.release(part, self.budget_manager.budgets[part].used)
-                self.budget_manager.track(part, tokens)
+        if saved := self._succession.save_once(conversation.blocks, is_above=is_above):
+            why, decision = saved.why_not or "the threshold for a safety save", "refused" if saved.why_not else "saved"
+            self._log("checkpoint", decision, reason=why, details={"checkpoint": saved.id})
 
     def _again_at(self) -> int:
         """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""

@@ -17,8 +17,8 @@ from memctl.errors import MemctlError
 from memctl.policy.relevance import terms
 from memctl.window.content import ContentBlock, ContentType
 from memctl.window.similarity import THRESHOLD, Similar, cosine
+from memctl.window.weights import HybridWeights, PriorityWeights, Share
 
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Turns = Annotated[float, msgspec.Meta(gt=0)]
 
 
@@ -31,39 +31,6 @@ class EvictionPolicy(Enum):
     SEMANTIC_MERGE = "semantic_merge"
     TYPE_BASED = "type_based"
     HYBRID = "hybrid"
-
-
-class HybridWeights(msgspec.Struct, frozen=True):
-    """Weights of the hybrid policy (S4, "Policy 6" and its configuration); they add up to 1."""
-
-    recency: Share = 0.30
-    priority: Share = 0.25
-    type_ttl: Share = 0.20
-    reference_freq: Share = 0.15
-    semantic_duplication: Share = 0.10
-
-    def __post_init__(self) -> None:
-        _add_up(self)
-
-
-class PriorityWeights(msgspec.Struct, frozen=True):
-    """Weights of the priority policy (S4, "Code: EvictionEngine"); they add up to 1."""
-
-    recency: Share = 0.30
-    semantic: Share = 0.25
-    source: Share = 0.20
-    reuse: Share = 0.15
-    explicit: Share = 0.10
-
-    def __post_init__(self) -> None:
-        _add_up(self)
-
-
-def _add_up(weights: msgspec.Struct) -> None:
-    values = msgspec.structs.asdict(weights)
-    if not math.isclose(sum(values.values()), 1.0, abs_tol=1e-6):
-        shown = " + ".join(f"{name} {value:g}" for name, value in values.items())
-        raise MemctlError(f"the weights add up to {sum(values.values()):g}, not 1: {shown}")
 
 
 # S4, "Code: EvictionEngine": the prestige of a source. It has none for thinking, which lives shortest of all.

@@ -13,6 +13,7 @@ from memctl.sessions.blanking import blanked
 from memctl.sessions.events import decoded
 from memctl.window import curve as curves
 from memctl.window import reading
+from memctl.window.accounting import COMPONENTS
 from memctl.window.alerts import HealthSnapshot
 from memctl.window.budget import limits_of
 from memctl.window.config import WindowConfig
@@ -26,15 +27,6 @@ from memctl.window.reading import Opened
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about
 _TELLING = ("file_path", "path", "notebook_path", "command", "pattern", "query", "url", "prompt", "input")
-_COMPONENTS = {
-    ContentType.SYSTEM_PROMPT: BudgetComponent.SYSTEM_PROMPT,
-    ContentType.TOOL_DEFINITION: BudgetComponent.TOOL_DEFINITIONS,
-    ContentType.USER_MESSAGE: BudgetComponent.MESSAGE_HISTORY,
-    ContentType.ASSISTANT_RESPONSE: BudgetComponent.MESSAGE_HISTORY,
-    ContentType.THINKING: BudgetComponent.MESSAGE_HISTORY,
-    ContentType.TOOL_RESULT: BudgetComponent.TOOL_RESULTS,
-    ContentType.MEMORY_INJECTION: BudgetComponent.MEMORY_INJECTION,
-}
 _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
@@ -139,7 +131,7 @@ def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tupl
         raise MemctlError(str(error), exit_code=USAGE) from None
     used = dict.fromkeys(BudgetComponent, 0)
     for block in seen.opened.conversation.blocks:
-        used[_COMPONENTS[block.content_type]] += block.token_count
+        used[COMPONENTS[block.content_type]] += block.token_count
     left = max(limit.usable - current, 0)
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)

@@ -84,13 +84,14 @@ def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]
         _Part("DRIFT, the environment is not as it was:", [one.told for one in drift]),
         _Part("CONSTRAINTS:", saved.constraints[:_MOST]),
         _Part("DECISIONS:", [*saved.decisions[-_MOST:], *map(_noted, saved.recorded_decisions)]),
-        _Part("OPEN ISSUES:", [_noted(one) for one in saved.open_issues]),
+        _Part("OPEN ISSUES:", [*saved.issues[:_MOST], *map(_noted, saved.open_issues)]),
         _Part(f"FILES, the last {FILES} touched:", files[:FILES], sure=FILES),  # they are short, and read again
         _Part("PLANNED, not begun:", saved.planned[:_PLANNED]),
         _Part("INPUTS:", saved.inputs[:_MOST]),
         _Part("EXPECTED:", saved.expected_outputs[:_MOST]),
         _Part("DONE, the latest last:", saved.done[-_DONE:], from_end=True),
-        _Part("LEARNED:", [_noted(one) for one in saved.learnings]),
+        _Part("LEARNED:", [*saved.lessons[-_MOST:], *map(_noted, saved.learnings)]),
+        _Part("SUMMARY of the window before:", saved.summary),
         _Part("SINCE THE CHECKPOINT BEFORE:", saved.event_stream_summary),
     ]
 
@@ -101,6 +102,8 @@ def _beyond(saved: Checkpoint) -> int:
         "next_actions": _MOST,
         "constraints": _MOST,
         "decisions": _MOST,
+        "issues": _MOST,
+        "lessons": _MOST,
         "files_touched": FILES,
         "planned": _PLANNED,
         "inputs": _MOST,

@@ -37,7 +37,12 @@ def _compressed(state: Element, saved: Checkpoint) -> None:
     for text in saved.decisions:
         SubElement(decisions, "decision").text = clean(text)
     _noted(decisions, "decision", saved.recorded_decisions)
-    _noted(SubElement(state, "open_issues"), "issue", saved.open_issues)
+    issues = SubElement(state, "open_issues")
+    for text in saved.issues:
+        SubElement(issues, "issue").text = clean(text)
+    _noted(issues, "issue", saved.open_issues)
+    listed(state, "learnings", "learning", saved.lessons)
+    listed(state, "summary", "line", saved.summary)
     listed(state, "active_constraints", "constraint", saved.constraints)
     listed(state, "required_inputs", "input", saved.inputs)
     listed(state, "expected_outputs", "output", saved.expected_outputs)

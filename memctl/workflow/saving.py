@@ -27,7 +27,9 @@ from memctl.workflow.versions import Found
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # S0's numbers for a rehydration
 _EVENTS_TOLD = 20
 _CARRIED = ("inputs", "expected_outputs", "constraints", "next_actions")
-_SAID = ("mission", "phase", *_CARRIED, "planned", "in_progress", "done", "decisions")
+_SAID = (
+    "mission", "phase", *_CARRIED, "planned", "in_progress", "done", "decisions", "issues", "lessons", "summary",
+)  # fmt: skip
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +37,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
     `base` is the checkpoint that the state goes on from, by its version or id ("": the newest in this worktree),
     `window` the context window that it was reached in. `files` are paths in the worktree that are known to have been
-    read or changed, the latest first; others come from Git.
+    read or changed, the latest first; others come from Git. `issues`, `lessons` and a `summary` are the agent's own
+    words, beside what the memory has; issues of before are taken over only if these are None.
     """
 
     workflow: str
@@ -53,6 +56,9 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     decisions: tuple[str, ...] = ()
     next_actions: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    issues: tuple[str, ...] | None = None
+    lessons: tuple[str, ...] = ()
+    summary: tuple[str, ...] = ()
     scs_size: int | None = None
     aws_size: int | None = None
 
@@ -80,7 +86,9 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
         **_records(snapshot),
         "phase": said.phase or _last_phase(events) or (before.phase if before else ""),
         "mission": mission,
-        "decisions": tuple(dict.fromkeys((*(before.decisions if before else ()), *said.decisions)))[-MOST_LINES:],
+        **{name: _added(before, said, name) for name in ("decisions", "lessons")},
+        "issues": (before.issues if before else ()) if said.issues is None else said.issues,
+        "summary": said.summary or (before.summary if before else ()),
         "files_touched": environment.touched_since(memory, now, last, said.files),
         "branch": now.branch,
         "head": now.head,
@@ -91,11 +99,18 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
     return _change(memory, _made(memory, number, values))
 
 
+def _added(before: Checkpoint | None, said: Said, name: str) -> tuple[str, ...]:
+    """What was said so far with what is said now; the latest stay."""
+    return tuple(dict.fromkeys((*(getattr(before, name) if before else ()), *getattr(said, name))))[-MOST_LINES:]
+
+
 def _tidy(said: Said) -> Said:
     """Every text on one line; raises MemctlError for one that says nothing."""
     values: dict[str, Any] = {}
     for name in (*_SAID, "dropped"):
         value = getattr(said, name)
+        if value is None:
+            continue
         values[name] = one_line(value) if isinstance(value, str) else tuple(one_line(item) for item in value)
         texts = [values[name]] if isinstance(value, str) else values[name]
         empty = next((text for text in texts if not is_said(text) and (text or not isinstance(value, str))), None)

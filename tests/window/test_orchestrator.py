@@ -31,6 +31,9 @@ class Keeper:
         self.saved.append(checkpoint)
         return f"state {len(self.saved)}"
 
+    def load(self) -> TaskCheckpoint | None:
+        return self.saved[-1] if self.saved else None
+
     def bootstrap_prompt(self) -> str:
         return f"RESUME: {self.saved[-1].task_goal}" if self.saved else ""
 

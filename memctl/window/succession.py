@@ -1,0 +1,61 @@
+"""What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
+
+A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: it is told in the audit, and
+in what the hook gives back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.window import digest
+from memctl.window.actions import StateKeeper, TaskCheckpoint
+from memctl.window.content import ContentBlock
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """What came of saving a state: the id that it has now, or why it could not be kept; and the state."""
+
+    state: TaskCheckpoint
+    id: str = ""
+    why_not: str = ""
+
+
+class Succession:
+    """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
+
+    def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
+        last = keeper.load() if keeper is not None else None
+        self.window = 1 + (last.window_id if last is not None else 0)
+        self.task_goal = task_goal or (last.task_goal if last is not None else "")
+        self._keeper = keeper
+        self._criteria = tuple(criteria) or (last.success_criteria if last is not None else ())
+        self._is_saved = False  # above the threshold for a safety save, in this window
+
+    def save(self, blocks: Sequence[ContentBlock]) -> Saved:
+        """Keep what must outlive the window, if there is a keeper."""
+        state = digest.checkpoint(blocks, self.window, self.task_goal, self._criteria)
+        if self._keeper is None:
+            return Saved(state)
+        try:
+            return Saved(state, self._keeper.save(state))
+        except MemctlError as error:
+            return Saved(state, why_not=error.message)
+
+    def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
+        """S4: a safety save whenever the utilisation crosses a threshold; None if it does not now."""
+        crosses = is_above and not self._is_saved and self._keeper is not None
+        self._is_saved = is_above
+        return self.save(blocks) if crosses else None
+
+    def begin_anew(self) -> str:
+        """The next window begins; the text that it begins with, "" if nothing was kept."""
+        self.window += 1
+        self._is_saved = False
+        try:
+            return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
+        except MemctlError:
+            return ""

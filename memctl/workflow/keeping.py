@@ -1,0 +1,40 @@
+"""Saving a checkpoint for good: through the write door, in one commit, and told of in the event stream."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.lifecycle import door
+from memctl.lifecycle.commit import Outcome
+from memctl.lifecycle.door import How
+from memctl.model import checkpoint
+from memctl.model.checkpoint import Checkpoint
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.workflow import saving
+from memctl.workflow.saving import Said
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A checkpoint that was saved, what came of the change, and why the event stream does not tell of it ("": it does).
+
+    With `How.dry_run` it is the checkpoint that would have been saved.
+    """
+
+    checkpoint: Checkpoint
+    outcome: Outcome
+    untold: str = ""
+
+
+def keep(memory: Memory, said: Said, how: How) -> Kept:
+    """Save what is said of a task; raises MemctlError if it is stale, or refused otherwise."""
+    outcome = door.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), how)
+    write = outcome.change.writes[0]
+    made = checkpoint.parse(write.text, write.path)
+    if not how.dry_run:
+        try:
+            saving.note(memory, made)
+        except MemctlError as error:  # the checkpoint is saved all the same
+            return Kept(made, outcome, error.message)
+    return Kept(made, outcome)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 import msgspec
 
-from memctl.cli import output
+from memctl.cli import material, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.providers.provider import Provider, ProviderFailed
 from memctl.sessions import reading
 from memctl.sessions.events import Session
 from memctl.window import questions as question_sets
-from memctl.window.fidelity import TARGET, Answered, Fidelity, evaluate
+from memctl.window.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
+from memctl.window.questions import Question
 
 
 @command(
@@ -26,22 +30,27 @@ from memctl.window.fidelity import TARGET, Answered, Fidelity, evaluate
 @click.argument("compressed", metavar="COMPRESSED")
 @click.option("--questions", "asked", metavar="FILE", help="YAML with a list `questions`. [default: made of ORIGINAL]")
 @click.option("--min", "least", type=click.FloatRange(0, 1), default=TARGET, show_default=True, help="The least score.")
+@material.no_llm
 @json_option
 @click.pass_context
 def fidelity_command(
-    ctx: click.Context, /, original: str, compressed: str, asked: str | None, least: float, as_json: bool
+    ctx: click.Context, /, original: str, compressed: str, asked: str | None, least: float, no_llm: bool, as_json: bool
 ) -> None:
     """Say how much of ORIGINAL is still in COMPRESSED, by questions whose answers are looked for in both.
 
-    Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge and
-    does not count here, or has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be
-    put in other words. Made questions are about the task, decisions, open issues, paths, numbers and errors.
+    Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge, or
+    has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be put in other words.
+    Made questions are about the task, decisions, open issues, paths, numbers and errors.
+
+    If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
+    memory), it judges: it answers each question from both and says whether the answers agree. Credentials are blanked.
     """
     if original == compressed == "-":
         raise MemctlError("only one of the two can be standard input", exit_code=USAGE)
     before, after = _session(original), _session(compressed)
     questions = question_sets.parse(read(asked), asked) if asked else question_sets.generate(before)
-    found = evaluate(_text(before), _text(after), questions)
+    provider = material.provider_if_any(opening.memory_if_any(ctx), no_llm=no_llm)
+    found = _judged(_text(before), _text(after), questions, provider)
     if found.score is None:
         raise MemctlError(
             f"{original} answers none of {len(questions)} questions", "give questions with facts: --questions FILE"
@@ -52,6 +61,16 @@ def fidelity_command(
     else:
         _print(found, least)
     ctx.exit(OK if found.score >= least else REFUSED)
+
+
+def _judged(before: str, after: str, questions: Sequence[Question], provider: Provider | None) -> Fidelity:
+    """The fidelity as the user's model judges it; by facts, and with a warning, if that fails."""
+    if provider is not None:
+        try:
+            return evaluate(before, after, questions, asked_of(provider))
+        except ProviderFailed as error:
+            output.note(f"warning: no judge: {error.message}{f' ({error.hint})' if error.hint else ''}")
+    return evaluate(before, after, questions)
 
 
 def _session(source: str) -> Session:

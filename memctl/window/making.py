@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
 from memctl.providers.provider import Provider
 from memctl.window import config as configuration
 from memctl.window.budget import TokenBudgetManager
@@ -81,6 +81,10 @@ def parts(
     """The arguments of a manager by its settings: with a memory one that keeps states, and a log; `more` go first."""
     config = settings(given, memory)
     found: dict[str, Any] = {"config": config}
+    try:
+        found["budget_manager"] = budget(config)
+    except ValueError as error:
+        raise MemctlError(str(error), "give a larger max_context_tokens", USAGE) from None
     if provider is not None:
         found["compression_engine"] = compression(config, counter, provider)
     if memory is not None:

@@ -222,7 +222,7 @@ class ContextWindowManager:
         done = self._after(conversation, managed, start, Action.EMERGENCY_COMPACTION)
         if done.utilization_after < LEAVE:
             return done
-        return self._leave(managed.conversation, done)
+        return self._leave(conversation, done)
 
     def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""

@@ -34,10 +34,19 @@ class Succession:
         self._keeper = keeper
         self._criteria = tuple(criteria) or (last.success_criteria if last is not None else ())
         self._is_saved = False  # above the threshold for a safety save, in this window
+        self._last: Saved | None = None
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
-        """Keep what must outlive the window, if there is a keeper."""
-        state = digest.checkpoint(blocks, self.window, self.task_goal, self._criteria)
+        """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
+        if self._last is None or self._last.why_not or self._last.state != self._state(blocks):
+            self._last = self._saved(blocks)
+        return self._last
+
+    def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
+        return digest.checkpoint(blocks, self.window, self.task_goal, self._criteria)
+
+    def _saved(self, blocks: Sequence[ContentBlock]) -> Saved:
+        state = self._state(blocks)
         if self._keeper is None:
             return Saved(state)
         try:

@@ -93,3 +93,26 @@ def test_what_can_not_be_meant_is_refused(memctl: Memctl, file: Path, args: tupl
     found = memctl("window", "compact", str(file), *args, code=1 if args[0] == "-o" else 2)
     assert why in found.err
     assert found.out == ""
+
+
+def test_fidelity_is_judged_by_a_model_if_there_is_one(
+    memctl: Memctl, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "judge.sh"
+    program.write_text("#!/bin/sh\ncat > /dev/null\necho yes\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("MEMCTL_LLM_PROVIDER", "command")
+    monkeypatch.setenv("MEMCTL_LLM_COMMAND", str(program))
+    (tmp_path / "before.txt").write_text("We decided to use a pool of 25 connections.")
+    (tmp_path / "after.txt").write_text("Nothing of that.")
+    (tmp_path / "q.yaml").write_text("questions:\n  - ask: How many connections?\n    facts: ['25']\n")
+    args = ("window", "fidelity", str(tmp_path / "before.txt"), str(tmp_path / "after.txt"),
+            "--questions", str(tmp_path / "q.yaml"), "--json")  # fmt: skip
+    data = memctl(*args).data
+    assert (data["method"], data["score"], data["calls"]) == ("judge", 1.0, 3)
+    data = memctl(*args, "--no-llm", code=1).data
+    assert (data["method"], data["score"], data["calls"]) == ("facts", 0.0, 0)
+    program.write_text("#!/bin/sh\nexit 3\n")
+    found = memctl(*args, code=1)
+    assert found.data["method"] == "facts"
+    assert "warning: no judge" in found.err

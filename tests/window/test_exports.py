@@ -27,3 +27,43 @@ def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
     rooms = {name.split(".")[1] for name in loaded if name.startswith("memctl.") and name != "memctl.window"}
     assert rooms == {"window"}
     assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction"} & set(loaded)
+
+
+SEEDS = (
+    *(
+        "ContextPressureMonitor",
+        "PressureReading",
+        "PressureZone",
+        "EvictionEngine",
+        "EvictionPolicy",
+        "EvictionResult",
+    ),
+    *("EvictionResult", "ContentBlock", "ContentType", "CompressionEngine", "CompressionStrategy", "CompressionResult"),
+    *("TokenBudgetManager", "BudgetComponent", "ComponentBudget", "CrossWindowStateManager", "TaskCheckpoint"),
+    *("ContextHealthMonitor", "HealthSnapshot", "AlertLevel", "ContextWindowManager", "WindowStatus"),
+)
+
+
+def test_all_names_of_the_seed_are_public() -> None:
+    assert set(SEEDS) <= set(memctl.window.__all__)
+
+
+def test_what_one_name_needs_is_all_that_is_loaded_for_it() -> None:
+    """One process: a name's module is loaded when it is asked for, and not before."""
+    code = """
+import sys, memctl.window
+for name in ("TaskCheckpoint", "EvictionEngine", "CompressionEngine", "ContextWindowManager"):
+    getattr(memctl.window, name)
+    print(name, *sorted(one for one in sys.modules if one.startswith("memctl.")))
+"""
+    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    loaded = {line.split()[0]: set(line.split()[1:]) for line in lines}
+    late = ("eviction", "compression", "orchestrator", "state", "simulation", "reduction", "health")
+    has = {name: {one for one in late if f"memctl.window.{one}" in found} for name, found in loaded.items()}
+    assert has == {
+        "TaskCheckpoint": set(),
+        "EvictionEngine": {"eviction"},
+        "CompressionEngine": {"eviction", "compression"},
+        "ContextWindowManager": {"eviction", "compression", "orchestrator", "health"},
+    }
+    assert not any(one.startswith(("memctl.store", "memctl.workflow")) for one in loaded["EvictionEngine"])

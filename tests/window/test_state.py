@@ -15,7 +15,7 @@ from memctl.store.memory import Memory, open_memory
 from memctl.window import CrossWindowStateManager, TaskCheckpoint
 from memctl.window.actions import StateKeeper
 from memctl.workflow.bootstrap import LIMIT, length
-from tests.conftest import Git, Memctl
+from tests.conftest import git
 
 # S4, "Usage: window boundary crossing".
 EXAMPLE = TaskCheckpoint(
@@ -30,13 +30,12 @@ EXAMPLE = TaskCheckpoint(
     ),
     open_issues=("api.ts:42 — type incompatibility after migration",),
     learnings=("v3 API uses /v2/ prefix, not /v1/",),
-    compaction_summary="Migration 52% complete. 12 files done, api.ts in progress.\nOne type error at api.ts:42 unresolved.",
+    compaction_summary="Migration 52% complete. 12 files done.\nOne type error at api.ts:42 unresolved.",
 )
 
 
 @pytest.fixture
-def memory(repo: Path, memctl: Memctl) -> Memory:
-    memctl("init")
+def memory(repo: Path) -> Memory:
     return open_memory(repo, os.environ)
 
 
@@ -72,11 +71,11 @@ def test_a_new_window_is_told_all_of_it_within_its_limit(memory: Memory) -> None
     assert "Migration 52% complete" in manager(memory).bootstrap_prompt()
 
 
-def test_each_save_is_one_commit_of_json_and_markdown(memory: Memory, git: Git) -> None:
-    before = int(git("rev-list", "--count", "HEAD"))
+def test_each_save_is_one_commit_of_json_and_markdown(memory: Memory, repo: Path) -> None:
+    before = int(git(repo, "rev-list", "--count", "HEAD"))
     name = manager(memory).save(EXAMPLE)
-    assert int(git("rev-list", "--count", "HEAD")) == before + 1
-    changed = git("show", "--name-only", "--format=", "HEAD").split()
+    assert int(git(repo, "rev-list", "--count", "HEAD")) == before + 1
+    changed = git(repo, "show", "--name-only", "--format=", "HEAD").split()
     assert [Path(path).suffix for path in changed] == [".json", ".md"]
     page = (memory.repository.top / changed[1]).read_text()
     assert "api.ts:42" in page
@@ -133,7 +132,7 @@ def test_the_seeds_validation_with_its_errors_and_warnings(memory: Memory) -> No
         keeper.save(TaskCheckpoint())
 
 
-def test_drift_since_the_save_is_told(memory: Memory, repo: Path, git: Git) -> None:
+def test_drift_since_the_save_is_told(memory: Memory, repo: Path) -> None:
     (repo / "api.ts").write_text("fetch()\n")
     manager(memory).save(EXAMPLE)
     (repo / "api.ts").unlink()

@@ -50,10 +50,11 @@ def essentials(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ()
     """What of these blocks must survive, each thing once, the task first.
 
     `earlier` is what had to survive before the blocks were last made shorter: an error that is told shorter may no
-    longer be found as one, and must stay all the same if the blocks still have it.
+    longer be found as one, and must stay all the same. What the blocks do not have, such as the message of
+    an error that gave none, can't be lost.
     """
     happened = happenings.of_blocks(blocks)
-    return list(dict.fromkeys([*_essentials(happened, blocks), *present(earlier, blocks)]))
+    return present(dict.fromkeys([*_essentials(happened, blocks), *earlier]), blocks)
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:

@@ -145,7 +145,7 @@ def test_a_window_that_can_not_be_kept_is_left_with_its_state_saved() -> None:
     start = watched.on_turn_start(talk.messages)
     assert start.action is Action.CROSS_WINDOW_SAVE
     assert start.bootstrap == f"RESUME: {TASK}"
-    assert start.checkpoint == "state 2"  # the first was the safety save at 85 %
+    assert start.checkpoint == "state 1"  # the safety save at 85 % kept the same: it is not kept twice
     assert seen == [keeper.saved[-1]]
     assert keeper.saved[-1].decisions == ("use a pool of 25 connections",)
     assert watched.windows_created == 2
@@ -159,7 +159,7 @@ def test_a_safety_save_is_made_once_when_85_percent_are_crossed(messages: list[d
     watched.on_turn_start(start.messages)
     watched.on_turn_start(start.messages)
     assert len(keeper.saved) == 1
-    watched.on_turn_start(messages)
+    watched.on_turn_start([{"role": "user", "content": f"{TASK} Use IPv6."}, *messages[1:]])
     assert len(keeper.saved) == 2
 
 

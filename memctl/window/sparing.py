@@ -1,7 +1,7 @@
 """Eviction that loses nothing that must survive: what would take it out of the window stays.
 
-Policies score blocks and know nothing of decisions or errors in them. Of 1,000 tokens in a window few are such, so
-sparing them costs little: without it a cascade would lose between its steps what each of its steps is held to keep.
+Policies score blocks and know nothing of decisions or errors in them: without this a cascade would lose between its
+steps what each of its steps is held to keep.
 """
 
 from __future__ import annotations

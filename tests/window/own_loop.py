@@ -8,13 +8,12 @@ from memctl.tokens.families import FAMILIES
 from memctl.window import Action, ContextWindowManager
 
 Messages = list[dict[str, Any]]
+Model = Callable[[Messages], dict[str, Any]]  # -> {"content": [blocks], "usage": {"output_tokens": n}}
 
 
-def run(
-    task: str, model: Callable[[Messages], dict[str, Any]], tools: dict[str, Callable[..., str]], **more: Any
-) -> str:
+def run(task: str, model: Model, tools: dict[str, Callable[..., str]], config: Any = None, memory: Any = None) -> str:
     """Work on a task until the model calls no more tools; its last words."""
-    manager = ContextWindowManager.from_config(more.pop("config", None), Counter(FAMILIES["claude"]), **more)
+    manager = ContextWindowManager.from_config(config, Counter(FAMILIES["claude"]), memory)
     messages: Messages = [{"role": "user", "content": task}]
     while True:
         start = manager.on_turn_start(messages)  # evicts and compresses as the window fills

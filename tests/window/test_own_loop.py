@@ -56,3 +56,8 @@ def test_with_a_memory_the_state_is_kept_there(repo: Path) -> None:
     assert (found.window_id, found.state_version) == (3, 3)
     assert found.task_goal.startswith("Decision: keep the retries at 7.")
     assert (memory.private / "window.jsonl").read_text().count('"cross_window_save"') >= 1
+
+
+def test_the_readme_has_it_as_it_is_run() -> None:
+    root = Path(__file__).parents[2]
+    assert (root / "tests/window/own_loop.py").read_text() in (root / "README.md").read_text()

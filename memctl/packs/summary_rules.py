@@ -28,6 +28,7 @@ RESOLVED = "an error that is resolved"
 ALTERNATIVE = "an alternative that was not chosen"
 UNFINISHED = "an unfinished sentence"
 HEADLINE = "a heading"
+WORDLESS = "marks without a word"
 MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 5  # lines; more are a file's contents
@@ -56,6 +57,8 @@ def judge(unit: Unit) -> Verdict:
         return Verdict(drops=HEADLINE)
     if unit.form == CODE:
         return _judge_code(unit)
+    if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
+        return Verdict(drops=WORDLESS)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = next((reason for pattern, reason in _BELOW if unit.heading and pattern.search(unit.heading)), "")
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)

@@ -177,3 +177,8 @@ def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
             return memctl(*args, **options)
 
     return run  # type: ignore[return-value]
+
+
+def stride(usual: int) -> int:
+    """How many steps apart a command is killed: every single one with `MEMCTL_TEST_KILLED=1`, which takes minutes."""
+    return int(os.environ.get("MEMCTL_TEST_KILLED", str(usual)).partition(":")[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -11,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, stride
 
 REF = "refs/memctl/coordination"
 ROOT = Path(__file__).parents[2]
-# `MEMCTL_TEST_KILLED=1` for every single step; else steps that many apart.
-STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "7").partition(":")[0])
+STRIDE = stride(7)
 
 
 def killed(folder: Path, step: int, *args: str) -> int:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, commits, git, process
+from tests.conftest import Memctl, commits, git, process, stride
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
-# `MEMCTL_TEST_KILLED=1` for every single step; else steps that many apart.
-STRIDE = int(os.environ.get("MEMCTL_TEST_KILLED", "9").partition(":")[0])
+STRIDE = stride(11)
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 
 

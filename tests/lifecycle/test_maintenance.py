@@ -14,7 +14,7 @@ import pytest
 
 from memctl.journal import message
 from memctl.store import access
-from tests.conftest import NOW, Memctl, changed_in, commits, git, process
+from tests.conftest import NOW, Memctl, changed_in, commits, git, process, stride
 from tests.lifecycle import aged
 
 # `MEMCTL_TEST_AGED=10000` for a memory of the size that somebody may have after years.
@@ -294,9 +294,9 @@ def test_killed_at_any_step_the_next_run_does_the_rest(repo: Path, memctl: Memct
     memctl("show", read)
     memctl("show", read)
     before = commits(repo)
-    victim, step, code = tmp_path / "victim", 0, -signal.SIGKILL
+    victim, step, code = tmp_path / "victim", 1 - stride(4), -signal.SIGKILL
     while code == -signal.SIGKILL:
-        step += 1
+        step += stride(4)
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(repo, victim, symlinks=True)
         command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(victim), "maintain"]

@@ -124,7 +124,7 @@ def test_a_run_of_an_agent_never_overflows_its_window(tmp_path: Path) -> None:
 
 def test_what_gained_nothing_is_not_tried_again_until_more_is_there() -> None:
     talk = Talk()
-    for number in range(400):
+    for number in range(150):
         talk.say(f"IMPORTANT wish {number}: " + " ".join(f"w{number}x{n}" for n in range(60)), "Yes.")
     tokens = tokens_of(talk.messages)
     watched = manager(int(tokens / 0.8))

@@ -45,7 +45,7 @@ def _said(function: Any) -> Any:
             ),
             click.option("--aws", "aws_size", type=click.IntRange(0), metavar="TOKENS", help="The working set."),
             click.option("--base", default="", metavar="VERSION|ID", help="The checkpoint that this goes on from."),
-            click.option("--window", type=click.IntRange(1), help="The context window that you are in."),
+            click.option("--window", type=click.IntRange(1, 999_999), help="The context window that you are in."),
         )
     ):
         function = option(function)

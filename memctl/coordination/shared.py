@@ -18,6 +18,7 @@ from memctl.errors import MemctlError
 from memctl.journal import message, refs
 from memctl.journal.refs import File
 from memctl.model.change import Change
+from memctl.model.credentials import kind_of_secret
 from memctl.store import lock
 from memctl.store.memory import Memory
 
@@ -132,9 +133,24 @@ def planned(memory: Memory, seen: Seen, plan: Plan, terms: Terms) -> Step:
     step = plan(seen.state)
     if content(step.state) == content(seen.state):
         return step
+    _refuse_credentials(seen.state, step.state, terms.reason)
     version = seen.state.sync_version + 1
     state = step.state.with_(sync_version=version, last_sync_timestamp=memory.now, project_id=memory.config.project)
     return msgspec.structs.replace(step, state=state)
+
+
+def _refuse_credentials(before: State, after: State, reason: str) -> None:
+    """What is new in a state goes to a remote, and into the history of the ref."""
+    known = set(_texts(before))
+    for text in (reason, *(text for text in _texts(after) if text not in known)):
+        if kind := kind_of_secret(text):
+            raise MemctlError(
+                f"this looks like a credential ({kind}); it would stay in the history for ever", "take it out"
+            )
+
+
+def _texts(state: State) -> list[str]:
+    return [line for data in encode(state).values() for line in data.decode().split("\n")]
 
 
 def commit_step(memory: Memory, seen: Seen, step: Step, reason: str, *others: str) -> str:

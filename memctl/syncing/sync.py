@@ -26,7 +26,7 @@ from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.syncing import assembling
+from memctl.syncing import assembling, soundness
 from memctl.syncing.assembling import Made
 
 # Seconds in which other clones may be first again and again: with ten that do nothing but write and sync, on two busy
@@ -137,6 +137,8 @@ def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push
         _verify(memory, upstream, theirs)
         made = assembling.assemble(memory, upstream, ours, theirs, bases)
         new = made.commit
+    if push and new != theirs:
+        soundness.refuse_unsound(memory, new, theirs)
     fetched = remotes.count(repository, theirs, ours)
     pushed = remotes.count(repository, new, theirs) if push and new != theirs else 0
     foreign = remotes.count(repository, new, theirs, memory.prefix) if pushed else 0

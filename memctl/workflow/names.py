@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 
 from memctl.errors import USAGE, MemctlError
 from memctl.store.memory import Memory
@@ -23,6 +24,12 @@ def workflow(memory: Memory, given: str) -> str:
 
 
 def slug(text: str) -> str:
-    """A text as a name that serves in a path: small letters, digits, dots, dashes and underscores."""
-    name = re.sub(r"[^a-z0-9._]+", "-", text.lower())[:_LONGEST]
-    return name.strip("-._")
+    """A text as a name that serves in a path: small letters, digits, dots, dashes and underscores.
+
+    One that loses letters on the way gets a mark of its own, so that two of them never are the same workflow.
+    """
+    name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
+    if name and (len(name) > _LONGEST or any(c.isalnum() and not c.isascii() for c in text)):
+        mark = blake2b(text.encode(errors="surrogateescape"), digest_size=3).hexdigest()
+        name = f"{name[: _LONGEST - len(mark) - 1].strip('-._')}-{mark}"
+    return name

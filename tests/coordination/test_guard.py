@@ -158,3 +158,15 @@ def test_a_first_commit_is_looked_at_too(memctl: Memctl, owned: Path) -> None:
     assert (".memory/sections/2.1-payment.md", f"src/pay/a.py: {TOLD}") in findings(
         memctl("check", "--staged", "--json", code=1)
     )
+
+
+def test_what_looks_like_a_credential_never_gets_onto_the_ref(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    for args in (
+        ("coordination", "share", "staging", token),
+        ("coordination", "block", f"use {token}"),
+        ("own", "acquire", "2.1", "--reason", f"key {token}"),
+    ):
+        assert "this looks like a credential" in memctl(*args, code=1).err
+    assert "ghp_" not in git(repo, "log", "--all", "-p", "--format=%B")

@@ -16,8 +16,8 @@ from memctl.coordination.ownership import Claim
 from memctl.coordination.state import TYPES, Ownership, State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.model import moments
+from memctl.model.pages import Outline
 from memctl.store import load
-from memctl.store.memory import Memory
 
 own_command = Group(
     "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
@@ -65,9 +65,11 @@ def acquire_command(
         raise MemctlError("--for and --until exclude each other", exit_code=USAGE)
     memory = opening.memory(ctx)
     now = memory.now
-    markers = _known(memory, sections)
+    outline = load.disk(memory).outline
+    markers = _known(outline, sections)
     claim = Claim(
         sections=markers,
+        parents={page.id: page.section for page in outline.details if page.section},
         agent=memory.actor,
         now=now,
         ownership_type=ownership_type,
@@ -207,9 +209,8 @@ def _told(state: State, markers: tuple[str, ...]) -> str:
     return "\n".join(state.section_ownership_map[marker].told for marker in markers)
 
 
-def _known(memory: Memory, sections: tuple[str, ...]) -> tuple[str, ...]:
+def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
     """The markers of sections that this worktree has; raises MemctlError for others, which would be slips."""
-    outline = load.disk(memory).outline
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
         if outline.find(marker) is None and outline.fault_of(marker) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,7 +15,10 @@ _NAME, _REASON = 100, 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others."""
+    """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others.
+
+    `parents` says of which section a page of details is, since who owns that has the page too.
+    """
 
     sections: tuple[str, ...]
     agent: str
@@ -25,6 +28,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     readers: tuple[str, ...] | None = None
     force: bool = False
+    parents: Mapping[str, str] = {}
 
 
 def acquire(claim: Claim) -> Plan:
@@ -43,6 +47,9 @@ def acquire(claim: Claim) -> Plan:
         taken: list[str] = []
         for section in map(section_id, claim.sections):
             held = state.live(section, claim.now)
+            above = state.live(claim.parents.get(section, ""), claim.now)
+            if held is None and above and not above.lets_write(name) and above.owner_agent_id != name:
+                held = above
             foreign = held if held and held.owner_agent_id != name else None
             if foreign and not claim.force:
                 if foreign.ownership_type == SHARED_WRITE == claim.ownership_type:

@@ -75,7 +75,8 @@ def test_the_types_say_who_writes(memctl: Memctl, bob: Memctl, owned: Path) -> N
 
 
 def test_details_with_an_owner_of_their_own_are_that_ones(memctl: Memctl, bob: Memctl, owned: Path) -> None:
-    memctl("own", "acquire", "3.1")
+    bob("own", "acquire", "3.1")
+    bob("own", "transfer", "3.1", "--to", "claude")
     memctl("detail", "edit", "3.1", "--title", "Cards of all kinds")
     memctl("issue", "Cards jam", "--section", "§3.1")
     assert "§3.1 is owned by claude" in bob("detail", "edit", "3.1", "--title", "Mine", code=1).err
@@ -170,3 +171,15 @@ def test_what_looks_like_a_credential_never_gets_onto_the_ref(repo: Path, memctl
     ):
         assert "this looks like a credential" in memctl(*args, code=1).err
     assert "ghp_" not in git(repo, "log", "--all", "-p", "--format=%B")
+
+
+def test_a_page_of_anothers_section_is_not_for_the_taking(memctl: Memctl, bob: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("detail", "add", "Refunds", "--section", "2.1")
+    bob("own", "acquire", "2.1")
+    refused = memctl("own", "acquire", "3.1", code=1)
+    assert "§2.1 is owned by bob (exclusive), since" in refused.err
+    bob("own", "acquire", "3.1")
+    bob("own", "release", "3.1")
+    memctl("own", "acquire", "3.1", "--force", "--reason", "Bob is away")
+    bob("own", "release", "2.1")

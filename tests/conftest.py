@@ -22,9 +22,9 @@ NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+settings.register_profile("usual", max_examples=50)
+settings.register_profile("ci", derandomize=True, max_examples=50)
+settings.load_profile("ci" if os.environ.get("CI") else "usual")
 
 
 @pytest.fixture(autouse=True)

@@ -95,7 +95,7 @@ PIECES = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(("", "---\nstatus: accepted\n---\n", "---\n# x\ndate: 2024-01-01\n\n---\n\n", "\n\n", "\ufeff")),
     st.sampled_from(("# T", "# 7. T ", "#  T ##", "text\n\n# T")),

@@ -17,8 +17,8 @@ from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS, STATE
 from memctl.model.record import LISTS, ORDER, parse
 
-QUICK = settings(max_examples=150, deadline=None)
-SPAWNING = settings(max_examples=60, deadline=None)  # examples that start git
+QUICK = settings(max_examples=80, deadline=None)
+SPAWNING = settings(max_examples=25, deadline=None)  # examples that start git
 PATH = "states/2025-11/STA-2025-11-04-001.md"
 BODY = """## Task
 

@@ -57,7 +57,7 @@ def summed_up(session: Session) -> Summary:
     return summarize(session, made, "s", "claude")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(LINE, min_size=1, max_size=6))
 def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     text = "\n".join(map(json.dumps, given_lines))
@@ -67,7 +67,7 @@ def test_odd_lines_are_summed_up(given_lines: list[Any]) -> None:
     assert all(one.title for one in proposals.propose(summary, ()))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
 def test_any_bytes_are_read(data: bytes) -> None:
     summed_up(reading.read(data))

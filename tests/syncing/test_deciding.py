@@ -62,7 +62,7 @@ def text(values: dict[str, Any], body: dict[str, str]) -> str:
     return frontmatter.compose({name: merged[name] for name in (*ORDER, "team") if name in merged}, parts + "\n")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(edits, bodies, edits, bodies)
 def test_every_merge_is_a_record_and_names_what_gave_way(
     mine: dict[str, Any], my_body: dict[str, str], yours: dict[str, Any], your_body: dict[str, str]
@@ -91,7 +91,7 @@ def test_every_merge_is_a_record_and_names_what_gave_way(
                 assert heading.casefold() in named or content.strip("\n") in merged
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(edits, bodies)
 def test_where_one_side_changed_nothing_the_other_stands(values: dict[str, Any], body: dict[str, str]) -> None:
     base, changed = text({}, {}), text(values, body)

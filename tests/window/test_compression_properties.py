@@ -46,7 +46,7 @@ def assert_sound(before: Conversation, after: Any) -> None:
     assert new.tokens <= before.tokens
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(conversations, strategies, shares, turns)
 def test_a_reduction_is_sound_deterministic_and_never_larger(
     given_: Any, strategy: str, share: float, kept: int
@@ -62,7 +62,7 @@ def test_a_reduction_is_sound_deterministic_and_never_larger(
     assert again.stages == made.stages
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(conversations, st.sampled_from(("results", "progressive", "compaction")), turns)
 def test_a_second_run_changes_nothing_or_gains_a_tenth(given_: Any, strategy: str, kept: int) -> None:
     _, first = reduced(given_, strategy, 0.02, kept)
@@ -76,7 +76,7 @@ def test_a_second_run_changes_nothing_or_gains_a_tenth(given_: Any, strategy: st
             assert stage.after < stage.before
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(conversations, shares)
 def test_the_cascade_reaches_what_eviction_alone_would(given_: Any, share: float) -> None:
     """What sparing keeps aside, more steps never come to more tokens than fewer."""
@@ -86,7 +86,7 @@ def test_the_cascade_reaches_what_eviction_alone_would(given_: Any, share: float
     assert made.is_reached or int(before.tokens * share) < most.conversation.tokens
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(conversations, st.floats(0.3, 1.2))
 def test_a_managed_turn_is_sound_and_is_not_managed_again_for_nothing(given_: Any, utilization: float) -> None:
     before = Conversation.parse(given_, COUNTER)

@@ -31,7 +31,7 @@ def messages_of(given_: Any) -> list[dict[str, Any]]:
     return given_ if isinstance(given_, list) else given_.get("messages", given_.get("input"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(conversations, policies, families, shares)
 def test_it_stays_valid_and_what_is_pinned_stays(
     given_: Any, policy: EvictionPolicy, family: str, share: float
@@ -48,7 +48,7 @@ def test_it_stays_valid_and_what_is_pinned_stays(
     assert after.current_turn == conversation.current_turn
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(conversations, policies, families, shares)
 def test_every_token_is_accounted_for(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     conversation, new, result = evicted(given_, policy, family, share)
@@ -63,7 +63,7 @@ def test_every_token_is_accounted_for(given_: Any, policy: EvictionPolicy, famil
         assert one.after < one.before or one.after == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(conversations, policies, families, shares)
 def test_the_target_is_met_if_it_can_be(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     _, _, result = evicted(given_, policy, family, share)
@@ -74,7 +74,7 @@ def test_the_target_is_met_if_it_can_be(given_: Any, policy: EvictionPolicy, fam
         assert sum(result.held.values()) + sum(one.after for one in result.evictions) == result.remaining_tokens
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(conversations, policies, families, shares)
 def test_twice_is_once(given_: Any, policy: EvictionPolicy, family: str, share: float) -> None:
     conversation, new, result = evicted(given_, policy, family, share)

@@ -194,3 +194,12 @@ def test_the_report_has_all_subsystems_in_it(messages: list[dict[str, Any]]) -> 
         "system_prompt", "tool_definitions", "message_history", "tool_results", "memory_injection", "output_reserved",
     }  # fmt: skip
     assert changes == [(WindowStatus.HEALTHY, WindowStatus.ACTIVE_MANAGEMENT)]
+
+
+def test_a_loop_that_is_told_of_an_overflow_leaves_the_window_with_its_state(messages: list[dict[str, Any]]) -> None:
+    keeper = Keeper()
+    watched = manager(10 * tokens_of(messages), state_manager=keeper)
+    start = watched.on_overflow(messages)
+    assert (start.action, start.bootstrap) == (Action.CROSS_WINDOW_SAVE, f"RESUME: {TASK}")
+    assert keeper.saved[-1].task_goal == TASK
+    assert watched.windows_created == 2

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from memctl.packs import summary_rules
 from memctl.sessions import labels
 from memctl.window import happenings
 from memctl.window.content import ContentBlock, ContentType
@@ -22,9 +23,6 @@ _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in oth
 _LONG_TASK = 2_000  # characters of a task that are looked for
 _NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*\d%?|(?<![\w.])\d%?(?![\w.]?\d)")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
-_PATH = re.compile(
-    r"(?<![\w/.:-])(?:[\w.@~-]+/)+[\w.@~-]*\w|(?<![\w/.-])[\w-]+\.(?:[cm]?[jt]sx?|py|md|go|rs|ya?ml|toml|json|sql|sh)\b"
-)
 
 
 class Essential(msgspec.Struct, frozen=True):
@@ -75,7 +73,7 @@ def _essentials(happened: Happened, blocks: Sequence[ContentBlock]) -> Iterator[
     yield from (Essential(ERROR, message) for message in errors)
     telling = [*decisions, *issues, *(text for text in happened.prompts if len(text) <= _LONG_TASK)]
     recent = [*happened.changed, *list(happened.files)[-RECENT_FILES:]]
-    for path in (*recent, *(match for text in telling for match in _PATH.findall(text))):
+    for path in (*recent, *(match for text in telling for match in summary_rules.paths(text))):
         yield Essential(PATH, path)
     for text in telling:
         yield from (Essential(NUMBER, number) for number in _NUMBER.findall(text) if len(number) > 1)
@@ -102,5 +100,5 @@ def needed_in_results(wanted: Iterable[Essential], blocks: Sequence[ContentBlock
     spoken = (ContentType.USER_MESSAGE, ContentType.ASSISTANT_RESPONSE)
     for block in blocks:
         if block.content_type in spoken and not block.is_call:
-            said |= set(_PATH.findall(block.content))
+            said |= set(summary_rules.paths(block.content))
     return said

@@ -11,7 +11,8 @@ import pytest
 
 from memctl.errors import USAGE
 from tests.conftest import Memctl, git
-from tests.tokens.test_endpoint import Server, server
+from tests.serving import Server
+from tests.tokens.test_endpoint import server
 
 __all__ = ["server"]
 MODEL = "claude-sonnet-4-5"
@@ -186,7 +187,7 @@ def test_the_endpoint_is_asked_only_when_told_to(
     memctl: Memctl, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-a-test")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.address)
     count(memctl, SENTENCE, "--model", MODEL)
     assert server.asked == []
     for _ in range(2):

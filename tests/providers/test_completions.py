@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
@@ -16,9 +14,9 @@ from memctl.errors import USAGE, MemctlError
 from memctl.providers.completions import Completions
 from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed
 from memctl.providers.settings import Settings
+from tests.serving import Answer, Server, serving
 
 KEY = "key-of-a-test"
-Answer = tuple[int, bytes, dict[str, str]]
 
 
 def said(text: str | None, reason: str = "stop") -> Answer:
@@ -26,64 +24,14 @@ def said(text: str | None, reason: str = "stop") -> Answer:
     return 200, msgspec.json.encode({"choices": [choice]}), {}
 
 
-class Server(ThreadingHTTPServer):
-    """Gives its answers one after the other, the last one for ever, and remembers what was asked."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: list[Answer] = [said("yes")]
-        self.asked: list[tuple[str, dict[str, str], Any]] = []
-        self.slowly = 0.0  # seconds between the bytes of an answer
-
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append((self.path, headers, msgspec.json.decode(body)))
-        answers = self.server.answers
-        code, answer, more = answers.pop(0) if len(answers) > 1 else answers[0]
-        self.send_response(code)
-        for name, value in {**more, "content-length": str(len(answer))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        try:
-            for byte in answer if self.server.slowly else ():
-                self.wfile.write(bytes([byte]))
-                self.wfile.flush()
-                time.sleep(self.server.slowly)
-            if not self.server.slowly:
-                self.wfile.write(answer)
-        except OSError:
-            pass  # whoever asked has gone
-
-    def do_GET(self) -> None:
-        self.server.asked.append((self.path, dict(self.headers), None))
-        self.send_error(404)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing on stderr."""
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    serving = Server()
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
-    thread.start()
-    yield serving
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+    with serving(said("yes")) as running:
+        yield running
 
 
 def asking(server: Server, waited: list[float] | None = None, **settings: Any) -> Completions:
-    values: dict[str, Any] = {"base_url": server.base + "/", "model": "m-1", "api_key_env": "MY_KEY", **settings}
+    values: dict[str, Any] = {"base_url": server.address + "/v1/", "model": "m-1", "api_key_env": "MY_KEY", **settings}
     sleep = time.sleep if waited is None else waited.append
     return Completions(Settings(provider="openai", **values), {"MY_KEY": KEY, "OPENAI_API_KEY": "other"}, sleep)
 
@@ -159,7 +107,7 @@ def test_a_model_that_knows_only_the_newer_name_of_the_limit_is_asked_so(server:
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
     other = Server()
-    server.answers = [(code, b"", {"location": f"{other.base}/chat/completions"})]
+    server.answers = [(code, b"", {"location": f"{other.address}/v1/chat/completions"})]
     with pytest.raises(ProviderFailed, match="sends on to another place"):
         asking(server).answer("hello")
     other.server_close()

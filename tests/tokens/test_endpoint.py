@@ -2,71 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
-import msgspec
 import pytest
 
 from memctl.errors import USAGE, MemctlError
 from memctl.store.cache import Cache
 from memctl.tokens.endpoint import Endpoint
+from tests.serving import Server, serving
 
 KEY = "key-of-a-test"
 MODEL = "claude-sonnet-4-5"
-Answer = tuple[int, bytes, dict[str, str]]
-
-
-class Server(ThreadingHTTPServer):
-    """Answers every request with `answer`, and remembers what was asked."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answer: Answer = (200, b'{"input_tokens": 14}', {})
-        self.asked: list[tuple[str, dict[str, str], Any]] = []
-
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append((self.path, headers, msgspec.json.decode(body)))
-        code, answer, more = self.server.answer
-        self.send_response(code)
-        for name, value in {**more, "content-length": str(len(answer))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def do_GET(self) -> None:
-        self.server.asked.append((self.path, dict(self.headers), None))
-        self.send_error(404)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing on stderr."""
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    serving = Server()
-    thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
-    thread.start()
-    yield serving
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+    with serving((200, b'{"input_tokens": 14}', {})) as running:
+        yield running
 
 
 def endpoint(server: Server, cache: Cache | None = None, model: str = MODEL) -> Endpoint:
-    return Endpoint(model, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.base + "/"}, cache)
+    return Endpoint(model, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.address + "/"}, cache)
 
 
 def test_the_count_is_the_servers_and_the_request_as_the_protocol_has_it(server: Server) -> None:
@@ -95,7 +51,7 @@ def test_an_empty_text_is_not_sent(server: Server) -> None:
 
 
 def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
-    server.answer = (401, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})
+    server.answers[:] = [(401, f'{{"error": {{"message": "bad key {KEY}\\nsee there"}}}}'.encode(), {})]
     with pytest.raises(MemctlError) as caught:
         endpoint(server).count("hello")
     assert "refused (401): bad key (the key) see there" in caught.value.message
@@ -105,7 +61,7 @@ def test_a_refusal_is_shown_without_the_key(server: Server) -> None:
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
     other = Server()
-    server.answer = (code, b"", {"location": f"{other.base}/v1/messages/count_tokens"})
+    server.answers[:] = [(code, b"", {"location": f"{other.address}/v1/messages/count_tokens"})]
     with pytest.raises(MemctlError, match="sends on to another place"):
         endpoint(server).count("hello")
     other.server_close()
@@ -115,10 +71,10 @@ def test_a_redirect_is_not_followed(server: Server, code: int) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"input_tokens": "x"}', b'{"tokens": 3}', b"\xff"])
 def test_an_answer_that_is_no_count_is_an_error(server: Server, body: bytes) -> None:
-    server.answer = (200, body, {})
+    server.answers[:] = [(200, body, {})]
     with pytest.raises(MemctlError, match="no token count"):
         endpoint(server).count("hello")
-    server.answer = (500, body, {})
+    server.answers[:] = [(500, body, {})]
     with pytest.raises(MemctlError, match=r"refused \(500\): no reason"):
         endpoint(server).count("hello")
 

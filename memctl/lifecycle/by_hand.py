@@ -6,7 +6,7 @@ from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.journal import git
 from memctl.lifecycle import credentials
-from memctl.model import checkpoint, pages, session_page
+from memctl.model import pages
 from memctl.model.change import Change, Delete, Write, rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
@@ -18,8 +18,11 @@ from memctl.store.memory import Memory
 def is_ours(path: str, code: str) -> bool:
     """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
-    known = known or session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
-    return code != "??" or known or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
+    if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
+        return True
+    from memctl.model import checkpoint, session_page
+
+    return session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
 
 
 def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str] | None:
@@ -38,10 +41,8 @@ def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str
                 if not allow_accepted and before is not None and rewords(before, text, path):
                     why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
                     hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
-            elif session_page.is_page(path) or session_page.is_trail(path):
-                session_page.parse(text, path)
-            elif checkpoint.is_json(path):
-                checkpoint.parse(text, path)
+            else:
+                _refuse_broken(text, path)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             credentials.refuse(change)
             guard.refuse(memory, change)
@@ -54,6 +55,16 @@ def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str
     except OSError as error:
         why = f"{memory.tracked(path)}: {error.strerror}"
     return (why, hint) if why else None
+
+
+def _refuse_broken(text: str, path: str) -> None:
+    """Raise InvalidRecord for a session's page or a checkpoint that nobody can read."""
+    from memctl.model import checkpoint, session_page
+
+    if session_page.is_page(path) or session_page.is_trail(path):
+        session_page.parse(text, path)
+    elif checkpoint.is_json(path):
+        checkpoint.parse(text, path)
 
 
 def _in_head(memory: Memory, path: str) -> str | None:

@@ -7,18 +7,14 @@ from collections.abc import Mapping
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import checkpoint, session_page
 from memctl.model.change import Change
+from memctl.model.folders import CHECKPOINTS, SESSIONS
 from memctl.model.kinds import HANDOFF
 from memctl.store import files
 from memctl.store.memory import Memory
 
 UNTRACKED = "docs/.gitignore"  # the folder ignores itself
-NEVER_SHOWN = (
-    f"{session_page.FOLDER}/",
-    f"{checkpoint.FOLDER}/",
-    f"{HANDOFF.folder}/",
-)  # in no document
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # in no document
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 
 

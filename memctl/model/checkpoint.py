@@ -16,9 +16,10 @@ import msgspec
 from memctl.model import moments
 from memctl.model.event import Tokens
 from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.folders import CHECKPOINTS
 from memctl.model.said import Line, Lines, Mission, ShortText
 
-FOLDER = "checkpoints"
+FOLDER = CHECKPOINTS
 FORMAT = 1
 # The three lists of a task's progress (S4, "Orphan State"): what is planned is not begun, what is in progress not done.
 PROGRESS = ("planned", "in_progress", "done")

@@ -15,9 +15,10 @@ import msgspec
 
 from memctl.model import frontmatter, headings, moments
 from memctl.model.faults import invalid, take_apart
+from memctl.model.folders import SESSIONS
 from memctl.model.markdown import in_cell
 
-FOLDER = "sessions"
+FOLDER = SESSIONS
 TRAIL = "trail"  # the key of a page whose files are listed in a file beside it
 
 INTENT, DECISIONS, STATE, NEXT = "Session Intent", "Decisions Made", "Current State", "Next Steps"

@@ -112,6 +112,7 @@ def test_every_sentence_kept_is_the_texts_own(text: str, decision: str, budget: 
 @given(texts, decisions, budgets)
 @example(BAD, "PROCEED", 500)
 @example("- STOP.\nx... Use JWT.", "STOP", 500)
+@example("- - x\n- \n- ", "PROCEED", 500)
 def test_a_summary_obeys_the_rules_and_is_its_own_summary(text: str, decision: str, budget: int) -> None:
     count = COUNTERS["gpt"]
     summary = enforce(text, decision, budget, count)

@@ -144,9 +144,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["git", "add", "app.py"],
         ["git", "commit", "-qm", "start"],
         [sys.executable, "-m", "memctl", "init", "--project", "shop"],
+        ["git", "repack", "-adq"],  # one file to copy for each test, not dozens
     ):
         subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a memory that a person wrote and `check` finds no fault in; tests get copies."""
+    from tests.check import build  # which imports this module
+
+    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
 
 
 @pytest.fixture
@@ -157,13 +166,49 @@ def repo(built: Path, tmp_path: Path) -> Path:
     return folder
 
 
+Once = Callable[[Callable[[], Any]], Any]
+
+
+@pytest.fixture(scope="session")
+def prepared() -> dict[tuple[str, str], tuple[Path, Any]]:
+    """What was made once in this process, by what made it: a repository, and what the making returned."""
+    return {}
+
+
 @pytest.fixture
-def example(repo: Path) -> Path:
+def once(
+    repo: Path, prepared: dict[tuple[str, str], tuple[Path, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Once:
+    """Do something to the repository for the first test of a worker that needs it; others get a copy of the outcome.
+
+    Returns what the function returned. All of what it does has to be in the test's repository.
+    """
+
+    def run(make: Callable[[], Any]) -> Any:
+        key = (make.__module__, make.__qualname__)
+        if key not in prepared:
+            value, kept = make(), tmp_path_factory.mktemp("once") / repo.name
+            shutil.copytree(repo, kept, symlinks=True)
+            prepared[key] = kept, value
+            return value
+        shutil.rmtree(repo)
+        shutil.copytree(prepared[key][0], repo, symlinks=True)
+        return prepared[key][1]
+
+    return run
+
+
+@pytest.fixture
+def example(repo: Path, once: Once) -> Path:
     """The example memory, committed."""
-    shutil.rmtree(repo / ".memory")
-    shutil.copytree(EXAMPLE, repo / ".memory")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "example")
+
+    def make() -> None:
+        shutil.rmtree(repo / ".memory")
+        shutil.copytree(EXAMPLE, repo / ".memory")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "example")
+
+    once(make)
     return repo
 
 

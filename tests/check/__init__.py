@@ -188,6 +188,7 @@ def build(built: Path, folder: Path) -> Path:
         ["git", "commit", "-qm", "code"],
         [*memctl, "commit"],
         [*memctl, "review", "§3.1", "§3.2"],
+        ["git", "repack", "-adq"],
     ):
         subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
     return folder

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.check import Hand, build
-
-
-@pytest.fixture(scope="session")
-def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
+from tests.check import Hand
 
 
 @pytest.fixture

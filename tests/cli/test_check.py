@@ -27,7 +27,6 @@ from tests.check import (
     TOKENS,
     Found,
     Hand,
-    build,
     found,
     identifier,
     learning,
@@ -37,11 +36,6 @@ from tests.conftest import Memctl, changed_in, commits, git
 CONFIG = "config.yaml"
 DREADFUL = ("severity: high", "severity: dreadful")  # in ISSUE; no document shows it otherwise than as a stale one
 NO_DOCUMENTS = ("--ignore", "MEM308")
-
-
-@pytest.fixture(scope="module")
-def healthy(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(built, tmp_path_factory.mktemp("healthy") / "shop")
 
 
 @pytest.fixture

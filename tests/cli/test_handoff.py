@@ -11,7 +11,7 @@ import pytest
 from memctl.packs import handoff
 from memctl.packs.handoff import BUDGETS
 from memctl.store import lock
-from tests.conftest import NOW, Memctl, git
+from tests.conftest import NOW, Memctl, Once, git
 
 OFFER = ("handoff", "--to", "codex", "--section", "2.2", "--reason", "The pool is mended")
 SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test with 150 buyers")
@@ -99,10 +99,13 @@ class TestExample:
 
 
 @pytest.fixture
-def shop(repo: Path, memctl: Memctl) -> Path:
-    for title in ("Payment", "Search"):
-        memctl("section", "add", title)
-    memctl("state", "Refunds", "--task", "Refunds by card are tested", "--next", "Write the cascade")
+def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
+    def make() -> None:
+        for title in ("Payment", "Search"):
+            memctl("section", "add", title)
+        memctl("state", "Refunds", "--task", "Refunds by card are tested", "--next", "Write the cascade")
+
+    once(make)
     return repo
 
 
@@ -293,17 +296,20 @@ class TestMoreThanThereIsRoomFor:
     """A memory of which what must stay has no room in a package, however briefly it is said."""
 
     @pytest.fixture
-    def crowded(self, shop: Path, memctl: Memctl) -> Path:
-        made = memctl("decide", "Rule 1 of how carts are priced", "--section", "2.1").id
-        record = memctl("show", made, "--json").data["records"][0]
-        first, identity = shop / record["path"], record["memory_id"]
-        text = first.read_text()
-        for number in range(2, 150):
-            copy = text.replace(made, f"{made[:-3]}{number:03}").replace("Rule 1 of", f"Rule {number} of")
-            copy = copy.replace(identity, f"{identity[:-12]}{number:012x}")
-            copy = copy.replace("importance: 7", "importance: 10") if number == 77 else copy
-            first.with_name(f"{made[:-3]}{number:03}-rule.md").write_text(copy)
-        memctl("commit")
+    def crowded(self, shop: Path, memctl: Memctl, once: Once) -> Path:
+        def make() -> None:
+            made = memctl("decide", "Rule 1 of how carts are priced", "--section", "2.1").id
+            record = memctl("show", made, "--json").data["records"][0]
+            first, identity = shop / record["path"], record["memory_id"]
+            text = first.read_text()
+            for number in range(2, 150):
+                copy = text.replace(made, f"{made[:-3]}{number:03}").replace("Rule 1 of", f"Rule {number} of")
+                copy = copy.replace(identity, f"{identity[:-12]}{number:012x}")
+                copy = copy.replace("importance: 7", "importance: 10") if number == 77 else copy
+                first.with_name(f"{made[:-3]}{number:03}-rule.md").write_text(copy)
+            memctl("commit")
+
+        once(make)
         return shop
 
     GIVEN = ("handoff", "--to", "bob", "--reason", "Done", "--budget", "2500", "--json", "-n")

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import NOW, Memctl, git, process
+from tests.conftest import NOW, Memctl, Once, git, process
 
 REF = "refs/memctl/coordination"
 
 
 @pytest.fixture(autouse=True)
-def sections(memctl: Memctl) -> None:
-    memctl("section", "add", "Payment", "--path", "src/pay/**")
-    memctl("section", "add", "Search", "--path", "src/search/**")
+def sections(memctl: Memctl, once: Once) -> None:
+    def make() -> None:
+        memctl("section", "add", "Payment", "--path", "src/pay/**")
+        memctl("section", "add", "Search", "--path", "src/search/**")
+
+    once(make)
 
 
 def owners(memctl: Memctl) -> dict[str, str]:

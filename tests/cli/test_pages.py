@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, Once, commits, git
 
 EDITOR = """import pathlib, subprocess, sys
 file = pathlib.Path(sys.argv[1])
@@ -60,9 +60,12 @@ def state(repo: Path) -> tuple[object, ...]:
 
 
 @pytest.fixture
-def pages(repo: Path, memctl: Memctl) -> Path:
-    memctl("section", "add", "Payment", "--overview", "Takes money.", "--path", "src/**")
-    memctl("detail", "add", "Cards", "--section", "2.1")
+def pages(repo: Path, memctl: Memctl, once: Once) -> Path:
+    def make() -> None:
+        memctl("section", "add", "Payment", "--overview", "Takes money.", "--path", "src/**")
+        memctl("detail", "add", "Cards", "--section", "2.1")
+
+    once(make)
     return repo
 
 

@@ -6,26 +6,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, changed_in, commits, git
+from tests.conftest import Memctl, Once, changed_in, commits, git
 
 TOLD = "§2.1 is owned by bob (exclusive), since 2025-11-04T14:32:00Z until 2025-11-04T18:32:00Z: new schema"
 
 
 @pytest.fixture
-def owned(memctl: Memctl, bob: Memctl, repo: Path) -> Path:
+def owned(memctl: Memctl, bob: Memctl, repo: Path, once: Once) -> Path:
     """A repository in which bob owns §2.1, with details §3.1, a decision in each, and code."""
-    memctl("section", "add", "Payment", "--path", "src/pay/**")
-    memctl("section", "add", "Search", "--path", "src/search/**")
-    text = "## 3.1.2 Refusals\n\nThe bank says why.\n"
-    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=text)
-    memctl("decide", "Pay in cents", "--section", "§2.1")
-    memctl("issue", "Cards bounce", "--section", "§3.1.2")
-    for name in ("pay", "search"):
-        (repo / "src" / name).mkdir(parents=True)
-        (repo / "src" / name / "a.py").write_text("x = 1\n")
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "code")
-    bob("own", "acquire", "2.1", "--for", "4h", "--reason", "new schema")
+
+    def make() -> None:
+        memctl("section", "add", "Payment", "--path", "src/pay/**")
+        memctl("section", "add", "Search", "--path", "src/search/**")
+        text = "## 3.1.2 Refusals\n\nThe bank says why.\n"
+        memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=text)
+        memctl("decide", "Pay in cents", "--section", "§2.1")
+        memctl("issue", "Cards bounce", "--section", "§3.1.2")
+        for name in ("pay", "search"):
+            (repo / "src" / name).mkdir(parents=True)
+            (repo / "src" / name / "a.py").write_text("x = 1\n")
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "code")
+        bob("own", "acquire", "2.1", "--for", "4h", "--reason", "new schema")
+
+    once(make)
     return repo
 
 

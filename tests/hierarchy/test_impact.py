@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memctl.hierarchy.impact import MATRIX
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, Once, commits, git
 from tests.hierarchy.test_why import committed, write
 
 L4, L3, L2, L1 = (
@@ -22,14 +22,18 @@ API = "".join(f"def pay_{n}():\n    return {n}\n\n\n" for n in range(10))
 
 
 @pytest.fixture
-def shop(repo: Path, memctl: Memctl) -> Path:
+def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
     """A section for src/pay with a page of details about one of its files, and a file that nothing is about."""
-    write(repo, "src/pay/api.py", API)
-    write(repo, "src/pay/rates.py", "RATE = 1\n")
-    write(repo, "tools/run.sh", "echo\n")
-    committed(repo, "chore: start")
-    memctl("section", "add", "Payment", "--path", "src/pay/**")
-    memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
+
+    def make() -> None:
+        write(repo, "src/pay/api.py", API)
+        write(repo, "src/pay/rates.py", "RATE = 1\n")
+        write(repo, "tools/run.sh", "echo\n")
+        committed(repo, "chore: start")
+        memctl("section", "add", "Payment", "--path", "src/pay/**")
+        memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
+
+    once(make)
     return repo
 
 

@@ -6,25 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 TEXT = "## 3.1.1 Refusals\n\nThe bank says zebrafish.\n"
 
 
 @pytest.fixture
-def closed(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def closed(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch, once: Once) -> Path:
     """A repository in which bob keeps the details and files of §2.1 to himself and elena."""
-    memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money.")
-    memctl("section", "add", "Search", "--path", "src/search/**")
-    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=TEXT)
-    for name in ("pay", "search"):
-        (repo / "src" / name).mkdir(parents=True)
-        (repo / "src" / name / f"{name}.py").write_text(f'"""About {name}."""\n\nzebrafish = 1\n')
-    git(repo, "add", "-A")
-    git(repo, "commit", "-qm", "code")
-    with monkeypatch.context() as patch:
-        patch.setenv("MEMCTL_AGENT", "bob")
-        memctl("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
+
+    def make() -> None:
+        memctl("section", "add", "Payment", "--path", "src/pay/**", "--overview", "Takes money.")
+        memctl("section", "add", "Search", "--path", "src/search/**")
+        memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin=TEXT)
+        for name in ("pay", "search"):
+            (repo / "src" / name).mkdir(parents=True)
+            (repo / "src" / name / f"{name}.py").write_text(f'"""About {name}."""\n\nzebrafish = 1\n')
+        git(repo, "add", "-A")
+        git(repo, "commit", "-qm", "code")
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "bob")
+            memctl("own", "acquire", "2.1", "--reader", "elena", "--for", "4h")
+
+    once(make)
     return repo
 
 
@@ -94,23 +98,27 @@ def test_what_a_reply_asks_for_is_answered_by_why_it_is_not_given(memctl: Memctl
 
 
 @pytest.fixture
-def placed(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def placed(memctl: Memctl, closed: Path, monkeypatch: pytest.MonkeyPatch, once: Once) -> str:
     """A decision that bob has placed in the closed details."""
-    with monkeypatch.context() as patch:
-        patch.setenv("MEMCTL_AGENT", "bob")
-        made = memctl(
-            "decide",
-            "Refuse okapis",
-            "--section",
-            "3.1",
-            "--rationale",
-            "The quagga says so",
-            "-i",
-            "9",
-            "--tag",
-            "zoo",
-        )
-    return made.id
+
+    def make() -> str:
+        with monkeypatch.context() as patch:
+            patch.setenv("MEMCTL_AGENT", "bob")
+            made = memctl(
+                "decide",
+                "Refuse okapis",
+                "--section",
+                "3.1",
+                "--rationale",
+                "The quagga says so",
+                "-i",
+                "9",
+                "--tag",
+                "zoo",
+            )
+        return made.id
+
+    return once(make)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 API = "import queue\n\n\ndef pay(amount):\n    return queue.put(amount)\n\n\ndef refund(amount):\n    return -amount\n"
 
@@ -26,12 +26,16 @@ def committed(repo: Path, message: str, *paths: str) -> str:
 
 
 @pytest.fixture
-def shop(repo: Path, memctl: Memctl) -> Path:
+def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
     """A section for src/pay with a page of details that refers to its one file."""
-    write(repo, "src/pay/api.py", API)
-    committed(repo, "feat: pay")
-    memctl("section", "add", "Payment", "--path", "src/pay/**", "--path", "*.sql")
-    memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
+
+    def make() -> None:
+        write(repo, "src/pay/api.py", API)
+        committed(repo, "feat: pay")
+        memctl("section", "add", "Payment", "--path", "src/pay/**", "--path", "*.sql")
+        memctl("detail", "add", "Payment details", "--section", "§2.1", "--code", "src/pay/api.py")
+
+    once(make)
     return repo
 
 

@@ -12,7 +12,7 @@ from tests.conftest import Memctl, commits, git, process, stride
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
-STRIDE = stride(11)
+STRIDE = stride(17)
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 
 

@@ -27,7 +27,7 @@ def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
     repo: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     made = memctl("learn", "Only one").id
-    for step in range(1, steps_of(repo, tmp_path, "delete", made), stride(3)):
+    for step in range(1, steps_of(repo, tmp_path, "delete", made), stride(7)):
         victim = tmp_path / f"victim{step}"
         subprocess.run(["cp", "-r", str(repo), str(victim)], check=True)
         run_until(step, victim, "delete", made)

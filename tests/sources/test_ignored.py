@@ -46,7 +46,8 @@ def test_what_is_no_pattern_is_skipped_as_git_skips_it() -> None:
     assert set(ignored(NAMES, {".memctlignore": "!\n\\\n[z-a]\na.py\n"})) == {"a.py"}
 
 
-def test_patterns_that_would_never_end_are_refused() -> None:
+def test_patterns_that_would_never_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memctl.sources.ignored._SECONDS", 0.5)
     with pytest.raises(MemctlError, match="take too long"):
         ignored(["a" * 200], {".memctlignore": "*a" * 30 + "b\n"})
 

@@ -10,7 +10,7 @@ import pytest
 from memctl.model.snapshot import Snapshot, Texts
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl
+from tests.conftest import Memctl, Once
 
 LESSONS = {
     "Pools": "The NordpayClient holds a connection; see `max_open_conns` and retry_count.",
@@ -22,9 +22,12 @@ LESSONS = {
 
 
 @pytest.fixture
-def texts(repo: Path, memctl: Memctl) -> Texts:
-    for title, lesson in LESSONS.items():
-        memctl("learn", title, "--lesson", lesson)
+def texts(repo: Path, memctl: Memctl, once: Once) -> Texts:
+    def make() -> None:
+        for title, lesson in LESSONS.items():
+            memctl("learn", title, "--lesson", lesson)
+
+    once(make)
     return snapshot(repo).texts
 
 

@@ -7,17 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 Clone = Callable[[str], Path]
 
 
 @pytest.fixture
-def bare(repo: Path, tmp_path: Path, memctl: Memctl) -> Path:
+def bare(repo: Path, tmp_path: Path, memctl: Memctl, once: Once) -> Path:
     """What all clones come from: a memory with two sections, a decision and a learning."""
-    memctl("section", "add", "Payment")
-    memctl("decide", "Base", "--context", "One line.\n\nAnother line.", "--tag", "first")
-    memctl("learn", "Shared", "--lesson", "Nothing yet.")
+
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("decide", "Base", "--context", "One line.\n\nAnother line.", "--tag", "first")
+        memctl("learn", "Shared", "--lesson", "Nothing yet.")
+
+    once(make)
     git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
     return tmp_path / "bare.git"
 

@@ -35,6 +35,18 @@ FLOORS = {
     "cli": 11,
     "__main__": 12,
 }
+# Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
+WINDOW = (
+    "results",
+    "messages",
+    "preservation",
+    "pressure",
+    "budget",
+    "eviction",
+    "compression",
+    "health",
+    "state",
+)
 # One starts Git; the other the program that a user has named as theirs to ask.
 PROCESSES = (PACKAGE / "journal" / "git.py", PACKAGE / "providers" / "program.py")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
@@ -62,6 +74,17 @@ def test_a_module_imports_only_from_below(path: Path) -> None:
         if parts[0] == "memctl" and len(parts) > 1 and parts[1] in FLOORS:
             below = FLOORS[parts[1]] < FLOORS[room(path)]
             assert below or parts[1] == room(path), f"{name} is not below {room(path)}"
+
+
+def test_the_rooms_of_a_window_import_only_from_those_before() -> None:
+    window = PACKAGE / "window"
+    rooms = {path.parent.name for path in window.rglob("*.py")} - {"window"}
+    assert rooms == set(WINDOW)
+    for path in window.rglob("*/*.py"):
+        allowed = WINDOW[: WINDOW.index(path.parent.name) + 1]
+        for name in imports(path):
+            if name.startswith("memctl.window."):
+                assert name.split(".")[2] in allowed, f"{name} is not before {path.parent.name} ({path.name})"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -12,12 +12,12 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
-from memctl.window.compaction import KEPT_TURNS
+from memctl.window.compression.compaction import KEPT_TURNS
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window.reading import Opened
-    from memctl.window.reduction import Reduction, Stage
+    from memctl.window.compression.reduction import Reduction, Stage
+    from memctl.window.messages.reading import Opened
 
 _STRATEGIES = ("results", "progressive", "compaction", "cascade")
 _SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
@@ -78,9 +78,9 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     if target is not None and free is not None:
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(given["target_file"], as_json=given["as_json"])
-    from memctl.window import reduction
-    from memctl.window.compression import CompressionEngine
-    from memctl.window.eviction import EvictionEngine
+    from memctl.window.compression import reduction
+    from memctl.window.compression.engine import CompressionEngine
+    from memctl.window.eviction.engine import EvictionEngine
 
     memory = opening.memory_if_any(ctx)
     opened, counter = messages.read(source, given["model"], memory)
@@ -102,7 +102,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
 
 def _target(opened: Opened, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
-    from memctl.window import limits
+    from memctl.window.pressure import limits
 
     transcript, tokens = opened.transcript, opened.conversation.tokens
     host = limits.CLAUDE_CODE if transcript else limits.NO_HOST

@@ -14,8 +14,8 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window.eviction import EvictionResult
-    from memctl.window.reading import Opened
+    from memctl.window.eviction.engine import EvictionResult
+    from memctl.window.messages.reading import Opened
 
 _HELD = 6  # reasons that are listed
 
@@ -63,7 +63,7 @@ def evict_command(
     went. The system prompt, the task, the current message and results that are not answered yet stay. Exit code 1: the
     target is out of reach; as much as could be went.
     """
-    from memctl.window.eviction import EvictionEngine
+    from memctl.window.eviction.engine import EvictionEngine
 
     if (free is None) == (target is None):
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)

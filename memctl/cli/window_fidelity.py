@@ -15,9 +15,9 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.sessions import reading
 from memctl.sessions.events import Session
-from memctl.window import questions as question_sets
-from memctl.window.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
-from memctl.window.questions import Question
+from memctl.window.health import questions as question_sets
+from memctl.window.health.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
+from memctl.window.health.questions import Question
 
 
 @command(

@@ -12,9 +12,9 @@ from memctl.cli.command import command, json_option
 from memctl.cli.window_source import Source, looking
 from memctl.errors import OK, REFUSED
 from memctl.window import status
-from memctl.window.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
-from memctl.window.health import ContextHealthMonitor
-from memctl.window.trends import Trend
+from memctl.window.health.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
+from memctl.window.health.monitor import ContextHealthMonitor
+from memctl.window.health.trends import Trend
 
 _COLOURS = {AlertLevel.CRITICAL: "red", AlertLevel.WARNING: "yellow", AlertLevel.INFO: None}
 _MOST_NAMED = 6  # requests

@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
-    from memctl.window.reading import Opened
+    from memctl.window.messages.reading import Opened
 
 POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
 
@@ -54,7 +54,7 @@ def check(target_file: str | None, *, as_json: bool) -> None:
 
 def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:
     """The conversation of a file, and what counted it; raises MemctlError if there is none in it."""
-    from memctl.window import reading
+    from memctl.window.messages import reading
 
     with lines(source) as found:
         loaded = reading.load(found, source)

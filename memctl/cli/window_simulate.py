@@ -13,7 +13,7 @@ from memctl.cli.window_messages import POLICIES
 from memctl.errors import USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.window.simulation import Replay, Simulation
+    from memctl.window.eviction.simulation import Replay, Simulation
 
 
 def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[str]:
@@ -60,8 +60,8 @@ def simulate_command(
     """
     if target >= trigger:
         raise MemctlError("--target is to be below --trigger", exit_code=USAGE)
-    from memctl.window import reading
-    from memctl.window.simulation import Simulation
+    from memctl.window.eviction.simulation import Simulation
+    from memctl.window.messages import reading
 
     with lines(source) as found:
         loaded = reading.load(found, source, whole=True)
@@ -136,7 +136,7 @@ def _row(one: Replay) -> tuple[str, ...]:
 
 def _curve(points: tuple[int, ...], most: int) -> str:
     """The curve in one line; all curves to the same scale."""
-    from memctl.window import drawing
-    from memctl.window.curve import Curve
+    from memctl.window.pressure import drawing
+    from memctl.window.pressure.curve import Curve
 
     return drawing.sparkline(Curve(points=points), most)

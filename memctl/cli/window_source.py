@@ -14,10 +14,12 @@ from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.store.memory import Memory
 from memctl.window import config as configuration
-from memctl.window import limits, models, newest, status
+from memctl.window import status
 from memctl.window.config import WindowConfig
-from memctl.window.limits import Limit
-from memctl.window.pressure import DEFAULT_WINDOW
+from memctl.window.messages import transcript_files
+from memctl.window.pressure import limits, models
+from memctl.window.pressure.limits import Limit
+from memctl.window.pressure.monitor import DEFAULT_WINDOW
 from memctl.window.status import Seen
 
 
@@ -83,5 +85,5 @@ def settings(file: str | None, memory: Memory | None) -> WindowConfig:
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else newest.projects(os.environ, Path.home())
-    return newest.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    kept = Path(projects) if projects else transcript_files.projects(os.environ, Path.home())
+    return transcript_files.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)

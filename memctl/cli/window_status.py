@@ -15,9 +15,10 @@ from memctl.cli.command import command, json_option
 from memctl.cli.window_source import Source, looking
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.store import files
-from memctl.window import drawing, status
-from memctl.window.limits import Limit
-from memctl.window.pressure import PressureReading, PressureZone, Thresholds, suited_thresholds
+from memctl.window import status
+from memctl.window.pressure import drawing
+from memctl.window.pressure.limits import Limit
+from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds, suited_thresholds
 from memctl.window.status import Seen, Status
 
 _COLOURS = {

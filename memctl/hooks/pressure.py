@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memctl.hooks import lines
-from memctl.window import models
+from memctl.window.pressure import models
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 _ZONES = ((models.RED_AT, RED), (models.ORANGE_AT, ORANGE), (models.YELLOW_AT, YELLOW), (0.0, GREEN))

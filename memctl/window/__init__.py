@@ -1,4 +1,8 @@
-"""Management of a context window, as a library: each part is usable alone (S4)."""
+"""Management of a context window, as a library: each part is usable alone (S4).
+
+Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind four
+hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.
+"""
 
 from __future__ import annotations
 
@@ -6,83 +10,84 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from memctl.window.actions import Action, StateKeeper, TaskCheckpoint, ToolResult, TurnStart, WindowStatus
-    from memctl.window.alerts import Alert, AlertLevel, AlertThresholds, HealthSnapshot
     from memctl.window.audit import AuditLog, Decision
-    from memctl.window.budget import BudgetReport, ComponentBudget, TokenBudgetManager, Verdict
-    from memctl.window.compression import Cascade, CompressionEngine
+    from memctl.window.budget.profiles import BudgetComponent
+    from memctl.window.budget.tracking import BudgetReport, ComponentBudget, TokenBudgetManager, Verdict
+    from memctl.window.compression.delegation import SubAgentAnswer
+    from memctl.window.compression.engine import Cascade, CompressionEngine
+    from memctl.window.compression.notes import Notes
+    from memctl.window.compression.reduction import Reduction
+    from memctl.window.compression.result import CompressionResult, CompressionStrategy
     from memctl.window.config import WindowConfig
-    from memctl.window.content import ContentBlock, ContentType, TokenCounter
-    from memctl.window.conversation import Conversation
-    from memctl.window.delegation import SubAgentAnswer
-    from memctl.window.eviction import EvictionEngine, EvictionResult
-    from memctl.window.fidelity import Fidelity
-    from memctl.window.health import ContextHealthMonitor
-    from memctl.window.limits import Limit, compaction_point, limit_of
-    from memctl.window.notes import Notes
+    from memctl.window.eviction.engine import EvictionEngine, EvictionResult
+    from memctl.window.eviction.scoring import EvictionPolicy, EvictionScorer, Scoring
+    from memctl.window.eviction.simulation import Replay, Simulation
+    from memctl.window.health.alerts import Alert, AlertLevel, AlertThresholds, HealthSnapshot
+    from memctl.window.health.fidelity import Fidelity
+    from memctl.window.health.monitor import ContextHealthMonitor
+    from memctl.window.health.questions import Question
+    from memctl.window.hook_results import Action, ToolResult, TurnStart, WindowStatus
+    from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
+    from memctl.window.messages.conversation import Conversation
+    from memctl.window.messages.validity import validate
     from memctl.window.orchestrator import ContextWindowManager
-    from memctl.window.outcome import CompressionResult, CompressionStrategy
-    from memctl.window.pressure import ContextPressureMonitor, PressureReading, PressureZone, Thresholds
-    from memctl.window.profiles import BudgetComponent
-    from memctl.window.questions import Question
-    from memctl.window.reduction import Reduction
-    from memctl.window.scoring import EvictionPolicy, EvictionScorer, Scoring
-    from memctl.window.simulation import Replay, Simulation
-    from memctl.window.state import CrossWindowStateManager, Validation
-    from memctl.window.validity import validate
+    from memctl.window.pressure.limits import Limit, compaction_point, limit_of
+    from memctl.window.pressure.monitor import ContextPressureMonitor, PressureReading, PressureZone, Thresholds
+    from memctl.window.state.checkpoints import CrossWindowStateManager, Validation
+    from memctl.window.state.task import StateKeeper, TaskCheckpoint
 
 # Public name -> the module that has it: a command that wants one of them does not pay for the rest.
 _MODULES = {
-    "Action": "actions",
-    "Alert": "alerts",
-    "AlertLevel": "alerts",
-    "AlertThresholds": "alerts",
+    "Action": "hook_results",
+    "Alert": "health.alerts",
+    "AlertLevel": "health.alerts",
+    "AlertThresholds": "health.alerts",
     "AuditLog": "audit",
-    "BudgetComponent": "profiles",
-    "BudgetReport": "budget",
-    "Cascade": "compression",
-    "ComponentBudget": "budget",
-    "CompressionEngine": "compression",
-    "CompressionResult": "outcome",
-    "CompressionStrategy": "outcome",
-    "ContentBlock": "content",
-    "ContentType": "content",
-    "ContextHealthMonitor": "health",
-    "ContextPressureMonitor": "pressure",
+    "BudgetComponent": "budget.profiles",
+    "BudgetReport": "budget.tracking",
+    "Cascade": "compression.engine",
+    "ComponentBudget": "budget.tracking",
+    "CompressionEngine": "compression.engine",
+    "CompressionResult": "compression.result",
+    "CompressionStrategy": "compression.result",
+    "ContentBlock": "messages.content",
+    "ContentType": "messages.content",
+    "ContextHealthMonitor": "health.monitor",
+    "ContextPressureMonitor": "pressure.monitor",
     "ContextWindowManager": "orchestrator",
-    "Conversation": "conversation",
-    "CrossWindowStateManager": "state",
+    "Conversation": "messages.conversation",
+    "CrossWindowStateManager": "state.checkpoints",
     "Decision": "audit",
-    "EvictionEngine": "eviction",
-    "EvictionPolicy": "scoring",
-    "EvictionResult": "eviction",
-    "EvictionScorer": "scoring",
-    "Fidelity": "fidelity",
-    "HealthSnapshot": "alerts",
-    "Limit": "limits",
-    "Notes": "notes",
-    "PressureReading": "pressure",
-    "PressureZone": "pressure",
-    "Question": "questions",
-    "Reduction": "reduction",
-    "Replay": "simulation",
-    "Scoring": "scoring",
-    "Simulation": "simulation",
-    "StateKeeper": "actions",
-    "SubAgentAnswer": "delegation",
-    "TaskCheckpoint": "actions",
-    "Thresholds": "pressure",
-    "TokenBudgetManager": "budget",
-    "TokenCounter": "content",
-    "ToolResult": "actions",
-    "TurnStart": "actions",
-    "Validation": "state",
-    "Verdict": "budget",
+    "EvictionEngine": "eviction.engine",
+    "EvictionPolicy": "eviction.scoring",
+    "EvictionResult": "eviction.engine",
+    "EvictionScorer": "eviction.scoring",
+    "Fidelity": "health.fidelity",
+    "HealthSnapshot": "health.alerts",
+    "Limit": "pressure.limits",
+    "Notes": "compression.notes",
+    "PressureReading": "pressure.monitor",
+    "PressureZone": "pressure.monitor",
+    "Question": "health.questions",
+    "Reduction": "compression.reduction",
+    "Replay": "eviction.simulation",
+    "Scoring": "eviction.scoring",
+    "Simulation": "eviction.simulation",
+    "StateKeeper": "state.task",
+    "SubAgentAnswer": "compression.delegation",
+    "TaskCheckpoint": "state.task",
+    "Thresholds": "pressure.monitor",
+    "TokenBudgetManager": "budget.tracking",
+    "TokenCounter": "messages.content",
+    "ToolResult": "hook_results",
+    "TurnStart": "hook_results",
+    "Validation": "state.checkpoints",
+    "Verdict": "budget.tracking",
     "WindowConfig": "config",
-    "WindowStatus": "actions",
-    "compaction_point": "limits",
-    "limit_of": "limits",
-    "validate": "validity",
+    "WindowStatus": "hook_results",
+    "compaction_point": "pressure.limits",
+    "limit_of": "pressure.limits",
+    "validate": "messages.validity",
 }
 
 __all__ = [

@@ -15,15 +15,15 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.model import settings
 from memctl.model.spelling import nearest
-from memctl.window.alerts import AlertThresholds, Fraction
-from memctl.window.pressure import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
-from memctl.window.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.weights import HybridWeights, check_sum
+from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
+from memctl.window.compression.strategies import CASCADE, CascadeStep
+from memctl.window.eviction.weights import HybridWeights, check_sum
+from memctl.window.health.alerts import AlertThresholds, Fraction
+from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
 
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
 Policy = Literal["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"]
-Step = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
 BlockType = Literal[
     "system_prompt",
     "tool_definition",
@@ -36,14 +36,6 @@ BlockType = Literal[
 MetricName = Literal[
     "utilization", "eviction_rate", "compression_ratio", "burn_rate", "fidelity_score", "tool_result_bloat"
 ]  # fmt: skip
-
-
-CASCADE: dict[float, Step] = {
-    0.75: "tool_result_summarization",
-    0.85: "progressive",
-    0.92: "conversation_compaction",
-    0.95: "sub_agent",
-}  # S4, `compression.cascade`
 
 
 def _inside(path: str) -> None:
@@ -86,7 +78,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     summarization_threshold_tokens: Tokens = 500
     compaction_utilization_threshold: Fraction = 0.85
-    cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(CASCADE))
+    cascade: dict[float, CascadeStep] = msgspec.field(default_factory=lambda: dict(CASCADE))
     notes_file: str = "agent_notes.md"
 
     def __post_init__(self) -> None:

@@ -20,31 +20,33 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.window import accounting, digest, making, preservation
-from memctl.window.actions import (
+from memctl.window import subsystems
+from memctl.window.audit import AuditLog
+from memctl.window.budget import accounting
+from memctl.window.budget.profiles import BudgetComponent
+from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.compression import digest
+from memctl.window.compression.engine import CompressionEngine
+from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy
+from memctl.window.config import WindowConfig
+from memctl.window.eviction.engine import EvictionEngine
+from memctl.window.eviction.lossless import LosslessEviction
+from memctl.window.health.alerts import HealthSnapshot
+from memctl.window.health.monitor import ContextHealthMonitor
+from memctl.window.hook_results import (
     STATUS_OF,
     Action,
     Managed,
-    StateKeeper,
-    TaskCheckpoint,
     ToolResult,
     TurnStart,
     WindowStatus,
 )
-from memctl.window.alerts import HealthSnapshot
-from memctl.window.audit import AuditLog
-from memctl.window.budget import TokenBudgetManager
-from memctl.window.compression import CompressionEngine
-from memctl.window.config import WindowConfig
-from memctl.window.content import TokenCounter
-from memctl.window.conversation import Conversation
-from memctl.window.eviction import EvictionEngine
-from memctl.window.health import ContextHealthMonitor
-from memctl.window.outcome import LEAST_GAIN, CompressionStrategy
-from memctl.window.pressure import ContextPressureMonitor, PressureZone
-from memctl.window.profiles import BudgetComponent
-from memctl.window.sparing import Sparing
-from memctl.window.succession import Succession
+from memctl.window.messages.content import TokenCounter
+from memctl.window.messages.conversation import Conversation
+from memctl.window.preservation import essentials
+from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
+from memctl.window.state.succession import Succession
+from memctl.window.state.task import StateKeeper, TaskCheckpoint
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -81,10 +83,10 @@ class ContextWindowManager:
     ) -> None:
         self.config = config or WindowConfig()
         self.counter = counter
-        self.pressure_monitor = pressure_monitor or making.monitor(self.config)
-        self.eviction_engine = eviction_engine or making.eviction(self.config, counter)
-        self.compression_engine = compression_engine or making.compression(self.config, counter)
-        self.budget_manager = budget_manager or making.budget(self.config)
+        self.pressure_monitor = pressure_monitor or subsystems.monitor(self.config)
+        self.eviction_engine = eviction_engine or subsystems.eviction(self.config, counter)
+        self.compression_engine = compression_engine or subsystems.compression(self.config, counter)
+        self.budget_manager = budget_manager or subsystems.budget(self.config)
         self.health_monitor = health_monitor or ContextHealthMonitor(thresholds=self.config.health_monitoring.alerts)
         self.audit = audit
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
@@ -97,14 +99,14 @@ class ContextWindowManager:
 
     @classmethod
     def from_config(
-        cls, given: making.Given, counter: TokenCounter, memory: Memory | None = None, **more: Any
+        cls, given: subsystems.Given, counter: TokenCounter, memory: Memory | None = None, **more: Any
     ) -> ContextWindowManager:
         """A manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the defaults.
 
         With a memory the state of the task is kept in its checkpoints, and decisions in a log in its Git directory.
         `provider` is a language model; `more` are the other arguments of the class. Raises MemctlError.
         """
-        return cls(counter, **making.parts(given, counter, memory, **more))
+        return cls(counter, **subsystems.parts(given, counter, memory, **more))
 
     @property
     def windows_created(self) -> int:
@@ -216,7 +218,7 @@ class ContextWindowManager:
         """Above 95 %: compact whatever the cascade says; where that does not help, the window is left."""
         managed = self._cascade(conversation, start)
         if not any(one.strategy is CompressionStrategy.COMPACTION for one in managed.results):
-            wanted = preservation.essentials(conversation.blocks)
+            wanted = essentials.of_blocks(conversation.blocks)
             step = self.compression_engine.compact_conversation(managed.conversation, wanted)
             managed = Managed(step.conversation, managed.evicted, [*managed.results, step.result])
         done = self._after(conversation, managed, start, Action.EMERGENCY_COMPACTION)
@@ -227,7 +229,7 @@ class ContextWindowManager:
     def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
         size = conversation.tokens / max(start.utilization_before, 1e-9)  # the window, in what the counter counts
-        evict = Sparing(self.eviction_engine, self.counter, preservation.essentials(conversation.blocks))
+        evict = LosslessEviction(self.eviction_engine, self.counter, essentials.of_blocks(conversation.blocks))
         done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
         return Managed(done.conversation, evict.number, done.results)
 

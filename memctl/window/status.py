@@ -11,18 +11,18 @@ from memctl.errors import USAGE, MemctlError
 from memctl.model.markdown import one_line
 from memctl.sessions.blanking import blanked
 from memctl.sessions.events import decoded
-from memctl.window import curve as curves
-from memctl.window import reading
-from memctl.window.accounting import COMPONENTS
-from memctl.window.alerts import HealthSnapshot
-from memctl.window.budget import limits_of
+from memctl.window.budget.accounting import COMPONENTS
+from memctl.window.budget.profiles import BudgetComponent
+from memctl.window.budget.tracking import limits_of
 from memctl.window.config import WindowConfig
-from memctl.window.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.curve import Curve, CurveReader
-from memctl.window.limits import Limit
-from memctl.window.pressure import MODEL_REPORTED, ContextPressureMonitor, PressureReading
-from memctl.window.profiles import BudgetComponent
-from memctl.window.reading import Opened
+from memctl.window.health.alerts import HealthSnapshot
+from memctl.window.messages import reading
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
+from memctl.window.messages.reading import Opened
+from memctl.window.pressure import curve as curves
+from memctl.window.pressure.curve import Curve, CurveReader
+from memctl.window.pressure.limits import Limit
+from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
 
 LARGEST = 5  # results that are named
 _LONGEST = 60  # characters of what a call was about

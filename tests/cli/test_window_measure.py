@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from memctl.window import newest
 from memctl.window.config import WindowConfig
+from memctl.window.messages import transcript_files
 from tests.conftest import Memctl
 from tests.window import generated
 
@@ -62,7 +62,7 @@ def test_status_takes_the_newest_transcript_of_the_project(
     memctl: Memctl, repo: Path, session: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "kept"
-    own = kept / newest.slug(repo.resolve())
+    own = kept / transcript_files.slug(repo.resolve())
     own.mkdir(parents=True)
     (own / "a.jsonl").write_bytes(session.read_bytes())
     assert memctl("window", "status", "--projects", str(kept), "--json").data["file"].endswith("a.jsonl")

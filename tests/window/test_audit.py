@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.window.audit import LONGEST, AuditLog, Decision
-from memctl.window.pressure import ContextPressureMonitor, PressureZone
+from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
 
 NOW = "2025-11-04T14:32:00Z"
 KEY = "sk-ant-" + "a1B2c3D4" * 4

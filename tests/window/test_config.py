@@ -7,9 +7,9 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.model import config as project
 from memctl.window import config
-from memctl.window.budget import TokenBudgetManager
+from memctl.window.budget.profiles import DEFAULT, profile
+from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.config import WindowConfig
-from memctl.window.profiles import DEFAULT, profile
 
 # S4, "Configuration (YAML)", every key of it.
 SEED = """\

@@ -23,10 +23,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
     code = "import sys; from memctl.window import ContextPressureMonitor; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "memctl.window.pressure" in loaded
+    assert "memctl.window.pressure.monitor" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("memctl.") and name != "memctl.window"}
     assert rooms == {"window"}
-    assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction"} & set(loaded)
+    assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction.engine"} & set(loaded)
 
 
 SEEDS = (
@@ -58,12 +58,15 @@ for name in ("TaskCheckpoint", "EvictionEngine", "CompressionEngine", "ContextWi
 """
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     loaded = {line.split()[0]: set(line.split()[1:]) for line in lines}
-    late = ("eviction", "compression", "orchestrator", "state", "simulation", "reduction", "health")
+    late = (
+        *("eviction.engine", "eviction.simulation", "compression.engine", "compression.reduction"),
+        *("orchestrator", "state.checkpoints", "health.monitor"),
+    )
     has = {name: {one for one in late if f"memctl.window.{one}" in found} for name, found in loaded.items()}
     assert has == {
         "TaskCheckpoint": set(),
-        "EvictionEngine": {"eviction"},
-        "CompressionEngine": {"eviction", "compression"},
-        "ContextWindowManager": {"eviction", "compression", "orchestrator", "health"},
+        "EvictionEngine": {"eviction.engine"},
+        "CompressionEngine": {"eviction.engine", "compression.engine"},
+        "ContextWindowManager": {"eviction.engine", "compression.engine", "orchestrator", "health.monitor"},
     }
     assert not any(one.startswith(("memctl.store", "memctl.workflow")) for one in loaded["EvictionEngine"])

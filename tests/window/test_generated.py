@@ -8,7 +8,8 @@ from itertools import chain
 
 import pytest
 
-from memctl.window import transcript, validate
+from memctl.window import validate
+from memctl.window.messages import transcript
 from tests.window import generated
 
 SESSIONS = [generated.requests(seed, 600) for seed in range(8)]

@@ -9,13 +9,14 @@ import pytest
 
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from memctl.window import preservation
-from memctl.window.actions import Action, TaskCheckpoint, WindowStatus
 from memctl.window.audit import AuditLog
 from memctl.window.config import WindowConfig
-from memctl.window.conversation import Conversation
+from memctl.window.hook_results import Action, WindowStatus
+from memctl.window.messages.conversation import Conversation
+from memctl.window.messages.validity import validate
 from memctl.window.orchestrator import ContextWindowManager
-from memctl.window.validity import validate
+from memctl.window.preservation import essentials
+from memctl.window.state.task import TaskCheckpoint
 from tests.window.talk import TASK, Talk, long_talk
 
 COUNTER = Counter(FAMILIES["gpt"])
@@ -85,8 +86,8 @@ def test_each_zone_calls_for_its_action(
 def test_nothing_that_matters_is_lost_on_the_way(messages: list[dict[str, Any]]) -> None:
     before = Conversation.parse(messages, COUNTER)
     start = manager(int(before.tokens / 0.97)).on_turn_start(messages)
-    wanted = preservation.essentials(before.blocks)
-    assert preservation.missing(wanted, Conversation.parse(start.messages, COUNTER).blocks) == []
+    wanted = essentials.of_blocks(before.blocks)
+    assert essentials.missing(wanted, Conversation.parse(start.messages, COUNTER).blocks) == []
 
 
 def test_what_the_model_reports_goes_before_the_own_count(messages: list[dict[str, Any]]) -> None:

@@ -9,11 +9,11 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.window import reading
-from memctl.window.content import ContentBlock, ContentType
-from memctl.window.conversation import Conversation
-from memctl.window.references import Reference, pairs
-from memctl.window.simulation import Simulation
+from memctl.window.eviction.references import Reference, pairs
+from memctl.window.eviction.simulation import Simulation
+from memctl.window.messages import reading
+from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.messages.conversation import Conversation
 from tests.window import generated
 
 COUNTER = Counter(FAMILIES["claude"])

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from memctl.sources.views import Row
-from memctl.window.findings import SUMMED_UP
 from memctl.window.results import forms, told
+from memctl.window.results.key_line import SUMMED_UP
 from memctl.window.results.told import line
 
 THRESHOLD = 500  # tokens; S4, "Tool Result Summarization"

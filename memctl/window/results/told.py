@@ -12,9 +12,9 @@ import msgspec
 from memctl.hierarchy import outline
 from memctl.sources import views
 from memctl.sources.views import Row
-from memctl.window.findings import FOUND
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
+from memctl.window.results.key_line import FOUND
 
 # How much rows matter: the finding stands first, errors follow, then what the form has to tell.
 FINDING, ERROR, FIRST, SECOND, THIRD = range(5)

@@ -1,0 +1,1 @@
+"""Token budgets: how a window is shared among its components, and what each of them uses."""

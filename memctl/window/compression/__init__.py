@@ -1,0 +1,1 @@
+"""Saying the same in fewer tokens: five strategies, their cascade, and what each of them came to."""

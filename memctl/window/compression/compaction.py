@@ -1,0 +1,168 @@
+"""Compaction: the beginning of a conversation becomes a digest of it, the last turns stay as they are.
+
+S4, "Conversation Compaction". What stays word for word: the system prompt, the original task, the current message of
+the user, and whatever is marked. The digest is made by rules; a model may word it instead, and what it says is refused
+if it loses something that must survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from memctl.providers.provider import Provider, ProviderFailed
+from memctl.window.compression import digest, prompts
+from memctl.window.compression.digest import Digest
+from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.messages import parsing
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
+from memctl.window.messages.conversation import Conversation, Lines, key_of
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
+
+KEPT_TURNS = 5  # S4, "Progressive Summarization": what is younger is still at work
+_SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
+_SYSTEM = ("system", "developer")
+_STRATEGY = CompressionStrategy.COMPACTION
+
+
+def compact(
+    conversation: Conversation,
+    counter: TokenCounter,
+    *,
+    kept_turns: int = KEPT_TURNS,
+    provider: Provider | None = None,
+    earlier: Sequence[Essential] = (),
+) -> Step:
+    """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
+
+    `earlier` is as in `essentials.of_blocks`.
+    """
+    before = conversation.tokens
+    cut = _cut(conversation, kept_turns)
+    old = [block for block in conversation.blocks if 0 <= block.message < cut]
+    replaced = [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
+    if len(replaced) < 2:
+        return Step(conversation, refusal(_STRATEGY, before, "there is nothing before the last turns"))
+    wanted = essentials.of_blocks(conversation.blocks, earlier)
+    made = digest.of_blocks(replaced).holding(essentials.present(earlier, replaced))
+    calls, note = 0, ""
+    if provider is not None:
+        calls = 1
+        try:
+            said = f"{events.SUMMARY}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+            step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, calls)
+            if not step.result.refused:
+                return step
+            note = step.result.refused
+        except ProviderFailed as error:
+            note = error.message
+    text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
+    step = _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, calls)
+    if not note:
+        return step
+    metadata = {"provider": note, "note": "made by rules instead"}
+    return Step(step.conversation, msgspec.structs.replace(step.result, metadata=metadata))
+
+
+def _cut(conversation: Conversation, kept_turns: int) -> int:
+    """The index of the message that the part which stays begins with: an answer, with all its results behind it."""
+    first_kept = conversation.current_turn - kept_turns
+    for index, message in enumerate(conversation.messages):
+        if parsing.is_answer(message):
+            turn = next((b.turn_created for b in conversation.blocks if b.message == index), 0)
+            if turn >= max(first_kept, 1):
+                return index
+    return len(conversation.messages)
+
+
+def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
+    """The digest with as many of its findings as fit, the last ones; everything else in it stays."""
+    number = len(made.sections.get(digest.FINDINGS, ()))
+    while number and counter.tokens(made.text(number)) > max(most, counter.tokens(made.text(0))):
+        number //= 2
+    return made.text(number)
+
+
+def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
+    """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
+    key, messages = key_of(conversation.given), conversation.messages
+    frame = [index for index in range(cut) if messages[index].get("role") in _SYSTEM]
+    lines = dict(enumerate(conversation.lines))
+    parts: list[Any] = []
+    own: list[int] = []
+    for index in _kept(conversation, cut):
+        content = messages[index].get("content")
+        given = content if isinstance(content, list) else [_part(messages, str(content))]
+        for part, line in zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0):
+            if not _is_taken_in(part):
+                parts.append(part)
+                own.append(int(line))
+    marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
+    for block in marked:
+        if block.content_type is not ContentType.USER_MESSAGE and block.content:
+            what = f"{block.content_type.value} from turn {block.turn_created}"
+            parts.append(_part(messages, f"[Kept as it was, since it is marked: {what}]\n{block.content}"))
+    parts.append(_part(messages, text))
+    new = [*(messages[n] for n in frame), {**_shape(messages), "role": "user", "content": parts}, *messages[cut:]]
+    found = [*(lines.get(index, ()) for index in frame), own, *conversation.lines[cut:]] if lines else ()
+    return new if key is None else {**conversation.given, key: new}, found
+
+
+def _kept(conversation: Conversation, cut: int) -> list[int]:
+    """The messages of the user before the cut that stay: the first, the current one, marked ones."""
+    own = [b for b in conversation.blocks if b.content_type is ContentType.USER_MESSAGE and not _is_digest(b)]
+    chosen = {own[0].message, own[-1].message} if own else set()
+    chosen |= {block.message for block in own if block.do_not_evict}
+    return sorted(index for index in chosen if 0 <= index < cut)
+
+
+def _is_digest(block: ContentBlock) -> bool:
+    return block.content.startswith(events.SUMMARY)
+
+
+def _is_taken_in(part: Any) -> bool:
+    """Whether a part is in the new digest already: an earlier digest, or a result whose call goes."""
+    given = part if isinstance(part, dict) else {}
+    return given.get("type") == "tool_result" or str(given.get("text", "")).startswith(events.SUMMARY)
+
+
+def _part(messages: Sequence[Any], text: str) -> dict[str, str]:
+    return {"type": "input_text" if _is_items(messages) else "text", "text": text}
+
+
+def _shape(messages: Sequence[Any]) -> dict[str, str]:
+    return {"type": "message"} if _is_items(messages) else {}
+
+
+def _is_items(messages: Sequence[Any]) -> bool:
+    """Whether these are items of OpenAI's responses."""
+    return any("role" not in message for message in messages)
+
+
+def _checked(
+    conversation: Conversation,
+    rebuilt: tuple[Any, Lines],
+    counter: TokenCounter,
+    wanted: Sequence[Essential],
+    text: str,
+    calls: int,
+) -> Step:
+    """The compaction, unless it loses something or gains too little."""
+    before = conversation.tokens
+    new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1])
+    lost = essentials.missing(wanted, new.blocks)
+    fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
+    more: dict[str, Any] = {"fidelity_score": fidelity, "llm_calls_used": calls}
+    if lost:
+        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
+        return Step(
+            conversation, refusal(_STRATEGY, before, f"{len(lost)} things would be lost: {named}", text, **more)
+        )
+    if new.tokens > before * (1 - LEAST_GAIN):
+        why = f"it would save {before - new.tokens:,} of {before:,} tokens, less than {LEAST_GAIN:.0%}"
+        return Step(conversation, refusal(_STRATEGY, before, why, text, **more))
+    return Step(new, result_of(_STRATEGY, before, new.tokens, text, **more))

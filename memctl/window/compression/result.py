@@ -1,0 +1,63 @@
+"""What a compression came to, by the seed's names (S4, `CompressionResult`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from memctl.window.messages.conversation import Conversation
+
+LEAST_GAIN = 0.10  # of the tokens: a compression that saves less loses more than it gains
+
+
+class CompressionStrategy(Enum):
+    """The five strategies, by S4's names."""
+
+    COMPACTION = "compaction"
+    NOTE_TAKING = "note_taking"
+    TOOL_RESULT = "tool_result_summarization"
+    PROGRESSIVE = "progressive"
+    SUB_AGENT = "sub_agent"
+
+
+class CompressionResult(msgspec.Struct, frozen=True):
+    """One compression: tokens before and after, their ratio (before / after), the text that came of it.
+
+    `fidelity_score` is the share of what must survive that did (0 to 1), None where nothing had to. A compression that
+    was `refused` changed nothing: the reason stands there, tokens are equal, and the ratio is 1.
+    """
+
+    strategy: CompressionStrategy
+    original_tokens: int
+    compressed_tokens: int
+    compression_ratio: float
+    compressed_content: str
+    fidelity_score: float | None = None
+    llm_calls_used: int = 0
+    metadata: Mapping[str, Any] = {}
+    refused: str = ""
+
+    @property
+    def saved(self) -> int:
+        """The tokens that it freed."""
+        return self.original_tokens - self.compressed_tokens
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A conversation after a compression of it, and what the compression came to."""
+
+    conversation: Conversation
+    result: CompressionResult
+
+
+def result_of(strategy: CompressionStrategy, before: int, after: int, content: str, **more: Any) -> CompressionResult:
+    """A result with its ratio."""
+    return CompressionResult(strategy, before, after, round(before / max(after, 1), 2), content, **more)
+
+
+def refusal(strategy: CompressionStrategy, tokens: int, why: str, content: str = "", **more: Any) -> CompressionResult:
+    """A compression that was not made."""
+    return CompressionResult(strategy, tokens, tokens, 1.0, content, refused=why, **more)

@@ -1,0 +1,229 @@
+"""Compression block by block: results of tools summed up, and older turns told shorter the older they are.
+
+S4, "Tool Result Summarization" and "Progressive Summarization". Whatever must survive (`essentials`) stays in what a
+block becomes; a block that would not shrink by 10 % is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import msgspec
+
+from memctl.model.markdown import one_line
+from memctl.packs import summary_rules, summary_units
+from memctl.providers.provider import Provider, ProviderFailed
+from memctl.window.compression import prompts
+from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.eviction.placeholders import START as EVICTED
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
+from memctl.window.messages.conversation import Conversation
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
+from memctl.window.results import summary
+from memctl.window.results.key_line import SUMMED_UP
+
+# S4, "Progressive Summarization": up to which age in turns, to which share of the length, and what that is called.
+LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
+_LEAST = 10  # tokens; S4's floor for what a turn becomes
+_SHORT = 120  # tokens of a block that is not worth shortening
+_SHORTER = "[Shortened, "
+_ORDER = summary_rules.ORDER
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What shortens: whose tokens are counted, which strings must stay, a provider if there is one."""
+
+    counter: TokenCounter
+    needed: Collection[str] = ()
+    provider: Provider | None = None
+
+
+Replacement = tuple[str, int]  # the text that a block becomes, and how often a model was asked for it
+
+
+def summarize_results(
+    conversation: Conversation,
+    counter: TokenCounter,
+    *,
+    threshold: int = summary.THRESHOLD,
+    provider: Provider | None = None,
+    free: int | None = None,
+) -> Step:
+    """Sum up results of more than `threshold` tokens, the largest first, until `free` tokens are saved (all if None).
+
+    Results that no answer has followed yet stay: the model has not read them.
+    """
+    wanted = essentials.of_blocks(conversation.blocks)
+    asked = Asked(counter, essentials.needed_in_results(wanted, conversation.blocks), provider)
+    calls = _calls(conversation.blocks)
+    large = [b for b in conversation.blocks if _is_large(b, threshold, conversation)]
+    texts: dict[str, Replacement] = {}
+    saved = 0
+    for block in sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id)):
+        if free is not None and saved >= free:
+            break
+        made = _summed(block, calls.get(block.call_id), asked)
+        if made is not None:
+            texts[block.block_id] = made
+            saved += block.token_count - recount(block, made[0], counter)
+    return _step(CompressionStrategy.TOOL_RESULT, conversation, texts, asked, wanted)
+
+
+def progressive(
+    conversation: Conversation,
+    counter: TokenCounter,
+    *,
+    provider: Provider | None = None,
+    earlier: Sequence[Essential] = (),
+) -> Step:
+    """Tell what is older in less: each turn's answers and results by LEVELS, counted from the turn that comes next.
+
+    `earlier` is as in `essentials.of_blocks`.
+    """
+    wanted = essentials.of_blocks(conversation.blocks, earlier)
+    said = {one.text for one in wanted if one.kind != essentials.NUMBER}
+    needed = said | essentials.needed_in_results(wanted, conversation.blocks)
+    asked = Asked(counter, needed, provider)
+    calls = _calls(conversation.blocks)
+    texts: dict[str, Replacement] = {}
+    for block in conversation.blocks:
+        age = conversation.current_turn - block.turn_created
+        share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
+        if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
+            continue
+        made = _older(block, calls.get(block.call_id), share, label, asked)
+        if made is not None:
+            texts[block.block_id] = made
+    return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
+
+
+def _is_large(block: ContentBlock, threshold: int, conversation: Conversation) -> bool:
+    """S4: above the threshold; not yet summed up, and read by the model."""
+    return (
+        block.content_type is ContentType.TOOL_RESULT
+        and block.token_count > threshold
+        and not block.do_not_evict
+        and not block.metadata.get("uncounted")
+        and not block.content.startswith((SUMMED_UP, EVICTED))
+        and block.turn_created < conversation.current_turn - 1
+    )
+
+
+def _calls(blocks: Sequence[ContentBlock]) -> Mapping[str, ContentBlock]:
+    return {block.call_id: block for block in blocks if block.is_call and block.call_id}
+
+
+def _summed(
+    block: ContentBlock, call: ContentBlock | None, asked: Asked, goal: float = summary.GOAL
+) -> Replacement | None:
+    """A result told shorter, by the provider if it loses nothing that is needed, else by rules."""
+    tokens: Callable[[str], int] = lambda text: recount(block, text, asked.counter)  # noqa: E731
+    tried = 0
+    if asked.provider is not None:
+        tried = 1
+        said = _asked_for(prompts.tool_result(block.tool_name, block.content, block.token_count,
+                                              max(int(block.token_count * goal), _LEAST)), asked.provider)  # fmt: skip
+        text = f"{SUMMED_UP}{block.tool_name} by {asked.provider.name}]\n{said}"
+        kept = all(word in text for word in asked.needed if word in block.content)
+        if said and kept and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
+            return text, tried
+    arguments = events.arguments_of(call) if call else {}
+    made = summary.summarize(
+        block.tool_name, arguments, block.content, tokens, needed=asked.needed, whole=_whole(block), goal=goal
+    )
+    return None if made is None else (made.text, tried)
+
+
+def _whole(block: ContentBlock) -> str:
+    line = block.metadata.get("line")
+    return f"the whole is in line {line} of the transcript" if line else "the whole comes by calling again"
+
+
+def _older(
+    block: ContentBlock, call: ContentBlock | None, share: float, label: str, asked: Asked
+) -> Replacement | None:
+    if block.content_type is ContentType.TOOL_RESULT and not block.metadata.get("uncounted"):
+        return _summed(block, call, asked, share)
+    if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
+        return _told_shorter(block, share, label, asked)
+    return None
+
+
+def _told_shorter(block: ContentBlock, share: float, label: str, asked: Asked) -> Replacement | None:
+    """An answer in its own sentences, those that matter most first, in the order in which they stood."""
+    head = f"{_SHORTER}{label}] "
+    if block.content.startswith(head):
+        return None
+    most, tried = max(int(block.token_count * share), _LEAST), 0
+    body = block.content.partition("] ")[2] if block.content.startswith(_SHORTER) else block.content
+    must = [word for word in asked.needed if word in " ".join(body.split())]
+    if asked.provider is not None:
+        tried = 1
+        text = head + _asked_for(prompts.turn(body, most), asked.provider)
+        if text != head and all(word in text for word in must) and _is_worth_it(block, text, asked.counter):
+            return text, tried
+    text = head + " ".join(_sentences(body, must, lambda text: count(text, block.content_type, asked.counter) <= most))
+    return (text, tried) if _is_worth_it(block, text, asked.counter) else None
+
+
+def _is_worth_it(block: ContentBlock, text: str, counter: TokenCounter) -> bool:
+    return recount(block, text, counter) <= block.token_count * (1 - LEAST_GAIN)
+
+
+def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> Iterator[str]:
+    """The sentences that have to stay, and as many of the others as fit; the first one of all if there is room."""
+    units = [one_line(unit.text) for unit in summary_units.units(body)]
+    ranks = [_rank(unit.text, must) for unit in summary_units.units(body)]
+    chosen: set[int] = {place for place, rank in enumerate(ranks) if rank < 0}
+    for place in sorted(range(len(units)), key=lambda place: (ranks[place], place)):
+        trial = chosen | {place}
+        if ranks[place] >= 0 and fits(" ".join(units[n] for n in sorted(trial))):
+            chosen = trial
+    yield from (units[place] for place in sorted(chosen))
+
+
+def _rank(text: str, must: Sequence[str]) -> int:
+    """How little a sentence matters: -1 if it has something that must stay."""
+    plain = " ".join(text.split())
+    if any(word in plain or plain in word for word in must if plain):
+        return -1
+    keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
+    return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)
+
+
+def _asked_for(prompt: str, provider: Provider) -> str:
+    try:
+        return provider.answer(prompt).strip()
+    except ProviderFailed:
+        return ""
+
+
+def _step(
+    strategy: CompressionStrategy,
+    conversation: Conversation,
+    texts: Mapping[str, Replacement],
+    asked: Asked,
+    wanted: Sequence[Essential],
+) -> Step:
+    """The conversation with shorter texts, unless nothing became shorter or something got lost."""
+    before = conversation.tokens
+    if not texts:
+        return Step(conversation, refusal(strategy, before, "no block is worth shortening"))
+    new = conversation.changed({name: text for name, (text, _) in texts.items()}, asked.counter)
+    lost = essentials.missing(wanted, new.blocks)
+    calls = sum(tried for _, tried in texts.values())
+    fidelity = round(1 - len(lost) / len(wanted), 3) if wanted else None
+    touched = sum(block.token_count for block in conversation.blocks if block.block_id in texts)
+    if lost or before - new.tokens < touched * LEAST_GAIN:
+        named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
+        why = f"{len(lost)} things would be lost: {named}" if lost else "it would save less than 10 %"
+        return Step(conversation, refusal(strategy, before, why, fidelity_score=fidelity, llm_calls_used=calls))
+    content = "\n\n".join(text for text, _ in texts.values())
+    metadata = {"blocks": list(texts)}
+    return Step(
+        new,
+        result_of(
+            strategy, before, new.tokens, content, fidelity_score=fidelity, llm_calls_used=calls, metadata=metadata
+        ),
+    )

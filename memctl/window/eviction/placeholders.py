@@ -1,0 +1,162 @@
+"""What stands in the place of an evicted block: what was there, what it said, and how to get it back.
+
+S4, "Eviction Safety: Placeholder Messages", promises them and its code makes none. This is its example:
+
+    [Evicted: tool_result from turn 7 (search_files "axios").
+    Finding: 23 files reference axios in user-service/src/.
+    Full result in session memory if needed.]
+
+A placeholder has at most 50 tokens, and always fewer than what it replaces. It stands where the block stood, so that
+what came out of a tool is still read as the output of a tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.tokens.families import is_pack
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.results.key_line import FOUND, SUMMED_UP, finding, plain
+
+START = "[Evicted: "
+_LONG = 200  # characters of an argument that are too many to keep
+_LONGEST_NAME = 40
+_LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let what it found fit
+# What a call is asked, by the names that common agents' tools have for it; the most telling first.
+_ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
+_PATHS = ("file_path", "notebook_path", "path", "filename")
+_READS = re.compile(r"read|view|cat|open", re.IGNORECASE)
+_LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
+_WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
+
+
+class Evicted(msgspec.Struct, frozen=True):
+    """What a placeholder is made for: the block, its call if it is a result, where the host keeps it ("": nowhere), and
+    what newer block says nearly the same ("": none), with what only this one says.
+    """
+
+    block: ContentBlock
+    call: ContentBlock | None = None
+    kept_at: str = ""
+    same_as: str = ""
+
+
+def is_placeholder(block: ContentBlock, most: int) -> bool:
+    """Whether a block was evicted before: by its form, and by its size, since anybody can write the form."""
+    text = block.content
+    return text.startswith(START) and text.endswith("]") and text.count("]") == 1 and block.token_count <= most
+
+
+def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | None:
+    """The text for the place of a block, of at most `most` tokens; None if none is small enough to be worth it."""
+    block = evicted.block
+    most = min(most, block.token_count - 1)
+    said = f"Nearly the same as {evicted.same_as}" if evicted.same_as else _said(evicted)
+    what = f"{START}{block.content_type.value} from turn {block.turn_created}"
+    back = _back(evicted)
+    heads = [f"{what} ({label})." if label else f"{what}." for label in (_label(evicted.call, n) for n in _LABELS)]
+    fitted = [_fitted(block, (head, said, back), most, counter) for head in dict.fromkeys(heads)]
+    if best := max(fitted, key=lambda found: found[0])[1]:
+        return best
+    tried = [(heads[1], said, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
+
+
+def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
+    """The arguments of a call without their long texts, as JSON; None if there are none, or if it saves nothing."""
+    try:
+        given = msgspec.json.decode(call.content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return None
+    text = msgspec.json.encode(_short(given)).decode()
+    return text if recount(call, text, counter) < call.token_count else None
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _LONG else f"{START}{len(value):,} characters]"
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, list) else value
+
+
+def _fitted(block: ContentBlock, parts: tuple[str, str, str], most: int, counter: TokenCounter) -> tuple[int, str]:
+    """The three parts as one text, the one in the middle cut until it fits, and how many words of that are left.
+
+    The text is "" if little of it would be left.
+    """
+    head, said, back = parts
+    words = said.split()
+    whole = len(words)
+    while True:
+        shown = " ".join(words) + ("…" if 0 < len(words) < whole else _stop(words))
+        text = " ".join(part for part in (head, shown, back) if part) + "]"
+        over = recount(block, text, counter) - most
+        if over <= 0:
+            return len(words), text
+        if len(words) <= 3:  # "Finding:" and a word or two say nothing
+            return -1, ""
+        del words[-max(1, min(over // 2, len(words) - 3)) :]
+
+
+def _stop(words: list[str]) -> str:
+    return "." if words and words[-1][-1] not in ".!?:;…" else ""
+
+
+def _label(call: ContentBlock | None, most: int) -> str:
+    """What was called and what it was asked, in so many characters at most."""
+    if call is None:
+        return ""
+    given = _arguments(call)
+    texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
+    asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
+    asked = plain(asked)
+    asked = asked if len(asked) <= most else asked[: most - 1] + "…"
+    name = plain(call.tool_name)[:_LONGEST_NAME]
+    return f'{name} "{asked}"' if asked else name
+
+
+def _arguments(call: ContentBlock) -> Mapping[str, Any]:
+    try:
+        return msgspec.json.decode(call.content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _said(evicted: Evicted) -> str:
+    """What a block said that is worth keeping: of a file that was read, how long it is."""
+    block, call = evicted.block, evicted.call
+    others = block.metadata.get("uncounted", ())
+    more = f" (and {len(others)} of {others[0]})" if others else ""
+    if block.content.startswith(SUMMED_UP):
+        lines = block.content.split("\n")
+        first = next((line for line in lines if line.startswith(f"{FOUND}: ")), "")
+        found = plain(first.removeprefix(f"{FOUND}: ")) or finding("\n".join(lines[1:]))
+    elif call is not None and _READS.search(call.tool_name) and not block.is_error and "\n" in block.content:
+        found = f"{block.content.count(chr(10)) + 1:,} lines"
+    else:
+        found = finding(block.content, is_error=block.is_error)
+    word = FOUND if block.content_type is ContentType.TOOL_RESULT else "It said"
+    return f"{word}: {found}{more}" if found or more else ""
+
+
+def _back(evicted: Evicted) -> str:
+    """How to get it back."""
+    block, call = evicted.block, evicted.call
+    if evicted.kept_at:
+        return f"Whole: {evicted.kept_at}"
+    if line := block.metadata.get("line"):
+        return f"Whole: line {line} of the transcript."
+    if block.content_type is ContentType.MEMORY_INJECTION and is_pack(block.content):
+        return "`memctl rehydrate` prints it anew."
+    if call is None:
+        return ""
+    if _LOOKS.search(call.tool_name):
+        return "Call it again if needed."
+    if _WRITES.search(call.tool_name) and any(name in _arguments(call) for name in _PATHS):
+        return "The file has it."
+    return "Rerun if harmless."

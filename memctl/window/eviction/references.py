@@ -1,0 +1,110 @@
+"""Which blocks later ones refer to: by path, by identifier, by id.
+
+S4, "Policy 2 -- LRU", wants references and does not say how they are found. Here a block is referred to when what the
+model or the user says later, or the arguments of a later call, name something that stands in it: a path (also by its
+last two parts, or by a file name that has a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`) or an id
+(of a call, a record, a commit). The latest block that has the name is meant: of two readings of a file, the newer one.
+What can't be found so is a reference in plain words ("as said above").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+
+import msgspec
+
+from memctl.window.messages.content import ContentBlock, ContentType
+
+_NAME = re.compile(r"[A-Za-z0-9_@~][\w./\\@:-]{2,200}")
+_TELLS = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]|_|[a-z][A-Z]|\w\.\w")
+_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
+_REFERRING = (*_MODEL, ContentType.USER_MESSAGE)
+_COMMON, _LEAST = 0.1, 5  # a name in more than a tenth of all blocks, and in more than 5, tells nothing
+
+NamesIn = Callable[[str], Set[str]]
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A block that refers to an earlier one, both by their places among the blocks."""
+
+    by: int
+    meant: int
+
+
+def names_in(text: str) -> set[str]:
+    """The names in a text by which a reference is found."""
+    found: set[str] = set()
+    for word in _NAME.findall(text):
+        name = word.rstrip(".:-/\\")
+        if "/" in name or "\\" in name:
+            parts = [part for part in re.split(r"[/\\]", name) if part not in ("", ".", "..")]
+            name = parts.pop().partition(":")[0] if parts else ""  # a line's number may follow
+            found.add("/".join([*parts[-1:], name]))
+        name = name.partition(":")[0]
+        if len(name) > 3 and _TELLS.search(name):
+            found.add(name)
+    return found
+
+
+def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> list[ContentBlock]:
+    """The blocks, in their order, each with its `last_referenced_turn` and the number of turns that refer to it, as
+    `reference_count` in its metadata. What the host knows of it already is not made less.
+    """
+    turns: dict[int, set[int]] = {}
+    for pair in pairs(blocks, names):
+        turns.setdefault(pair.meant, set()).add(blocks[pair.by].turn_created)
+    return [_with(block, turns.get(number, set())) for number, block in enumerate(blocks)]
+
+
+def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[Reference]:
+    """Each reference to a block of an earlier turn, in the order of the blocks that refer."""
+    found = _names(blocks, names)
+    common = _common(found)
+    latest: dict[tuple[bool, str], int] = {}
+    for number, block in enumerate(blocks):
+        told = found[number] - common
+        if block.content_type in _REFERRING:
+            for meant in sorted(_meant(told, latest)):
+                if blocks[meant].turn_created < block.turn_created:
+                    yield Reference(number, meant)
+        for name in told:
+            latest[block.content_type in _MODEL, name] = number
+
+
+def _names(blocks: Sequence[ContentBlock], names: NamesIn) -> list[set[str]]:
+    """The names in each block; a result has those of its call, and the id of it."""
+    found: list[set[str]] = []
+    calls: dict[str, int] = {}
+    for number, block in enumerate(blocks):
+        own = set(names(block.content))
+        if block.is_call:
+            calls[block.call_id] = number
+        elif block.call_id:
+            own |= {block.call_id}
+            own |= found[calls[block.call_id]] if block.call_id in calls else set()
+        found.append(own)
+    return found
+
+
+def _common(names: Sequence[set[str]]) -> set[str]:
+    counts: dict[str, int] = {}
+    for own in names:
+        for name in own:
+            counts[name] = counts.get(name, 0) + 1
+    most = max(_LEAST, len(names) * _COMMON)
+    return {name for name, count in counts.items() if count > most}
+
+
+def _meant(told: Iterable[str], latest: dict[tuple[bool, str], int]) -> set[int]:
+    """The blocks that names mean: of the model's own words the latest, and of all else the latest."""
+    return {latest[key] for name in told for key in ((True, name), (False, name)) if key in latest}
+
+
+def _with(block: ContentBlock, turns: set[int]) -> ContentBlock:
+    if not turns:
+        return block
+    count = max(len(turns), int(block.metadata.get("reference_count", 0)))
+    last = max(*turns, block.last_referenced_turn)
+    metadata = {**block.metadata, "reference_count": count}
+    return msgspec.structs.replace(block, last_referenced_turn=last, metadata=metadata)

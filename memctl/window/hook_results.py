@@ -1,0 +1,93 @@
+"""What the hooks of a window's manager give back to the agent's loop: what was decided, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from memctl.window.compression.result import CompressionResult
+from memctl.window.messages.conversation import Conversation
+from memctl.window.pressure.monitor import PressureReading, PressureZone
+
+
+class WindowStatus(Enum):
+    """How a window is doing, by S4's names."""
+
+    HEALTHY = "healthy"  # green: nothing to do
+    PREPARING = "preparing"  # yellow: what could go is known
+    ACTIVE_MANAGEMENT = "active"  # orange: evicting and compressing
+    EMERGENCY = "emergency"  # red: compacting, or leaving the window
+
+
+STATUS_OF = {
+    PressureZone.GREEN: WindowStatus.HEALTHY,
+    PressureZone.YELLOW: WindowStatus.PREPARING,
+    PressureZone.ORANGE: WindowStatus.ACTIVE_MANAGEMENT,
+    PressureZone.RED: WindowStatus.EMERGENCY,
+}
+
+
+class Action(Enum):
+    """What was done at the start of a turn."""
+
+    NONE = "none"
+    EVALUATE = "evaluate"
+    MANAGE = "manage"
+    EMERGENCY_COMPACTION = "emergency_compaction"
+    CROSS_WINDOW_SAVE = "cross_window_save"
+
+
+class TurnStart(msgspec.Struct, frozen=True):
+    """The start of a turn: `messages` are to be sent, in the shape in which they were given.
+
+    Utilisations are fractions of what can be filled. `candidates` are the ids of blocks that would go first (in the
+    yellow zone), `results` the compressions that were tried. With CROSS_WINDOW_SAVE the window can't be kept: a new one
+    begins with `bootstrap`. `reason` says why nothing was done where something could have been.
+    """
+
+    action: Action
+    messages: Any
+    reading: PressureReading
+    utilization_before: float
+    utilization_after: float
+    evicted_blocks: int = 0
+    candidates: tuple[str, ...] = ()
+    results: tuple[CompressionResult, ...] = ()
+    checkpoint: str = ""
+    bootstrap: str = ""
+    reason: str = ""
+
+
+class ToolResult(msgspec.Struct, frozen=True):
+    """A result on its way into the window: the text to give to the model, its tokens and those of the whole.
+
+    Not `allowed` says that it does not fit its budget, even if it was summed up: the text is still the shortest there
+    is, and whether to add it is the loop's to decide.
+    """
+
+    text: str
+    tokens: int
+    original_tokens: int
+    allowed: bool = True
+    note: str = ""
+
+
+class Managed(msgspec.Struct, frozen=True):
+    """A conversation after management: its tokens, how many blocks went, which compressions were tried."""
+
+    conversation: Conversation
+    evicted: int = 0
+    results: Sequence[CompressionResult] = ()
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What was done, for an audit."""
+        made = [
+            {"strategy": one.strategy.value, "before": one.original_tokens, "after": one.compressed_tokens,
+             "refused": one.refused}
+            for one in self.results
+        ]  # fmt: skip
+        return {"evicted_blocks": self.evicted, "compressions": made}

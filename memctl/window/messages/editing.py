@@ -1,0 +1,133 @@
+"""Putting other texts into a conversation, so that it stays valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.tokens.blocks import CALL, RESULT, TEXT
+from memctl.window.messages import parsing
+from memctl.window.messages.parsing import THINKING, Place
+
+GONE = "[Evicted]"  # where something has to stand
+_PAIRED = (CALL, RESULT)
+
+Edit = tuple[Place, str | None]
+
+
+def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
+    """What was given with other texts in it; `key` is where a body has its messages, None for a bare list."""
+    messages = given if key is None else given[key]
+    of_message: dict[int, list[Edit]] = {}
+    for edit in edits:
+        of_message.setdefault(edit[0].message, []).append(edit)
+    frame = of_message.pop(-1, [])
+    new: Any
+    if isinstance(messages, str):
+        new = next((text or GONE for edits in of_message.values() for _, text in edits), messages)
+    else:
+        new = [_message(old, of_message[n]) if n in of_message else old for n, old in enumerate(messages)]
+    return new if key is None else {**_frame(given, frame), key: new}
+
+
+def _frame(body: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
+    """A request's body with other texts in what stands beside its messages; an edit of None takes its part out."""
+    new = dict(body)
+    for name in ("system", "instructions", "tools"):
+        own = {place.path[1:]: text for place, text in edits if place.path[0] == name}
+        if () in own:
+            new[name] = own[()]
+        elif own:
+            new[name] = [
+                part if text is None else {**part, "text": text}
+                for index, part in enumerate(body[name])
+                if (text := own.get((index,))) is not None or (index,) not in own
+            ]
+        if own and not new[name]:
+            del new[name]
+    if "tools" in body and "tools" not in new:
+        new.pop("tool_choice", None)
+        new.pop("parallel_tool_calls", None)
+    return new
+
+
+def _message(given: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
+    """A message, or item, with other texts in it."""
+    new = dict(given)
+    own = {place.path: (place.what, text) for place, text in edits}
+    if () in own:
+        return _replaced(given, *own[()])
+    if ("content",) in own:
+        new["content"] = own["content",][1] or GONE
+    for key in ("content", "tool_calls"):
+        if any(path[0] == key and len(path) > 1 for path in own):
+            new[key] = list(_parts(given[key], key, own))
+    if isinstance(new.get("content"), list) and not (new["content"] and _says_something(new)):
+        new["content"] = [*new["content"], {"type": _type_of_text(given), "text": GONE}]
+    return new
+
+
+def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple[str, str | None]]) -> Any:
+    for index, part in enumerate(given):
+        if (key, index) not in own:
+            yield part
+            continue
+        what, text = own[key, index]
+        if text is not None or what in _PAIRED:
+            yield _replaced(part, what, text)
+
+
+def is_taken_out(place: Place) -> bool:
+    """Whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
+    return len(place.path) > 1 and place.what not in _PAIRED
+
+
+def _replaced(part: Any, what: str, text: str | None) -> dict[str, Any]:
+    """An element with another text; calls and results stay as long as there is the other."""
+    if what == CALL:
+        return _call(part, text)
+    if what == RESULT:
+        key = "output" if part.get("type") == "function_call_output" else "content"
+        return {**part, key: _result(part.get(key), text or GONE)}
+    if what == THINKING or not isinstance(part, dict):
+        raise MemctlError("reasoning of OpenAI's responses belongs to the item behind it, and stays")
+    return {**part, "text": text or GONE}
+
+
+def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
+    """A call with other arguments, in the form in which it had them: an object, or JSON in a string."""
+    try:
+        arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise MemctlError("the arguments of a call are a JSON object") from None
+    held = part.get("function")
+    if isinstance(held, dict):
+        return {**part, "function": {**held, "arguments": text or "{}"}}
+    key = "input" if "input" in part else "arguments"
+    is_text = isinstance(part.get(key, ""), str)
+    return {**part, key: (text or "{}") if is_text else arguments}
+
+
+def _result(content: Any, text: str) -> Any:
+    """The content of a result: a text stays a text; of a list of blocks one is left."""
+    if not isinstance(content, list):
+        return text
+    texts = [part for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    kept = {"type": "text", **(texts[0] if texts else {})}
+    return [{**kept, "text": text}]
+
+
+def _says_something(given: Mapping[str, Any]) -> bool:
+    """Whether a message has anything but thinking."""
+    return any(element.what != THINKING for element in parsing.elements(given))
+
+
+def _type_of_text(given: Mapping[str, Any]) -> str:
+    """What a block of text is called in a message: as its other blocks are."""
+    for element in parsing.elements(given):
+        if element.what == TEXT and isinstance(element.given, dict) and isinstance(element.given.get("type"), str):
+            return str(element.given["type"])
+    return "text"

@@ -1,0 +1,76 @@
+"""Reading a conversation from a file: a request's body or messages as JSON, messages line by line, or a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.window.messages import transcript
+from memctl.window.messages.content import TokenCounter
+from memctl.window.messages.conversation import Conversation
+from memctl.window.messages.transcript import Transcript
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A conversation out of a file, and the transcript that it was read from, if it was one."""
+
+    conversation: Conversation
+    transcript: Transcript | None = None
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What a file holds, before anything is counted: the messages as they are, or the transcript they came from."""
+
+    name: str
+    given: Any
+    transcript: Transcript | None = None
+
+    @property
+    def model(self) -> str:
+        """The model that the file names, "" if it names none."""
+        if self.transcript:
+            return self.transcript.model
+        model = self.given.get("model") if isinstance(self.given, dict) else ""
+        return model if isinstance(model, str) else ""
+
+    def opened(self, counter: TokenCounter) -> Opened:
+        """The conversation, counted; raises MemctlError if there is none in the file."""
+        lines = self.transcript.lines if self.transcript else ()
+        try:
+            return Opened(Conversation.parse(self.given, counter, lines=lines), self.transcript)
+        except MemctlError as error:
+            raise MemctlError(f"{self.name}: {error.message}", error.hint) from None
+
+
+def read(lines: Iterable[str], name: str, counter: TokenCounter) -> Opened:
+    """The conversation that lines hold; `name` is what a complaint calls them. Raises MemctlError."""
+    return load(lines, name).opened(counter)
+
+
+def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
+    """What lines hold. Of a transcript only the last window is kept, unless it is to be read `whole`.
+
+    Raises MemctlError for a transcript without messages.
+    """
+    rest = iter(lines)
+    first = next((line for line in rest if line.strip()), "")
+    given = _decoded(first)
+    if not isinstance(given, dict) or {"messages", "input"} & set(given):
+        return Loaded(name, _decoded(first + "".join(rest)))
+    if "role" in given or "call_id" in given:
+        return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
+    found = transcript.read(chain([first], rest), whole=whole)
+    if not found.messages:
+        raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
+    return Loaded(name, found.messages, found)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None

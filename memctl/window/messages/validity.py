@@ -1,0 +1,97 @@
+"""What breaks the validity of messages: what an interface would refuse them for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from memctl.tokens.blocks import CALL, RESULT, TEXT
+from memctl.window.messages.parsing import THINKING, Element, elements
+
+
+def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with messages, in words; an empty list if they can be sent.
+
+    A call of a tool has its result, and a result its call: with Anthropic's interface in the message right behind, with
+    OpenAI's chat before any message that is no result, with its responses anywhere behind. Ids are unique. No message
+    and no text is empty. In Anthropic's shape the first message is the user's, and roles alternate: its own interface
+    joins messages of one role, but those of others that offer the same models refuse them.
+    """
+    found = [(message, list(elements(message))) for message in messages]
+    faults = [*_empty(found), *_twice(found)]
+    if any("role" not in message for message in messages):
+        faults += _unpaired_items(found)
+    elif any(message.get("role") == "tool" or message.get("tool_calls") for message in messages):
+        faults += _unpaired_chat(found)
+    else:
+        faults += _unpaired_blocks(found)
+        faults += _roles(messages)
+    return faults
+
+
+Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
+
+
+def _ids(parts: Sequence[Element], what: str) -> list[str]:
+    return [part.found[0].call for part in parts if part.what == what and part.found]
+
+
+def _empty(read: Read) -> Iterator[str]:
+    for number, (message, parts) in enumerate(read):
+        is_last_answer = number == len(read) - 1 and message.get("role") == "assistant"
+        is_result = message.get("role", "tool") in ("tool", "function")
+        if not (is_last_answer or is_result or any(part.what != THINKING for part in parts)):
+            yield f"message {number} is empty"
+        for part in parts:
+            if part.what == TEXT and not part.found[0].text.strip():
+                yield f"message {number} has an empty text"
+
+
+def _twice(read: Read) -> Iterator[str]:
+    for what in (CALL, RESULT):
+        ids = [identifier for _, parts in read for identifier in _ids(parts, what) if identifier]
+        yield from (f"{what} {one} stands twice" for one in sorted(set(ids)) if ids.count(one) > 1)
+
+
+def _unpaired_blocks(read: Read) -> Iterator[str]:
+    padded = [({}, []), *read, ({}, [])]
+    for number, ((_, before), (_, parts)) in enumerate(pairwise(padded)):
+        calls, results = _ids(before, CALL), _ids(parts, RESULT)
+        yield from (f"message {number - 1}: call {one} has no result behind it" for one in calls if one not in results)
+        yield from (f"message {number}: result {one} has no call before it" for one in results if one not in calls)
+
+
+def _unpaired_chat(read: Read) -> Iterator[str]:
+    waiting: list[str] = []
+    for number, (message, parts) in enumerate(read):
+        if message.get("role") == "tool":
+            for one in _ids(parts, RESULT):
+                if one in waiting:
+                    waiting.remove(one)
+                else:
+                    yield f"message {number}: result {one} has no call before it"
+            continue
+        yield from (f"message {number}: call {one} has no result before it" for one in waiting)
+        waiting = _ids(parts, CALL)
+    yield from (f"at the end: call {one} has no result" for one in waiting)
+
+
+def _unpaired_items(read: Read) -> Iterator[str]:
+    calls: set[str] = set()
+    results = {one for _, parts in read for one in _ids(parts, RESULT)}
+    for number, (_, parts) in enumerate(read):
+        calls.update(_ids(parts, CALL))
+        yield from (
+            f"item {number}: result {one} has no call before it" for one in _ids(parts, RESULT) if one not in calls
+        )
+    yield from (f"call {one} has no result" for one in sorted(calls - results))
+
+
+def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    roles = [str(message.get("role")) for message in messages if message.get("role") not in ("system", "developer")]
+    if roles and roles[0] != "user":
+        yield "the first message is not the user's"
+    for number, (before, now) in enumerate(pairwise(roles), start=1):
+        if before == now:
+            yield f"message {number} has the role of the one before it"

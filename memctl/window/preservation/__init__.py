@@ -1,0 +1,1 @@
+"""What must survive in a conversation: what happened in it, and which of that nobody may lose."""

@@ -1,0 +1,87 @@
+"""A conversation as the events that summaries of sessions are made from, so that both find the same things in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from memctl.sessions import calls, extraction, failures, tasks
+from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.sessions.extraction import Found
+from memctl.sessions.failures import Failure
+from memctl.sessions.tasks import Task
+from memctl.sessions.touches import READ
+from memctl.sessions.trail import after, is_without_effect
+from memctl.window.messages.content import ContentBlock, ContentType
+
+SUMMARY = "[Summary of the conversation up to here"  # how a compacted beginning begins
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """What happened in blocks: what was asked and found, the files in the order of their last touch, with what was done
+    to them (created or changed is `written`), the failures and the tasks.
+    """
+
+    prompts: tuple[str, ...]
+    found: tuple[Found, ...]
+    files: dict[str, str]
+    failures: tuple[Failure, ...]
+    tasks: tuple[Task, ...]
+
+    def having(self, *kinds: str) -> list[str]:
+        """The texts of what was found of some kinds (labels of `memctl.sessions.labels`)."""
+        return [one.text for one in self.found if one.label in kinds]
+
+    @property
+    def open_failures(self) -> list[Failure]:
+        """The failures that were not seen to come right."""
+        return [failure for failure in self.failures if not failure.resolved]
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that were created, changed or deleted."""
+        return [path for path, action in self.files.items() if action != READ]
+
+
+def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
+    """What happened in blocks."""
+    events = list(_events(blocks))
+    return Happened(
+        prompts=tuple(event.text for event in events if event.kind == PROMPT),
+        found=tuple(extraction.of_events(events)),
+        files=_files(events),
+        failures=tuple(failures.of_events(events)),
+        tasks=tuple(tasks.of_events(events)),
+    )
+
+
+def arguments_of(call: ContentBlock) -> dict[str, Any]:
+    """The arguments of a call by their names, {} if they are no JSON object."""
+    try:
+        return msgspec.json.decode(call.content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _events(blocks: Iterable[ContentBlock]) -> Iterator[Event]:
+    for block in blocks:
+        if block.is_call:
+            yield Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
+        elif block.content_type is ContentType.TOOL_RESULT:
+            yield Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
+        elif block.content_type is ContentType.USER_MESSAGE:
+            yield Event(DIGEST if block.content.startswith(SUMMARY) else PROMPT, block.content)
+        elif block.content_type is ContentType.ASSISTANT_RESPONSE:
+            yield Event(ANSWER, block.content)
+
+
+def _files(events: list[Event]) -> dict[str, str]:
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
+    files: dict[str, str] = {}
+    for event in events:
+        if event.kind == CALL and not is_without_effect(event, results.get(event.call)):
+            for touch in calls.touched(event):
+                files[touch.path] = after(files.pop(touch.path, READ), touch.action)
+    return files

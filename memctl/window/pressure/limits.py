@@ -1,0 +1,87 @@
+"""How much a window takes, and where the host compacts it, by a model's name or as given.
+
+A zone is of no use beyond the point where the host compacts by itself: Claude Code's is at 83.5 % of 200,000 tokens, so
+that a red zone at 90 % of the raw window never comes there. Everything here is relative to that point.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from memctl.errors import USAGE, MemctlError
+from memctl.window.pressure import models
+from memctl.window.pressure.models import DEFAULT_OUTPUT
+
+CLAUDE_CODE, NO_HOST = "claude-code", "none"
+HOSTS = (CLAUDE_CODE, NO_HOST)
+# Context windows in tokens as their vendors state them, by how the models are called; the first that fits holds.
+_WINDOWS = (
+    (re.compile(r"gpt-4\.1"), 1_047_576),
+    (re.compile(r"gpt-5|codex"), 400_000),
+    (re.compile(r"gpt-4o|gpt-4-turbo|gpt-4\.5"), 128_000),
+    (re.compile(r"(?:^|/)o[134](?:-|$)"), 200_000),
+    (re.compile(r"gemini"), 1_048_576),
+)
+_KNOWN = {
+    NO_HOST: sorted({window for _, window in _WINDOWS} | {models.SMALL, models.LARGE}),
+    CLAUDE_CODE: [models.SMALL, models.LARGE],
+}
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A window in tokens, the part of it that can be filled before the host compacts, and how both are known."""
+
+    window: int
+    usable: int
+    source: str
+    is_guessed: bool = False
+
+
+def window_of(model: str) -> int | None:
+    """The window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
+    name = model.strip().lower()
+    if models.is_large(name):
+        return models.LARGE
+    if "claude" in name:
+        return models.claude_window(name)
+    return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
+
+
+def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT) -> int:
+    """The tokens at which a host compacts a window; all of it where no host does.
+
+    `max_output` is what the model may answer with. Raises MemctlError for an unknown host or a window without room.
+    """
+    if host not in HOSTS:
+        raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
+    point = models.compacted_at(window, max_output) if host == CLAUDE_CODE else window
+    if point <= 0:
+        raise MemctlError(f"a window of {window:,} tokens leaves no room under {host}", exit_code=USAGE)
+    return point
+
+
+def limit_of(
+    model: str,
+    host: str = NO_HOST,
+    *,
+    window: int | None = None,
+    max_output: int = DEFAULT_OUTPUT,
+    seen: int = 0,
+) -> Limit:
+    """The limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
+
+    `seen` is the largest number of tokens that a request had. Raises MemctlError if nothing tells the window.
+    """
+    if window is not None:
+        return Limit(window, compaction_point(window, host, max_output), "given")
+    named = window_of(model)
+    if named is not None and seen <= compaction_point(named, host, max_output):
+        return Limit(named, compaction_point(named, host, max_output), f"the window of {model}")
+    fits = (known for known in _KNOWN[host] if compaction_point(known, host, max_output) >= seen)
+    larger = next(fits, None) if seen else None
+    if larger is None:
+        raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)
+    source = f"the smallest known that holds {seen:,} tokens"
+    return Limit(larger, compaction_point(larger, host, max_output), source, is_guessed=True)

@@ -1,0 +1,251 @@
+"""Context pressure: how full a window is, how fast it fills, and when to act (S4, "Understanding Context Pressure").
+
+Where the seed's own code falls short of its text: its first step has no velocity; a spike is sought in the average,
+where 15,000 tokens after steps of 2,000 are none; a compaction turns the velocity negative; `utilization()` and
+`update()` are called and lacking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+import msgspec
+
+from memctl.window.pressure import models
+
+DEFAULT_WINDOW = 128_000  # tokens; S4, max_context_tokens
+VELOCITY_WINDOW = 5  # steps; S4, velocity_window
+SPIKE = 3.0  # times the baseline; S4, spike_multiplier
+ALPHA = 0.3  # of the moving average that is the baseline; S4, _detect_events
+# Of real sessions the trimmed mean of the last 20 steps told best how long it would take: half of the answers were
+# within 34 % of the truth.
+FORECAST_STEPS, FORECAST_ERROR = 20, 0.34
+_TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
+_FEWEST_TRIMMED = 5
+MODEL_REPORTED, CLIENT_ESTIMATED = "model_reported", "client_estimated"
+SMALL, LARGE = 32_000, 200_000  # tokens; S4: "8K-32K", "200K+"
+
+
+class PressureZone(Enum):
+    """How much a window presses (S4, "Four Pressure Zones")."""
+
+    GREEN = "green"  # nothing to do
+    YELLOW = "yellow"  # prepare: which blocks could go?
+    ORANGE = "orange"  # evict
+    RED = "red"  # evict or compact at once
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where zones begin, as fractions of what can be filled before the host compacts (S4, `pressure.thresholds`)."""
+
+    yellow: float = models.YELLOW_AT
+    orange: float = models.ORANGE_AT
+    red: float = models.RED_AT
+
+    def __post_init__(self) -> None:
+        if not 0 < self.yellow < self.orange < self.red <= 1:
+            raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
+
+    def zone(self, utilization: float) -> PressureZone:
+        """The zone at a utilisation; a threshold belongs to the zone that it begins."""
+        if utilization >= self.red:
+            return PressureZone.RED
+        if utilization >= self.orange:
+            return PressureZone.ORANGE
+        return PressureZone.YELLOW if utilization >= self.yellow else PressureZone.GREEN
+
+
+def suited_thresholds(window: int) -> Thresholds:
+    """What suits a window of some tokens, as a hint; nothing applies it unasked.
+
+    S4 says to tighten small windows and to loosen yellow and orange of large ones, and no numbers. Small ones begin
+    each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left, less than the mean step of 1,329. In large
+    ones yellow and orange come later, by 10 and 5 points; red stays: a tenth of 200,000 holds the 99th percentile of
+    steps, 14,800.
+    """
+    if window <= SMALL:
+        return Thresholds(yellow=0.40, orange=0.65, red=0.80)
+    if window >= LARGE:
+        return Thresholds(yellow=0.60, orange=0.80, red=0.90)
+    return Thresholds()
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """How many turns something takes at the present rate: likely so many, and a range that holds half of the cases."""
+
+    least: float
+    likely: float
+    most: float
+
+
+class PressureReading(msgspec.Struct, frozen=True):
+    """One measurement.
+
+    `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. `turns_until_red` is
+    None if the window does not grow, or nothing is known of its growth. `disagreement` is by what fraction the model's
+    count differs from the client's, None if not both are known.
+    """
+
+    current_tokens: int
+    max_tokens: int
+    utilization_pct: float
+    zone: PressureZone
+    velocity_tokens_per_turn: float
+    turns_until_red: Turns | None
+    source: str
+    disagreement: float | None = None
+
+    @property
+    def counts_part(self) -> bool:
+        """Whether the two counts are further apart than estimates may be (S0: ±10 %)."""
+        from memctl.tokens.calibration import GOAL  # brings SQLite with it, which a hook should not wait for
+
+        return self.disagreement is not None and abs(self.disagreement) > GOAL
+
+
+ZoneChange = Callable[[PressureZone, PressureZone, PressureReading], None]
+VelocitySpike = Callable[[float, float, PressureReading], None]  # the step, the baseline
+
+
+class ContextPressureMonitor:
+    """Watches a window. `measure` before each request; `update` when something is added or taken out in between.
+
+    `max_context_tokens` is what can be filled: the window, or `limits.compaction_point` where a host compacts sooner.
+    The velocity is the trimmed mean of the last `velocity_window_turns` steps, so that it follows soon; turns until red
+    are told from the last 20, which predict best.
+    """
+
+    def __init__(
+        self,
+        max_context_tokens: int = DEFAULT_WINDOW,
+        velocity_window_turns: int = VELOCITY_WINDOW,
+        thresholds: Thresholds | None = None,
+        spike_multiplier: float = SPIKE,
+        on_zone_change: ZoneChange | None = None,
+        on_velocity_spike: VelocitySpike | None = None,
+    ) -> None:
+        if max_context_tokens <= 0 or velocity_window_turns <= 0 or spike_multiplier <= 1:
+            raise ValueError("a window and a number of steps are more than 0, a spike more than the baseline")
+        self.max_context_tokens = max_context_tokens
+        self.velocity_window_turns = velocity_window_turns
+        self.thresholds = thresholds or Thresholds()
+        self.spike_multiplier = spike_multiplier
+        self.on_zone_change = on_zone_change
+        self.on_velocity_spike = on_velocity_spike
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew, for another task."""
+        self._steps: deque[int] = deque(maxlen=max(FORECAST_STEPS, self.velocity_window_turns))
+        self._zone = PressureZone.GREEN
+        self._baseline = 0.0
+        self._current = 0
+        self._measured: int | None = None  # what the last `measure` was of
+        self._removed = 0  # known to have been taken out since
+        self._has_told_spike = False  # of the step under way
+        self.turn_count = 0
+
+    def utilization(self) -> float:
+        """What is filled, as a fraction of what can be; 0 before anything was measured."""
+        return self._current / self.max_context_tokens
+
+    @property
+    def zone(self) -> PressureZone:
+        return self._zone
+
+    @property
+    def baseline(self) -> float:
+        """Tokens a turn that are usual: what a spike is measured by. 0 before the first step."""
+        return self._baseline
+
+    def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
+        """A reading before a request. What the model reported goes before the client's count, 0 if nobody counted."""
+        if current_tokens < 0 or (model_reported_tokens or 0) < 0:
+            raise ValueError("tokens are not negative")
+        is_reported = model_reported_tokens is not None
+        tokens = current_tokens if model_reported_tokens is None else model_reported_tokens
+        grown = None if self._measured is None else tokens - self._measured + self._removed
+        if grown is not None and grown >= 0:  # a window that shrank was compacted, which says nothing of its growth
+            self._steps.append(grown)
+        disagreement = tokens / current_tokens - 1 if is_reported and current_tokens else None
+        told = self._has_told_spike
+        self._current = self._measured = tokens
+        self._removed, self._has_told_spike = 0, False
+        self.turn_count += 1
+        baseline = self._baseline
+        if grown is not None and grown >= 0:
+            self._baseline = ALPHA * self.velocity + (1 - ALPHA) * baseline if baseline else self.velocity
+        reading = self._reading(MODEL_REPORTED if is_reported else CLIENT_ESTIMATED, disagreement)
+        self._tell(reading, 0 if told else grown or 0, baseline)
+        return reading
+
+    def update(self, tokens: int) -> PressureReading:
+        """A reading after so many tokens were added since the last one; fewer than 0 were taken out.
+
+        It is no step by itself: that ends with the next `measure`. What is known to be taken out hides no growth there.
+        """
+        self._removed -= min(tokens, 0)
+        self._current = max(self._current + tokens, 0)
+        reading = self._reading(CLIENT_ESTIMATED, None)
+        grown = self._current - self._measured + self._removed if self._measured is not None else 0
+        is_new = not self._has_told_spike
+        self._has_told_spike = self._has_told_spike or self._is_spike(grown, self._baseline)
+        self._tell(reading, grown if is_new else 0, self._baseline)
+        return reading
+
+    @property
+    def velocity(self) -> float:
+        """Tokens a turn: the trimmed mean of the last steps; 0 before the first."""
+        return trimmed_mean(list(self._steps)[-self.velocity_window_turns :])
+
+    def _reading(self, source: str, disagreement: float | None) -> PressureReading:
+        utilization = self.utilization()
+        return PressureReading(
+            current_tokens=self._current,
+            max_tokens=self.max_context_tokens,
+            utilization_pct=round(utilization * 100, 1),
+            zone=self.thresholds.zone(utilization),
+            velocity_tokens_per_turn=round(self.velocity, 1),
+            turns_until_red=turns_until(
+                math.ceil(self.max_context_tokens * self.thresholds.red) - self._current, self._steps
+            ),
+            source=source,
+            disagreement=None if disagreement is None else round(disagreement, 3),
+        )
+
+    def _is_spike(self, step: int, baseline: float) -> bool:
+        return baseline > 0 and step > baseline * self.spike_multiplier
+
+    def _tell(self, reading: PressureReading, step: int, baseline: float) -> None:
+        before, self._zone = self._zone, reading.zone
+        if reading.zone != before and self.on_zone_change:
+            self.on_zone_change(before, reading.zone, reading)
+        if self._is_spike(step, baseline) and self.on_velocity_spike:
+            self.on_velocity_spike(float(step), baseline, reading)
+
+
+def trimmed_mean(steps: Sequence[int]) -> float:
+    """The mean without the largest and the smallest tenth, at least one each of five or more; 0 of none."""
+    cut = max(1, int(len(steps) * _TRIM)) if len(steps) >= _FEWEST_TRIMMED else 0
+    kept = sorted(steps)[cut : len(steps) - cut]
+    return sum(kept) / len(kept) if kept else 0.0
+
+
+def turns_until(remaining: int, steps: Sequence[int]) -> Turns | None:
+    """How many turns until so many tokens are added, if it goes on as in the last steps.
+
+    None if it does not grow. The range is the measured error, which is of 20 steps; of fewer it is wider as a mean of
+    fewer is: by the square root of how many fewer.
+    """
+    if remaining <= 0:
+        return Turns(0.0, 0.0, 0.0)
+    recent = list(steps)[-FORECAST_STEPS:]
+    velocity = trimmed_mean(recent)
+    if velocity <= 0:
+        return None
+    likely = remaining / velocity
+    error = min(FORECAST_ERROR * math.sqrt(FORECAST_STEPS / len(recent)), 0.9)
+    return Turns(round(likely / (1 + error), 1), round(likely, 1), round(likely / (1 - error), 1))

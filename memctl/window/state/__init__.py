@@ -1,0 +1,1 @@
+"""The state of a task from one window to the next: what it holds, where it is kept, and which window this is."""

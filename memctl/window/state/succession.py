@@ -1,0 +1,98 @@
+"""What passes from one window to the next: which window it is, and the state of the task that is kept for the next.
+
+A state that can't be kept (stale, or refused by the memory) never stops the agent's loop: it is told in the audit, and
+in what the hook gives back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.model.markdown import one_line
+from memctl.sessions import tasks
+from memctl.window.compression import digest
+from memctl.window.messages.content import ContentBlock
+from memctl.window.preservation import events
+from memctl.window.state.task import StateKeeper, TaskCheckpoint
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """What came of saving a state: the id that it has now, or why it could not be kept; and the state."""
+
+    state: TaskCheckpoint
+    id: str = ""
+    why_not: str = ""
+
+
+class Succession:
+    """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
+
+    def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
+        last = keeper.load() if keeper is not None else None
+        self.window = 1 + (last.window_id if last is not None else 0)
+        self.task_goal = task_goal or (last.task_goal if last is not None else "")
+        self._keeper = keeper
+        self._criteria = tuple(criteria) or (last.success_criteria if last is not None else ())
+        self._is_saved = False  # above the threshold for a safety save, in this window
+        self._last: Saved | None = None
+
+    def save(self, blocks: Sequence[ContentBlock]) -> Saved:
+        """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
+        if self._last is None or self._last.why_not or self._last.state != self._state(blocks):
+            self._last = self._saved(blocks)
+        return self._last
+
+    def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
+        return state_of(blocks, self.window, self.task_goal, self._criteria)
+
+    def _saved(self, blocks: Sequence[ContentBlock]) -> Saved:
+        state = self._state(blocks)
+        if self._keeper is None:
+            return Saved(state)
+        try:
+            return Saved(state, self._keeper.save(state))
+        except MemctlError as error:
+            return Saved(state, why_not=error.message)
+
+    def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
+        """S4: a safety save whenever the utilisation crosses a threshold; None if it does not now."""
+        crosses = is_above and not self._is_saved and self._keeper is not None
+        self._is_saved = is_above
+        return self.save(blocks) if crosses else None
+
+    def begin_anew(self) -> str:
+        """The next window begins; the text that it begins with, "" if nothing was kept."""
+        self.window += 1
+        self._is_saved = False
+        try:
+            return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
+        except MemctlError:
+            return ""
+
+
+def state_of(
+    blocks: Sequence[ContentBlock], window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
+) -> TaskCheckpoint:
+    """What of blocks must outlive their window; without a `task_goal` the task is what the user said first."""
+    made = digest.of_blocks(blocks).sections
+    happened = events.of_blocks(block for block in blocks if not digest.is_digest(block))
+    by_status: dict[str, list[str]] = {}
+    for task in happened.tasks:
+        by_status.setdefault(task.status, []).append(task.text)
+    under_way = by_status.get(tasks.UNDER_WAY, [])
+    return TaskCheckpoint(
+        window_id=window_id,
+        task_goal=task_goal or (one_line(happened.prompts[0]) if happened.prompts else ""),
+        success_criteria=tuple(criteria),
+        constraints=made[digest.SAID],
+        completed_subtasks=tuple(by_status.get(tasks.DONE, [])),
+        current_subtask=under_way[0] if under_way else "",
+        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *made[digest.NEXT]),
+        decisions=made[digest.DECISIONS],
+        open_issues=(*made[digest.ISSUES], *made[digest.ERRORS]),
+        learnings=made[digest.LEARNED],
+        compaction_summary=digest.of_blocks(blocks).text(0),
+    )

@@ -1,0 +1,41 @@
+"""The state of a task that passes from one window to the next, and what a keeper of it does."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a task that outlives a window, by S4's names. What is planned, under way and done is kept apart.
+
+    `state_version` is the version that it goes on from: None for the one that its keeper loaded or saved last.
+    """
+
+    window_id: int = 1
+    state_version: int | None = None
+    task_goal: str = ""
+    success_criteria: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    completed_subtasks: tuple[str, ...] = ()
+    current_subtask: str = ""
+    remaining_subtasks: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    open_issues: tuple[str, ...] = ()
+    learnings: tuple[str, ...] = ()
+    compaction_summary: str = ""
+    saved_at: str = ""
+
+
+class StateKeeper(Protocol):
+    """Keeps the state of a task from one window to the next."""
+
+    def save(self, checkpoint: TaskCheckpoint) -> str:
+        """Keep a state; the id that it has now. Raises MemctlError if it is stale."""
+
+    def load(self) -> TaskCheckpoint | None:
+        """The state that was kept last, None if there is none."""
+
+    def bootstrap_prompt(self) -> str:
+        """The text with which a new window takes the task up, "" if nothing was kept."""

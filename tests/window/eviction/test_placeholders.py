@@ -1,0 +1,137 @@
+"""Placeholders: what was there, what it said, how to get it back, in fifty tokens."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window import ContentBlock, ContentType
+from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shortened
+from memctl.window.messages.content import recount
+from memctl.window.results.key_line import finding
+from tests.window.texts import COUNTER
+
+RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE
+
+
+def call(tool: str, **arguments: object) -> ContentBlock:
+    return ContentBlock("c", ANSWER, msgspec.json.encode(arguments).decode(), 90, 7, tool_name=tool, call_id="t1")
+
+
+def result(content: str, tokens: int = 3_000, **fields: object) -> ContentBlock:
+    return ContentBlock("r", RESULT, content, tokens, 7, call_id="t1", **fields)  # type: ignore[arg-type]
+
+
+def made(tool: str, said: str, **arguments: object) -> str:
+    return placeholder(Evicted(result(said), call(tool, **arguments)), 50, COUNTER) or ""
+
+
+def test_the_seeds_example() -> None:
+    content = "src/a.ts\nsrc/b.ts\n23 files reference axios in user-service/src/.\n"
+    assert made("search_files", content, query="axios") == (
+        '[Evicted: tool_result from turn 7 (search_files "axios"). '
+        "Finding: 23 files reference axios in user-service/src/. Call it again if needed.]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "content", "expected"),
+    [
+        ("Read", {"file_path": "src/a.ts"}, "x\ny\nz", 'Read "src/a.ts"). Finding: 3 lines. Call it again if needed.]'),
+        ("Grep", {"path": "src", "pattern": "axios"}, "x\n", 'Grep "axios"). Finding: x. Call it again if needed.]'),
+        ("Write", {"file_path": "a.py", "content": "x"}, "ok", 'Write "a.py"). Finding: ok. The file has it.]'),
+        (
+            "Bash",
+            {"command": "npm test"},
+            "a\nTests: 2 failed, 98 passed",
+            "Finding: Tests: 2 failed, 98 passed. Rerun if",
+        ),
+        ("deploy", {}, "done in 3 seconds", "(deploy). Finding: done in 3 seconds. Rerun if harmless.]"),
+        ("deploy", {"to": "  prod\n[now] "}, "done", '(deploy "prod (now)"). Finding: done.'),
+        ("Bash", {"command": "x"}, "", '(Bash "x"). Rerun if harmless.]'),
+    ],
+)
+def test_it_says_what_was_there_and_how_to_get_it_back(
+    tool: str, arguments: dict[str, object], content: str, expected: str
+) -> None:
+    assert expected in made(tool, content, **arguments)
+
+
+def test_of_an_error_the_line_that_names_it_is_kept() -> None:
+    content = "running\nTypeError: x is undefined\n  at a.ts:3\nTests: 4 passed"
+    block = result(content, is_error=True)
+    assert "TypeError: x is undefined" in (placeholder(Evicted(block), 50, COUNTER) or "")
+
+
+def test_a_transcripts_line_is_named() -> None:
+    block = result("x " * 90, metadata={"line": 123})
+    assert "Whole: line 123 of the transcript.]" in (placeholder(Evicted(block, call("Read")), 50, COUNTER) or "")
+
+
+def test_images_that_go_along_are_named() -> None:
+    block = result("a page", metadata={"uncounted": ["image", "image"]})
+    assert "Finding: a page (and 2 of image)." in (placeholder(Evicted(block), 50, COUNTER) or "")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("most", [12, 25, 50, 200])
+@pytest.mark.parametrize(
+    "content", ["word " * 400, "日本語" * 400, "x" * 5_000, "😀\u202e\x1b[31m" * 90, "]" * 900, "", "\n"]
+)
+def test_it_never_takes_more_than_it_may(family: str, most: int, content: str) -> None:
+    counter = Counter(FAMILIES[family])
+    for tokens in (5, 20, 60, 3_000):
+        block = result(content, tokens)
+        text = placeholder(Evicted(block, call("Bash", command=content)), most, counter)
+        if text is None:
+            assert most < 50 or tokens < 50
+            continue
+        assert recount(block, text, counter) <= min(most, tokens - 1)
+        assert text.startswith("[Evicted: tool_result from turn 7")
+        assert text.index("]") == len(text) - 1
+        assert text.isprintable()
+
+
+def test_what_it_says_is_cut_and_not_left_out() -> None:
+    text = made("Bash", "error: " + "the connection was closed by the peer " * 9, command="npm test -- " + "x" * 100)
+    assert "Finding: error: the connection" in text
+    assert "…" in text
+
+
+def test_placeholders_are_known_by_form_and_size() -> None:
+    text = made("Grep", "x", pattern="axios")
+    assert is_placeholder(result(text, recount(result(""), text, COUNTER)), 50)
+    assert not is_placeholder(result(text, 51), 50)
+    assert not is_placeholder(result("[Evicted: a] and more]", 9), 50)
+
+
+def test_long_arguments_are_shortened_wherever_they_stand() -> None:
+    long = "x y " * 100
+    given = call("MultiEdit", file_path="a.py", edits=[{"new": long, "old": "b"}], more={"deep": long}, count=3)
+    given = msgspec.structs.replace(given, token_count=recount(given, given.content, COUNTER))
+    gone = "[Evicted: 400 characters]"
+    assert msgspec.json.decode(shortened(given, COUNTER) or "") == {
+        "file_path": "a.py", "edits": [{"new": gone, "old": "b"}], "more": {"deep": gone}, "count": 3,
+    }  # fmt: skip
+    for content in ("no JSON", "[1]", '"x"'):
+        assert shortened(msgspec.structs.replace(given, content=content), COUNTER) is None
+    short = call("Read", file_path="a.py")
+    assert shortened(msgspec.structs.replace(short, token_count=9), COUNTER) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ""),
+        ("\n---\n***\n", ""),
+        ("# Title\n\nbody", "# Title"),
+        ("first\nsecond", "first"),
+        ("one\n2 matches in src/a.ts\n3", "2 matches in src/a.ts"),
+        ("x\n" * 500 + "Tests: 3 failed, 9 passed", "Tests: 3 failed, 9 passed"),
+        ("a\tb\x1b[31m", "a b (31m"),
+    ],
+)
+def test_the_line_that_tells_most_is_found(text: str, found: str) -> None:
+    assert finding(text) == found

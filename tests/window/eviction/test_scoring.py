@@ -1,0 +1,136 @@
+"""What blocks are worth, by the seed's numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.window import ContentBlock, ContentType, EvictionPolicy, Scoring
+from memctl.window.eviction.scoring import (
+    SCORERS,
+    SOURCE,
+    FIFOScorer,
+    HybridScorer,
+    HybridWeights,
+    LRUScorer,
+    PriorityScorer,
+    PriorityWeights,
+    SemanticMergeScorer,
+    Situation,
+    TypeBasedScorer,
+)
+from memctl.window.eviction.similarity import Similar
+from memctl.window.messages.parsing import ContentType as Type
+
+
+def block(turn: int = 10, type_: ContentType = ContentType.TOOL_RESULT, **fields: object) -> ContentBlock:
+    return ContentBlock("b", type_, "text", 100, turn, **fields)  # type: ignore[arg-type]
+
+
+NOW = Situation(20)
+
+
+def test_every_policy_has_a_scorer() -> None:
+    assert set(SCORERS) == set(EvictionPolicy)
+    assert Type is ContentType
+    assert set(SOURCE) == set(ContentType)
+
+
+def test_fifo_halves_in_ten_turns() -> None:
+    assert FIFOScorer().score(block(10), NOW) == pytest.approx(0.5)
+    assert FIFOScorer().score(block(20), NOW) == 1.0
+    assert FIFOScorer().score(block(25), NOW) == 1.0  # a turn to come is no older than now
+
+
+def test_lru_keeps_what_was_just_referred_to() -> None:
+    """The seed's code has 1 - exp(-idle / 5), by which the longest idle is kept longest."""
+    just, idle = block(1, last_referenced_turn=20), block(1, last_referenced_turn=5)
+    assert LRUScorer().score(just, NOW) > LRUScorer().score(idle, NOW)
+    assert LRUScorer().score(block(1, last_referenced_turn=15), NOW) == pytest.approx(0.5)
+    assert LRUScorer().score(block(19), NOW) == 0.3  # never referred to
+
+
+def test_priority_weighs_five_signals() -> None:
+    scorer = PriorityScorer()
+    plain = scorer.score(block(20), NOW)
+    assert plain == pytest.approx(0.30 * 1 + 0.25 * 0.5 + 0.20 * 0.3 + 0.15 * 0 + 0.10 * 0.5)
+    used = scorer.score(block(20, metadata={"reference_count": 5}), NOW)
+    assert used - plain == pytest.approx(0.15)
+    assert scorer.score(block(20, metadata={"reference_count": 50}), NOW) == used
+    assert scorer.score(block(20, do_not_evict=True), NOW) - plain == pytest.approx(0.05)
+    assert scorer.score(block(20, priority_score=0.0), NOW) - plain == pytest.approx(-0.05)
+    assert scorer.score(block(5), NOW) - plain == pytest.approx(-0.15)  # half of its recency in 15 turns
+
+
+def test_the_prestige_of_sources_is_the_seeds() -> None:
+    found = {type_.value: score for type_, score in SOURCE.items()}
+    assert (found["user_message"], found["tool_definition"], found["memory_injection"]) == (1.0, 0.9, 0.7)
+    assert (found["assistant_response"], found["tool_result"], found["system_prompt"]) == (0.5, 0.3, 1.0)
+
+
+def test_nearness_to_the_task_is_by_embeddings_or_by_words() -> None:
+    scorer = PriorityScorer()
+    near = Situation(20, task_embedding=[1.0, 0.0])
+    base = scorer.score(block(20), NOW) - 0.25 * 0.5
+    assert scorer.score(block(20, embedding=[2.0, 0.0]), near) - base == pytest.approx(0.25)
+    assert scorer.score(block(20, embedding=[-1.0, 0.0]), near) - base == pytest.approx(0.0)
+    assert scorer.score(block(20, embedding=[1.0]), near) - base == pytest.approx(0.0)  # of another model
+    words = Situation.of_task(20, "text of axios")
+    assert scorer.score(block(20), words) - base == pytest.approx(0.25 / 2)
+
+
+def test_types_live_as_long_as_the_seed_says() -> None:
+    scorer = TypeBasedScorer()
+    lives = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30, "user_message": 50}
+    for name, life in lives.items():
+        type_ = ContentType(name)
+        assert scorer.score(block(100 - life, type_), Situation(100)) == 0.0
+        assert scorer.score(block(100 - life // 2, type_), Situation(100)) == pytest.approx(0.5)
+        assert scorer.score(block(0, type_), Situation(100)) == 0.0
+    longer = Situation(100, Scoring(type_ttl={"tool_result": 16}))
+    assert scorer.score(block(92), longer) == 0.5
+    assert scorer.score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the seed's
+
+
+def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
+    weights = HybridWeights()
+    assert (weights.recency, weights.priority, weights.type_ttl) == (0.30, 0.25, 0.20)
+    assert (weights.reference_freq, weights.semantic_duplication) == (0.15, 0.10)
+    one = block(12, metadata={"reference_count": 2})
+    situation = Situation(20, similar={"b": Similar("c", 0.9, "word shingles")})
+    expected = (
+        0.30 * math.pow(0.5, 8 / 15)
+        + 0.25 * PriorityScorer().score(one, situation)
+        + 0.20 * 0.0
+        + 0.15 * 2 / 5
+        + 0.10 * (1 - 0.9)
+    )
+    assert HybridScorer().score(one, situation) == pytest.approx(expected)
+
+
+def test_what_is_nearly_repeated_goes_before_all_else() -> None:
+    scorer = SemanticMergeScorer()
+    same = Situation(20, similar={"b": Similar("c", 0.97, "embeddings")})
+    alike = Situation(20, similar={"b": Similar("c", 0.86, "embeddings")})
+    at_threshold = Situation(20, similar={"b": Similar("c", 0.85, "embeddings")})
+    assert scorer.score(block(20), same) < scorer.score(block(20), alike) < scorer.score(block(0), at_threshold)
+
+
+@pytest.mark.parametrize("policy", EvictionPolicy)
+def test_scores_are_from_0_to_1(policy: EvictionPolicy) -> None:
+    for turn in (0, 1, 20, 500):
+        for type_ in ContentType:
+            for last in (0, 3):
+                one = block(turn, type_, last_referenced_turn=last, metadata={"reference_count": 9}, priority_score=1.0)
+                assert 0.0 <= SCORERS[policy]().score(one, Situation(20)) <= 1.0
+
+
+def test_weights_that_do_not_add_up_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"these sum to 0\.9 and must sum to 1: recency 0\.2"):
+        HybridWeights(recency=0.2)
+    with pytest.raises(ValueError, match="must sum to 1"):
+        PriorityWeights(explicit=0.5)
+    with pytest.raises(MemctlError, match="no type of content tool_results"):
+        Scoring(type_ttl={"tool_results": 8})

@@ -131,16 +131,11 @@ def _is_taken_in(part: Any) -> bool:
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:
-    return {"type": "input_text" if _is_items(messages) else "text", "text": text}
+    return {"type": "input_text" if parsing.is_items(messages) else "text", "text": text}
 
 
 def _shape(messages: Sequence[Any]) -> dict[str, str]:
-    return {"type": "message"} if _is_items(messages) else {}
-
-
-def _is_items(messages: Sequence[Any]) -> bool:
-    """Whether these are items of OpenAI's responses."""
-    return any("role" not in message for message in messages)
+    return {"type": "message"} if parsing.is_items(messages) else {}
 
 
 def _checked(

@@ -18,6 +18,7 @@ THINKING = "thinking"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _RESULTS = ("tool_result", "function_call_output")
 _SYSTEM = ("system", "developer")
+_OF_ITEMS = ("input_text", "output_text", "input_image", "input_file")
 # S4, "What Must NEVER Be Evicted": explicit markers. Only in what the user says: a tool's output is untrusted.
 _MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
 
@@ -77,6 +78,19 @@ def is_answer(message: Mapping[str, Any]) -> bool:
     """Whether a message, or item, comes from the model."""
     role, type_ = message.get("role"), message.get("type")
     return role == "assistant" or (role is None and type_ not in _RESULTS)
+
+
+def is_items(messages: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these are items of OpenAI's responses: not all have a role, or what is in them is typed as there.
+
+    An item without a role may be evicted or compacted away: what is left are items still.
+    """
+    return any("role" not in message or _has_part_of_items(message.get("content")) for message in messages)
+
+
+def _has_part_of_items(content: Any) -> bool:
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and part.get("type") in _OF_ITEMS for part in parts)
 
 
 class Reader:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from memctl.tokens.blocks import CALL, RESULT, TEXT
-from memctl.window.messages.parsing import THINKING, Element, elements
+from memctl.window.messages.parsing import THINKING, Element, elements, is_items
 
 
 def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -20,7 +20,7 @@ def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     found = [(message, list(elements(message))) for message in messages]
     faults = [*_empty(found), *_twice(found)]
-    if any("role" not in message for message in messages):
+    if is_items(messages):
         faults += _unpaired_items(found)
     elif any(message.get("role") == "tool" or message.get("tool_calls") for message in messages):
         faults += _unpaired_chat(found)

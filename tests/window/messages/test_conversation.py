@@ -230,3 +230,11 @@ def test_what_breaks_validity_is_named(fault: str, given: list[dict[str, Any]]) 
 def test_blocks_can_be_marked_by_the_host() -> None:
     block = parsed(texts.body()).blocks[3]
     assert msgspec.structs.replace(block, do_not_evict=True, embedding=[0.1, 0.2]).do_not_evict
+
+
+def test_items_that_have_roles_are_items_still() -> None:
+    """As they are once the only item without a role is gone: roles need not alternate there."""
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}
+    items = [{"role": "user", "content": "x"}, {"type": "reasoning", "id": "r0", "summary": []}, said, said]
+    assert validate(items) == []
+    assert validate([items[0], said, said]) == []

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from memctl.model.frontmatter import clean_newlines
+from memctl.sessions import plain_text
 from memctl.sessions.claude_code import ClaudeCode
-from memctl.sessions.events import ANSWER, PROMPT, Event, Session, decoded, event_of
+from memctl.sessions.events import Event, Session, decoded, event_of
 from memctl.tokens import blocks
 from memctl.tokens.messages import lines
 
 _LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
-_SPEAKER = re.compile(
-    r"^[ \t]*(?:#{1,4} |\*\*|> ?)?(user|human|you|assistant|ai|claude|agent)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",
-    re.I | re.M,
-)
-_ASKING = ("user", "human", "you")
+_LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 
 
 def read(data: bytes) -> Session:
-    """The session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text."""
+    """The session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text.
+
+    Without events if it is none: a binary file, or JSON of something else.
+    """
+    if b"\0" in data[:_LOOKED_AT]:
+        return Session("", ())
     text = clean_newlines(data.decode(errors="replace"))
     start = text.lstrip()[:1]
     if start not in ("{", "["):
-        return _plain(text)
+        return plain_text.read(text)
     whole = decoded(text)
     if isinstance(whole, dict) and not {"messages", "input"} & set(whole):
         whole = None  # JSON Lines of one line
@@ -44,11 +45,11 @@ def _lines(text: str) -> Session:
         else:
             broken += 1
             if number == 1 and not text.lstrip().startswith("{"):
-                return _plain(text)
+                return plain_text.read(text)
     if found and all("role" in line or "call_id" in line for line in found):
         return msgspec.structs.replace(messages(found, {}), broken=broken)
     if not any(isinstance(line.get("type"), str) or "message" in line for line in found):
-        return _plain(text)
+        return plain_text.read(text) if broken else Session("", ())
     reader = ClaudeCode()
     for line in found:
         reader.read(line)
@@ -71,17 +72,3 @@ def messages(given: Any, body: Any) -> Session:
     return Session(
         "messages", tuple(events), model=model if isinstance(model, str) else "", answers=answers, broken=broken
     )
-
-
-def _plain(text: str) -> Session:
-    """A text in which speakers are named at the beginnings of lines, or of which nothing is known but what it says."""
-    events: list[Event] = []
-    marks = list(_SPEAKER.finditer(text))
-    if not marks:
-        return Session("text", (Event(ANSWER, text),) if text.strip() else ())
-    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=True):
-        said = text[mark.end() : end].strip("\n")
-        if said.strip():
-            events.append(Event(PROMPT if mark[1].lower() in _ASKING else ANSWER, said))
-    answers = sum(event.kind == ANSWER for event in events)
-    return Session("text", tuple(events), answers=answers)

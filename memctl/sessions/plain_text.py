@@ -1,0 +1,137 @@
+"""Transcripts in plain text: who speaks, and the calls of tools that a copied terminal or an account of work shows.
+
+A text has no calls as such. Three things are taken for one, because they say exactly which file or which command: the
+lines in which an agent's program shows its calls (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`),
+and sentences that say in the past tense what was done to a file (`Created src/a.py`). A file that is only talked about
+was not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Event, Session
+
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:#{1,4} |\*\*|> ?)?(user|human|you|assistant|ai|claude|agent)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",
+    re.I | re.M,
+)
+_ASKING = ("user", "human", "you")
+_FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
+_SHOWN = re.compile(r"^\s*[⏺●•✦>*-]?\s*(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
+_MARKED = re.compile(r"^\s*[⏺●✦]\s*[A-Z]\w+\(")
+_TYPED = re.compile(r"^\s{0,4}(?:[\w.@:~/-]{0,60} ?)?\$ (?P<command>\S.*)$")
+_SAID = {
+    "write_file": "wrote|saved",
+    "create_file": "created|added",
+    "edit_file": "modified|updated|edited|changed|rewrote|refactored|fixed|patched|applied edit to",
+    "delete_file": "deleted|removed",
+    "read_file": "read|opened|viewed|looked at|looked into",
+}
+_ACTIVE = re.compile(
+    r"(?:^|[.!?:;]\s+|^\s*[-*+\d.)]+\s+|\b(?:I|we|I've|we've|I have|we have|and|then|also|just)\s+)"
+    r"(?:(?:then|also|just)\s+)?(?:"
+    + "|".join(f"(?P<{tool}>{verbs})" for tool, verbs in _SAID.items())
+    + rf")\s+(?:the\s+)?(?:new\s+)?(?:file\s+)?(?P<files>{_FILE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_FILE})*)",
+    re.I | re.M,
+)
+_PASSIVE = re.compile(
+    rf"(?<![\w.@~+/-])(?P<files>{_FILE})\s+(?:was|were|has been|have been|is now)\s+(?:"
+    + "|".join(f"(?P<{tool}>{verbs})" for tool, verbs in _SAID.items())
+    + r")\b",
+    re.I,
+)
+_RENAMED = re.compile(rf"\b(?:renamed|moved)\s+(?P<source>{_FILE})\s+(?:to|as|into|→|->)\s+(?P<target>{_FILE})", re.I)
+_TOOLS = {"Update": "Edit", "List": "ls", "Search": "Grep"}
+_PATH_TOOLS = ("Write", "Edit", "MultiEdit", "Read", "NotebookEdit")
+_OUTPUT = re.compile(r"^\s*⎿\s*|^\s{4}")
+_BLANK, _FENCE = re.compile(r"\s*$"), re.compile(r"\s*```")
+_NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
+
+
+def read(text: str) -> Session:
+    """A text in which speakers are named at the beginnings of lines, or of which nothing is known but what it says."""
+    marks = list(_SPEAKER.finditer(text))
+    if not marks:
+        return Session("text", tuple(_told(text, 0)) if text.strip() else ())
+    events: list[Event] = []
+    answers = 0
+    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=True):
+        said = text[mark.end() : end].strip("\n")
+        if not said.strip():
+            continue
+        if mark[1].lower() in _ASKING:
+            events.append(Event(PROMPT, said))
+        else:
+            answers += 1
+            events += _told(said, len(events))
+    return Session("text", tuple(events), answers=answers)
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A call, where in the text it stands, and what is shown of its result (None: nothing)."""
+
+    offset: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str | None = None
+
+
+def _told(text: str, before: int) -> Iterator[Event]:
+    """An answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
+    yield Event(ANSWER, text)
+    calls = sorted([*_shown(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
+    for number, call in enumerate(calls, start=before):
+        yield Event(CALL, tool=call.tool, arguments=call.arguments, call=f"text-{number}")
+        if call.result is not None:
+            yield Event(RESULT, call.result, call=f"text-{number}")
+
+
+def _shown(lines: list[str]) -> Iterator[_Call]:
+    """The calls that a copied terminal shows, with what it shows below them."""
+    offset = 0
+    fenced = False
+    for number, line in enumerate(lines):
+        fenced ^= line.lstrip().startswith("```")
+        if typed := _TYPED.match(line):
+            until = _FENCE if fenced else _BLANK
+            yield _Call(offset, "bash", {"command": typed["command"].strip()}, _below(lines[number + 1 :], until))
+        elif _MARKED.match(line) and (call := _SHOWN.match(line)):
+            tool = _TOOLS.get(call["tool"], call["tool"])
+            key = "command" if tool == "Bash" else "file_path" if tool in _PATH_TOOLS else ""
+            if key:
+                given = call["given"].removeprefix(f"{key}: ").strip("\"'") if tool != "Bash" else call["given"]
+                yield _Call(offset, tool, {key: given}, _below(lines[number + 1 :], _NO_OUTPUT))
+        offset += len(line) + 1
+
+
+def _below(lines: list[str], until: re.Pattern[str]) -> str | None:
+    """The lines under a call that are its output."""
+    end = next(
+        (n for n, line in enumerate(lines) if until.match(line) or _TYPED.match(line) or _MARKED.match(line)),
+        len(lines),
+    )
+    return "\n".join(_OUTPUT.sub("", line) for line in lines[:end]) if end else None
+
+
+def _accounted(text: str) -> Iterator[_Call]:
+    """What sentences say was done to files."""
+    for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
+        tool = next(tool for tool in _SAID if match[tool])
+        for path in re.findall(_FILE, match["files"]):
+            if _is_path(path):
+                yield _Call(match.start(), tool, {"path": path.strip('`"')})
+    for match in _RENAMED.finditer(text):
+        source, target = (match[name].strip('`"') for name in ("source", "target"))
+        if _is_path(source) and _is_path(target):
+            yield _Call(match.start(), "move_file", {"source": source, "destination": target})
+
+
+def _is_path(given: str) -> bool:
+    """Whether a word is a file's name: in quotes it may be anything else."""
+    name = given.strip('`"')
+    return " " not in name and re.search(r"\.\w{1,8}$|/[\w.@+-]+$", name) is not None and "://" not in name

@@ -104,7 +104,6 @@ def is_digest(block: ContentBlock) -> bool:
 
 
 def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, tuple[str, ...]]:
-    decisions = [found for found in happened.found if found.label == labels.DECISION]
     tasks = [f"[{'x' if task.status == 'done' else ' '}] {task.text} ({task.status})" for task in happened.tasks]
     reads = [path for path, action in happened.files.items() if action == READ]
     return {
@@ -117,9 +116,9 @@ def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, t
                     *([f"Instead of: {'; '.join(found.alternatives)}"] if found.alternatives else []),
                 ]
             )
-            for found in decisions
+            for found in happened.decisions
         ),
-        ISSUES: _lines(happened.having(labels.ISSUE, labels.BLOCKER)),
+        ISSUES: _lines(happened.open_issues),
         ERRORS: _lines(f"{failure.step}: {failure.message}" for failure in happened.open_failures),
         STATE: _lines([*tasks, *happened.having(labels.STATE)[-3:]]),
         CHANGED: _lines(f"{path} ({happened.files[path]})" for path in happened.changed),
@@ -135,7 +134,7 @@ def _lines(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def _said(prompt: str) -> str:
-    """What a user said: in full if it is short, else what of it binds, and how it begins."""
+    """What a user said: in full if it is short, else what of it binds or names things, and how it begins."""
     text = one_line(prompt)
     if len(text) <= _VERBATIM:
         return text
@@ -143,6 +142,7 @@ def _said(prompt: str) -> str:
         unit.text
         for unit in summary_units.units(prompt)
         if summary_rules.judge(unit).keeps in (summary_rules.CONSTRAINT, summary_rules.DECISION)
+        or (len(prompt) <= essentials.LONGEST_TOLD and essentials.named_in(unit.text))
     ]
     return " … ".join([_cut(text, _VERBATIM // 2), *(one_line(one) for one in binding)])
 

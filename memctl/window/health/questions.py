@@ -1,14 +1,12 @@
 """What a compressed context is asked: questions from a file, or made from the original (S4, "Compression Fidelity").
 
-A question has facts by which it can be judged without a model. The categories are those that S4's compaction prompt
-preserves: the task, decisions, open issues, paths, numbers, errors.
+A question has facts by which it can be judged without a model. Those that are made ask for what must survive, and their
+categories are its kinds (`essentials.KINDS`).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -17,23 +15,11 @@ from memctl.model import settings
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.spelling import nearest
 from memctl.model.words import STOP_WORDS
-from memctl.packs.summary_rules import paths
-from memctl.sessions import extraction, failures, labels
-from memctl.sessions.events import ANSWER, DIGEST, PROMPT, Event, Session
+from memctl.sessions.events import ANSWER, Session
+from memctl.window.preservation import essentials, events
+from memctl.window.preservation.essentials import Essential
 
-TASK, DECISIONS, OPEN_ISSUES, PATHS, NUMBERS, ERRORS = (
-    "task", "decisions", "open_issues", "paths", "numbers", "errors",
-)  # fmt: skip
-CATEGORIES = (TASK, DECISIONS, OPEN_ISSUES, PATHS, NUMBERS, ERRORS)
 MOST = 10  # questions of a category; S4: 10 to 20 in all, and not every category has that many
-_LABELS = {
-    labels.DECISION: DECISIONS, labels.ISSUE: OPEN_ISSUES, labels.BLOCKER: OPEN_ISSUES, labels.TODO: OPEN_ISSUES,
-    labels.NEXT: OPEN_ISSUES,
-}  # fmt: skip
-_UNITS = "%|ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
-_NUMBER = re.compile(rf"(?<![\w.,/:-])(?:\d+/\d+|\d[\d,]*(?:\.\d+)?(?: ?(?:{_UNITS}))?)(?![\w/:-]|[.,]\d)")
-_TELLS = re.compile(r"\D|\d{2}")  # a single digit alone says nothing
-_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
 # What sentences about decisions and work have in common: whoever shortens them leaves it out first.
 _SAYING = frozenset(
     [
@@ -54,6 +40,11 @@ _SAYING = frozenset(
         "must",
     ]
 )
+_ASKED = {
+    essentials.DECISION: "What was decided?",
+    essentials.ISSUE: "What is open?",
+    essentials.ERROR: "What fails?",
+}
 _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
@@ -101,63 +92,31 @@ def _question(given: object, name: str) -> Question:
 
 
 def generate(session: Session, most: int = MOST) -> list[Question]:
-    """Questions about a session, up to `most` a category: what was said is asked for, not what tools returned.
+    """Questions about what of a session must survive (`essentials`), up to `most` of a kind: of many the last.
 
-    Decisions and open issues are found as session summaries find them, errors are those that no later success resolved.
-    Of paths and numbers the ones most often named come first, and of those the latest.
+    Sub-agents have windows of their own, and are not asked about. A text that names no speakers counts as the user's.
     """
-    said = [event for event in session.events if event.kind in (PROMPT, ANSWER, DIGEST) and not event.agent]
-    texts = [event.text for event in said]
-    found = {
-        TASK: list(_task(said)),
-        DECISIONS: [],
-        OPEN_ISSUES: [],
-        PATHS: [
-            Question(f"Is {path} still named?", PATHS, (path,)) for path in _foremost(map(paths, texts), most)
-        ],
-        NUMBERS: [
-            Question(f"Is the figure {number} still there?", NUMBERS, (number,))
-            for number in _foremost(map(_numbers, texts), most)
-        ],
-        ERRORS: list(_errors(session, texts, most)),
-    }  # fmt: skip
-    for one in extraction.of_events(session.events):
-        category = _LABELS.get(one.label, "")
-        if category and terms(one.text):
-            ask = "What was decided?" if category == DECISIONS else "What is open?"
-            found[category].append(Question(f"{ask} ({_short(one.text)})", category, said=one.text))
-    made = [question for category in CATEGORIES for question in found[category][-most:]]
-    return list({(one.said or one.ask).rstrip("."): one for one in reversed(made)}.values())[::-1]
+    own = [event for event in session.events if not event.agent]
+    told = [event.text for event in own if event.kind == ANSWER] if session.form == "text" else []
+    found = essentials.of_happened(events.of_events(own), told)
+    made = [_made(one) for kind in essentials.KINDS for one in [one for one in found if one.kind == kind][-most:]]
+    return list({(one.said or one.ask).rstrip("."): one for one in reversed(made) if _can_tell(one)}.values())[::-1]
 
 
-def _task(said: Sequence[Event]) -> Iterator[Question]:
-    first = next((event.text for event in said if event.kind == PROMPT), said[0].text if said else "")
-    sentence = one_line(first_sentence(first))
-    if terms(sentence):
-        yield Question("What is the task?", TASK, said=sentence)
+def _made(one: Essential) -> Question:
+    """What is asked about a thing. Of a path the end is looked for: folders above may be left out."""
+    text = one_line(one.text)
+    if one.kind == essentials.PATH:
+        return Question(f"Is {text} still named?", one.kind, ("/".join(text.split("/")[-2:]),))
+    if one.kind == essentials.NUMBER:
+        return Question(f"Is the figure {text} still there?", one.kind, (text,))
+    if one.kind == essentials.TASK:
+        return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
+    return Question(f"{_ASKED[one.kind]} ({_short(text)})", one.kind, said=text)
 
 
-def _errors(session: Session, texts: Sequence[str], most: int) -> Iterator[Question]:
-    unresolved = [one for one in failures.of_events(session.events) if not one.resolved]
-    for one in unresolved[-most:]:
-        yield Question(f"How does `{_short(one.step)}` fail?", ERRORS, said=one.message)
-    for name in _foremost((_ERROR.findall(text) for text in texts), most - len(unresolved[-most:])):
-        yield Question(f"Is {name} still named?", ERRORS, (name,))
-
-
-def _numbers(text: str) -> list[str]:
-    return [match[0].rstrip(",.") for match in _NUMBER.finditer(text) if _TELLS.search(match[0])]
-
-
-def _foremost(found: Iterable[Iterable[str]], most: int) -> list[str]:
-    """The things named in most texts, the latest first among equals."""
-    times: Counter[str] = Counter()
-    last: dict[str, int] = {}
-    for number, names in enumerate(found):
-        for name in dict.fromkeys(names):
-            times[name] += 1
-            last[name] = number
-    return sorted(times, key=lambda name: (-times[name], -last[name]))[: max(most, 0)]
+def _can_tell(question: Question) -> bool:
+    return bool(question.facts or terms(question.said))
 
 
 def terms(sentence: str) -> set[str]:

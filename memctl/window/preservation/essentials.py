@@ -7,21 +7,26 @@ validated is the text that the model would see afterwards, whatever made it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.packs import summary_rules
-from memctl.sessions import labels
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
 
 TASK, DECISION, ISSUE, ERROR, PATH, NUMBER = "task", "decision", "open issue", "error", "path", "number"
+KINDS = (TASK, DECISION, ISSUE, ERROR, PATH, NUMBER)
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in other words, and still there
-_LONG_TASK = 2_000  # characters of a task that are looked for
-_NUMBER = re.compile(r"(?<![\w.])\d[\d.,]*\d%?|(?<![\w.])\d%?(?![\w.]?\d)")
+LONGEST_TOLD = 2_000  # characters of a message that is told rather than pasted, and of a task that are looked for
+_UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?|calls?|times"
+_NUMBER = re.compile(
+    rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
+)
+_TELLS = re.compile(r"\D|\d{2}")
+_ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
@@ -34,7 +39,8 @@ class Essential(msgspec.Struct, frozen=True):
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
         """Whether a text still has it; `words` are the words of each of the text's lines."""
         if self.kind == NUMBER:
-            return re.search(rf"(?<![\d.,]){re.escape(self.text)}(?!\d)", text) is not None
+            number = re.escape(self.text).replace(r"\ ", " ?")
+            return re.search(rf"(?<![\d.,]){number}(?!\d)", text) is not None
         said = " ".join(self.text.split())
         if said in text:
             return True
@@ -51,8 +57,7 @@ def of_blocks(blocks: Sequence[ContentBlock], earlier: Iterable[Essential] = ())
     longer be found as one, and must stay all the same. What the blocks do not have, such as the message of
     an error that gave none, can't be lost.
     """
-    happened = events.of_blocks(blocks)
-    return present(dict.fromkeys([*_essentials(happened, blocks), *earlier]), blocks)
+    return present(dict.fromkeys([*of_happened(events.of_blocks(blocks)), *earlier]), blocks)
 
 
 def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list[Essential]:
@@ -62,21 +67,41 @@ def present(wanted: Iterable[Essential], blocks: Sequence[ContentBlock]) -> list
     return [one for one in wanted if one not in lost]
 
 
-def _essentials(happened: Happened, blocks: Sequence[ContentBlock]) -> Iterator[Essential]:
-    if happened.prompts:
-        yield Essential(TASK, happened.prompts[0][:_LONG_TASK])
-    decisions = [found.text for found in happened.found if found.label == labels.DECISION]
-    issues = happened.having(labels.ISSUE, labels.BLOCKER)
-    yield from (Essential(DECISION, text) for text in decisions)
-    yield from (Essential(ISSUE, text) for text in issues)
+def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]:
+    """What of that which happened must survive, each thing once, the task first and of a kind what matters most last.
+
+    Whatever wants to know what matters in a conversation asks here: compression, eviction, and the questions by which
+    fidelity is told. `more` are texts that count like what the user says.
+    """
+    prompts = (*happened.prompts, *more)
+    decisions = [one.text for one in happened.decisions]
     errors = [failure.message for failure in happened.open_failures]
-    yield from (Essential(ERROR, message) for message in errors)
-    telling = [*decisions, *issues, *(text for text in happened.prompts if len(text) <= _LONG_TASK)]
-    recent = [*happened.changed, *list(happened.files)[-RECENT_FILES:]]
-    for path in (*recent, *(match for text in telling for match in summary_rules.paths(text))):
-        yield Essential(PATH, path)
-    for text in telling:
-        yield from (Essential(NUMBER, number) for number in _NUMBER.findall(text) if len(number) > 1)
+    telling = [*decisions, *happened.open_issues, *(text for text in happened.prompts if len(text) <= LONGEST_TOLD)]
+    telling += more
+    files = [*list(happened.files)[-RECENT_FILES:], *happened.changed]
+    found = {
+        TASK: [text[:LONGEST_TOLD] for text in prompts[:1]],
+        DECISION: decisions,
+        ISSUE: happened.open_issues,
+        ERROR: [*_named(telling, ERROR), *errors],
+        PATH: [*_named(telling, PATH), *files],
+        NUMBER: _named(telling, NUMBER),
+    }
+    return list(dict.fromkeys(Essential(kind, text) for kind in KINDS for text in found[kind]))
+
+
+def _named(texts: Iterable[str], kind: str) -> list[str]:
+    return [one.text for text in texts for one in named_in(text) if one.kind == kind]
+
+
+def named_in(text: str) -> list[Essential]:
+    """The paths, figures and errors that a text names. A figure has its unit; a digit without one says nothing."""
+    figures = (found for match in _NUMBER.finditer(text) if _TELLS.search(found := match[0].rstrip(",.")))
+    return [
+        *(Essential(PATH, path) for path in summary_rules.paths(text)),
+        *(Essential(NUMBER, figure) for figure in figures),
+        *(Essential(ERROR, name) for name in _ERROR_NAME.findall(text)),
+    ]
 
 
 def missing(wanted: Iterable[Essential], blocks: Iterable[ContentBlock]) -> list[Essential]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.sessions import calls, extraction, failures, tasks
+from memctl.sessions import calls, extraction, failures, labels, tasks
 from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
@@ -17,6 +17,7 @@ from memctl.sessions.trail import after, is_without_effect
 from memctl.window.messages.content import ContentBlock, ContentType
 
 SUMMARY = "[Summary of the conversation up to here"  # how a compacted beginning begins
+_OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 
 
 class Happened(msgspec.Struct, frozen=True):
@@ -35,6 +36,16 @@ class Happened(msgspec.Struct, frozen=True):
         return [one.text for one in self.found if one.label in kinds]
 
     @property
+    def decisions(self) -> list[Found]:
+        """The decisions, with their reasons and alternatives."""
+        return [one for one in self.found if one.label == labels.DECISION]
+
+    @property
+    def open_issues(self) -> list[str]:
+        """Issues, blockers and what is left to do; what a comment in code says of that stands in its file."""
+        return [one.text for one in self.found if one.label in _OPEN and not one.path]
+
+    @property
     def open_failures(self) -> list[Failure]:
         """The failures that were not seen to come right."""
         return [failure for failure in self.failures if not failure.resolved]
@@ -47,7 +58,12 @@ class Happened(msgspec.Struct, frozen=True):
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
     """What happened in blocks."""
-    events = list(_events(blocks))
+    return of_events(_events(blocks))
+
+
+def of_events(given: Iterable[Event]) -> Happened:
+    """What happened in the events of a session, or of blocks."""
+    events = list(given)
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
         found=tuple(extraction.of_events(events)),

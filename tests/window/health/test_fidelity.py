@@ -11,7 +11,8 @@ from memctl.errors import MemctlError
 from memctl.sessions import reading
 from memctl.window.health import questions
 from memctl.window.health.fidelity import FACTS, JUDGE, asked_of, evaluate
-from memctl.window.health.questions import CATEGORIES, Question
+from memctl.window.health.questions import Question
+from memctl.window.preservation import essentials, events
 
 # S4, the example of the health monitor.
 ORIGINAL = (
@@ -198,7 +199,7 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
     session = reading.read(
         msgspec.json.encode(
             [
-                {"role": "user", "content": "Migrate all axios calls in user-service to fetch. Keep error handling."},
+                {"role": "user", "content": "Migrate all axios calls in 23 files of user-service to fetch."},
                 {"role": "assistant", "content": [
                     {"type": "text", "text": "There are 23 files; src/api.ts comes first."},
                     {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "npm test"}}]},
@@ -211,14 +212,30 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
         )
     )  # fmt: skip
     found = questions.generate(session)
-    by_category = {name: [one for one in found if one.category == name] for name in CATEGORIES}
+    by_category = {name: [one for one in found if one.category == name] for name in essentials.KINDS}
     assert all(by_category.values())
     assert by_category["task"][0].said.startswith("Migrate all axios calls")
-    assert "native fetch" in by_category["decisions"][0].said
-    assert "retry logic" in by_category["open_issues"][0].said
-    assert [one.facts[0] for one in by_category["paths"]] == ["src/api.ts", "src/http.ts"]
-    assert {"23 files", "30 s"} <= {one.facts[0] for one in by_category["numbers"]}
-    assert by_category["errors"][0].said == "TypeError: response.data is undefined"
+    assert "native fetch" in by_category["decision"][0].said
+    assert "retry logic" in by_category["open issue"][0].said
+    assert {one.facts[0] for one in by_category["path"]} == {"src/api.ts", "src/http.ts"}
+    assert {"23 files", "30 s"} <= {one.facts[0] for one in by_category["number"]}
+    assert by_category["error"][0].said == "TypeError: response.data is undefined"
+
+
+def test_what_is_asked_is_what_must_survive() -> None:
+    """One list for both: what a compression may not lose, and what fidelity asks for."""
+    session = reading.read(
+        msgspec.json.encode(
+            [
+                {"role": "user", "content": "Port src/pool.py; it has 25 lines and gives a KeyError."},
+                {"role": "assistant", "content": "Decision: keep 7 retries.\n\nBlocked by: no staging database"},
+            ]
+        )
+    )
+    wanted = essentials.of_happened(events.of_events(session.events))
+    asked = questions.generate(session)
+    assert [one.category for one in asked] == [one.kind for one in wanted]
+    assert {one.kind for one in wanted} == set(essentials.KINDS)
 
 
 @given(st.text(max_size=500))
@@ -232,8 +249,8 @@ def test_a_context_keeps_all_of_itself(text: str) -> None:
 def test_of_each_category_there_are_at_most_ten() -> None:
     text = "\n".join(f"See src/part{n}.py, which takes {n * 11} ms." for n in range(40))
     found = questions.generate(reading.read(text.encode()))
-    assert sum(one.category == "paths" for one in found) == 10
-    assert sum(one.category == "numbers" for one in found) == 10
+    assert sum(one.category == "path" for one in found) == 10
+    assert sum(one.category == "number" for one in found) == 10
 
 
 def test_a_file_has_questions_as_texts_or_with_facts() -> None:

@@ -1,0 +1,80 @@
+"""What must survive: found once, looked for whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.window import CompressionEngine, Conversation
+from memctl.window.preservation import essentials
+from memctl.window.preservation.essentials import ERROR, ISSUE, NUMBER, PATH, Essential
+from tests.window.talk import Talk
+from tests.window.texts import COUNTER, assistant, result, text, use, user
+
+
+def of(*messages: dict[str, Any]) -> list[Essential]:
+    return essentials.of_blocks(Conversation.parse(list(messages), COUNTER).blocks)
+
+
+@pytest.mark.parametrize(
+    ("said", "figures"),
+    [
+        ("23 files, 13/23 done", ["23 files", "13/23"]),
+        ("up to 85 % or 85%, at 12,345 tokens.", ["85 %", "85%", "12,345 tokens"]),
+        ("until 2025-11-04, not 2026-01-02", ["2025-11-04", "2026-01-02"]),
+        ("version 1.22.3, then 105.", ["1.22.3", "105"]),
+        ("5 files and 3 things", ["5 files"]),
+        ("between 10-20 s, port:5432, timeout=30", ["10", "20 s", "5432", "30"]),
+        ("src/v2/part17.py and x86 and a/12", []),
+    ],
+)
+def test_figures_have_their_units(said: str, figures: list[str]) -> None:
+    assert [one.text for one in essentials.named_in(said) if one.kind == NUMBER] == figures
+
+
+@pytest.mark.parametrize(
+    ("figure", "told", "is_there"),
+    [
+        ("30 s", "a timeout of 30s", True),
+        ("30 s", "a timeout of 30 s.", True),
+        ("25", "from 1250 to 2500", False),
+        ("25", "25, no more", True),
+        ("13/23", "13/230", False),
+    ],
+)
+def test_a_figure_is_looked_for_whole(figure: str, told: str, is_there: bool) -> None:
+    assert (essentials.missing_in([Essential(NUMBER, figure)], told) == []) is is_there
+
+
+def test_errors_and_paths_are_those_that_were_spoken_of() -> None:
+    found = of(
+        user("src/pool.py gives a KeyError, and then HTTP 503"),
+        assistant(use("t1", "Bash", command="make")),
+        user(result("t1", "other/file.py: a ValueError, but nobody said a word of it")),
+        assistant("I see."),
+    )
+    assert {one.text for one in found if one.kind == ERROR} == {"KeyError", "HTTP 503"}
+    assert {one.text for one in found if one.kind == PATH} == {"src/pool.py"}
+
+
+def test_what_is_left_to_do_is_an_open_issue_unless_it_stands_in_code() -> None:
+    code = {"file_path": "src/pool.py", "content": "x = 1  # TODO: make this a setting of the pool\n"}
+    found = of(
+        user("Go"),
+        assistant(text("TODO: the retries of the pool are still open"), use("t1", "Write", **code)),
+        user(result("t1", "ok")),
+        assistant("ok"),
+    )
+    assert [one.text for one in found if one.kind == ISSUE] == ["the retries of the pool are still open"]
+
+
+def test_what_a_long_message_names_in_passing_keeps_nothing_from_being_compacted() -> None:
+    talk = Talk()
+    talk.say("A word before. " + "The sky is grey over the town. " * 40 + "See docs/port.md with 4711 rows.", "ok")
+    for number in range(12):
+        talk.call("Read", {"file_path": "README.md"}, f"{number} words of it\n" * 200)
+    before = Conversation.parse(talk.messages, COUNTER)
+    step = CompressionEngine(COUNTER).compact_conversation(before)
+    assert step.result.refused == ""
+    assert "docs/port.md with 4711 rows" in step.result.compressed_content

@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests start memctl thousands of times, which would compile it each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint format bench docs clean
 
 demo: $(STAMP)

@@ -27,6 +27,14 @@ settings.register_profile("ci", derandomize=True, max_examples=50)
 settings.load_profile("ci" if os.environ.get("CI") else "usual")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the repositories in memory where there is room for them: a run writes thousands of small files."""
+    memory = Path("/dev/shm")
+    is_usual = config.option.basetemp is None and "PYTEST_DEBUG_TEMPROOT" not in os.environ
+    if is_usual and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 8 * 1024**3:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(memory)
+
+
 @pytest.fixture(autouse=True)
 def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home of its own, a Git that reads no configuration of this machine, a fixed clock and agent."""

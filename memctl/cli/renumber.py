@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 import click
+import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
 from memctl.coordination import shared
 from memctl.coordination.state import SECTION, State
 from memctl.journal.authorship import Authorship
-from memctl.lifecycle import door, renumber
+from memctl.lifecycle import concluding, door, renumber
+from memctl.lifecycle.commit import Outcome
+from memctl.lifecycle.concluding import Staged
 from memctl.lifecycle.renumber import Renumbering
 from memctl.model.change import Change
 from memctl.store import load
@@ -35,6 +39,9 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     committed first. The other gets an id that is the same in every clone, and keeps the old one as an alias.
     References go along if their writer can't have known the other record; those of which that is unclear are named and
     stay as they are.
+
+    Within a merge by Git the files that it wrote are staged, so that `git commit` concludes the merge with them; if one
+    of them has changes that were not staged, nothing is.
     """
     memory = opening.memory(ctx)
     made: list[Renumbering] = []
@@ -45,10 +52,13 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         return made[0].change
 
     result = door.carry_out(memory, plan, how(flags))
+    within = None if flags["dry_run"] or flags["no_commit"] else concluding.stage(memory)
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
-        output.json("renumbering", data | _data(memory, made[0]))
+        output.json("renumbering", data | _data(memory, made[0]) | _within_data(memory, within))
         return
+    if within or memory.repository.under_way():
+        result = msgspec.structs.replace(result, pending="", hint="")  # said better below
     report.outcome(memory, result, as_json=False, dry_run=flags["dry_run"], lines=_lines(made[0]))
     for one in made[0].unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
@@ -58,6 +68,9 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     for path, identifier in made[0].returned:
         name = output.name(memory.tracked(path))
         output.note(f"{name} is {identifier} from before it was renamed: take over what is new there, and delete it")
+    if not flags["dry_run"]:
+        for line in _to_conclude(memory, result, within):
+            output.note(output.plain(line))
 
 
 def _lines(made: Renumbering) -> Iterator[str]:
@@ -75,6 +88,37 @@ def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
             yield f"owned: {held.told}; if {moved} was meant, {held.owner_agent_id} should `memctl own release " + (
                 f"{holder.name[1:]}` and `memctl own acquire {holder.now[1:]}`"
             )
+
+
+def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iterator[str]:
+    """What there is left to do in the merge, or whatever else is under way: to the letter."""
+    stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
+    if within is None:
+        if not result.change.is_empty and (operation := memory.repository.under_way()):
+            yield f"commit pending: {operation} is under way, and nothing was staged"
+            yield f"hint: {stage}, then go on with the {operation.partition(' ')[2]}"
+    elif within.why:
+        yield f"nothing was staged: {within.why}"
+        yield f"hint: to have all of it in the merge, {stage}, then `git commit --no-edit`"
+    else:
+        files = "1 file" if len(within.staged) == 1 else f"{len(within.staged):,} files"
+        yield f"staged for the merge: {files} of {memory.prefix}, as renumbered"
+        if within.warning:
+            yield f"warning: {within.warning}"
+        if within.conflicts:
+            more = f" and {len(within.conflicts) - 1:,} more" if len(within.conflicts) > 1 else ""
+            yield f"in conflict still: {within.conflicts[0]}{more}"
+            yield "hint: resolve that and `git add` it, then `git commit --no-edit`"
+        else:
+            yield "hint: `git commit --no-edit` concludes the merge"
+
+
+def _within_data(memory: Memory, within: Staged | None) -> dict[str, Any]:
+    return {
+        "staged": [output.name(memory.tracked(path)) for path in within.staged] if within else [],
+        "not_staged": (within.why or None) if within else None,
+        "in_conflict": list(within.conflicts) if within else [],
+    }
 
 
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def commit(
     if branch and not _needs_git_commit(repository, files):
         importer = Importer(repository)  # it starts up while the index is written
         try:
-            _update_index(repository, paths)
+            update_index(repository, paths)
         except CommitPending:
             importer.give_up()
             raise
@@ -168,8 +168,11 @@ def _refuse_ignored(prepared: Preparation) -> None:
         )
 
 
-def _update_index(repository: Repository, paths: Sequence[str]) -> None:
-    """Put the state of the paths on disk into the user's index, waiting while another process has it."""
+def update_index(repository: Repository, paths: Sequence[str]) -> None:
+    """Put the state of the paths on disk into the user's index, waiting while another process has it.
+
+    A conflict in one of them is resolved by that. Raises CommitPending if Git can't.
+    """
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     deadline = time.monotonic() + _LOCK_PATIENCE
     while True:

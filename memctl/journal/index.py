@@ -43,6 +43,12 @@ def unmerged(repository: Repository, folder: str) -> dict[str, tuple[str, str]]:
     return {path: (found[b"2"], found[b"3"]) for path, found in sides.items() if {b"2", b"3"} <= found.keys()}
 
 
+def in_conflict(repository: Repository) -> tuple[str, ...]:
+    """The paths that a merge left in conflict, of the memory or not."""
+    out = git.read(["diff", "--name-only", "--diff-filter=U", "-z"], repository.top)
+    return tuple(git.name(path) for path in out.split(b"\0") if path)
+
+
 def all_without(name: str) -> list[str]:
     """Arguments for a git command at the top that takes patterns: everything but what folders of that name hold."""
     return ["--", f":(exclude,glob)**/{name}/**"]

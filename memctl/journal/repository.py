@@ -107,6 +107,10 @@ class Repository:
                 return operation
         return ""
 
+    def is_merging(self) -> bool:
+        """Whether a merge waits to be concluded by `git commit`."""
+        return (self.git_dir / "MERGE_HEAD").exists()
+
     def settings(self) -> dict[str, str]:
         """The settings of Git that a commit depends on, keys in lower case; read once."""
         if self._settings is None:

@@ -42,8 +42,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def waiting(memory: Memory) -> list[Entry]:
-    """The changes that are written, or half written, and not committed."""
-    return pending.entries(folder(memory))
+    """The changes that are written, or half written, and not committed; what somebody has committed by `git commit`
+    is left out."""
+    entries = pending.entries(folder(memory))
+    done = {entry.file for entry in _committed(memory, [entry for entry in entries if entry.stage != WRITING])}
+    return [entry for entry in entries if entry.file not in done]
 
 
 def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
@@ -105,7 +108,8 @@ def recover(memory: Memory) -> None:
     since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished."""
     moves.finish(memory)
     entries = pending.entries(folder(memory))
-    _forget_committed(memory, [entry for entry in entries if entry.stage != WRITING])
+    for entry in _committed(memory, [entry for entry in entries if entry.stage != WRITING]):
+        pending.drop(entry)
     for entry in entries:
         if entry.stage == WRITING:
             rest = pending.unfinished(memory.folder, entry)
@@ -115,19 +119,22 @@ def recover(memory: Memory) -> None:
             files.remove_leftovers(memory.folder)
 
 
-def _forget_committed(memory: Memory, entries: list[Entry]) -> None:
-    """Forget changes that HEAD has: they were killed between their commit and this. A later change of the same file
-    would be committed together with them, and their trailers stand in the log twice."""
+def _committed(memory: Memory, entries: list[Entry]) -> list[Entry]:
+    """The changes that HEAD has: they were killed between their commit and being dropped, or the user has committed
+    them. A later change of the same file would be committed together with them, and their trailers stand in the log
+    twice."""
     if not entries:
-        return
+        return []
     try:
         differing = set(uncommitted(memory, ignored=True))
     except git.GitFailed:
-        return  # the commit says why
-    for entry in entries:
-        stands = all(_stands(memory, write.path) for write in entry.change.writes)
-        if stands and differing.isdisjoint(entry.change.paths):
-            pending.drop(entry)
+        return []  # the commit says why
+    return [
+        entry
+        for entry in entries
+        if all(_stands(memory, write.path) for write in entry.change.writes)
+        and differing.isdisjoint(entry.change.paths)
+    ]
 
 
 def _stands(memory: Memory, path: str) -> bool:

@@ -195,7 +195,7 @@ def _abandon(memory: Memory, change: Change) -> None:
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
-        for entry in commit.waiting(memory):
+        for entry in pending.entries(commit.folder(memory)):
             if entry.change.ids == change.ids and entry.change.op == change.op:
                 pending.drop(entry)
 

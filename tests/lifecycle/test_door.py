@@ -85,7 +85,7 @@ def test_a_write_killed_after_its_commit_is_never_committed_again(repo: Path, me
         shutil.copytree(repo, victim, symlinks=True)
         assert run_until(step, victim, *command) == -9, f"step {step}"
         is_committed = "Killed" in git(victim, "log", "-1", "--format=%s")
-        was_waiting |= is_committed and bool(memctl("status", "--json", where=victim).data["pending"])
+        was_waiting |= is_committed and any((victim / ".git" / "memctl").glob("*/pending/*.json"))
         if is_committed:
             memctl("edit", "DEC", "--add", "tags=found", where=victim)
             assert git(victim, "log", "--format=%B").count("Memctl-Op: decide\n") == 1, f"step {step}"

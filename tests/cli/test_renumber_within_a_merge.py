@@ -1,0 +1,162 @@
+"""`renumber` while Git merges: whoever does what the messages say comes to a commit of the merge that is clean."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+FIRST = "DEC-2025-11-04-001"
+
+
+@pytest.fixture
+def clones(repo: Path, tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Two clones with hooks and drivers, which both have given out the first ids."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    made = (tmp_path / "one", tmp_path / "two")
+    for number, folder in enumerate(made):
+        shutil.copytree(repo, folder, symlinks=True)
+        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T14:3{number}:00Z")
+        memctl("install", "git", where=folder)
+        memctl("decide", f"By {folder.name}", where=folder)
+        memctl("issue", f"Ask {folder.name}", "--description", f"See {FIRST}.", where=folder)
+    return made
+
+
+def both_sell_books(clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both make a record of one id and title, at different times."""
+    for number, folder in enumerate(clones):
+        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T15:3{number}:00Z")
+        memctl("decide", "Sell books", "--rationale", f"Says {folder.name}.", where=folder)
+
+
+def merge(into: Path, other: Path) -> None:
+    git(into, "fetch", "-q", str(other), "HEAD")
+    before = git(into, "rev-parse", "HEAD")
+    git(into, "merge", "--no-edit", "FETCH_HEAD", check=False)
+    assert git(into, "rev-parse", "HEAD") == before, "the check before the commit has stopped it"
+
+
+def assert_concluded(memctl: Memctl, folder: Path) -> None:
+    """A commit with two parents, in which everything is in order, and nothing besides it."""
+    assert git(folder, "status", "--porcelain") == ""
+    assert len(git(folder, "rev-parse", "HEAD^@").split()) == 2
+    assert ": error " not in memctl("check", "--at", "HEAD", where=folder, code=None).out
+    assert memctl("status", "--json", where=folder).data["pending"] == []
+    memctl("render", "--check", where=folder)
+
+
+def test_what_was_renumbered_is_staged_and_the_merge_can_be_committed(
+    clones: tuple[Path, Path], memctl: Memctl
+) -> None:
+    one, two = clones
+    merge(two, one)
+    result = memctl("renumber", where=two)
+    assert len(result.out.splitlines()) == 2
+    assert result.err.splitlines()[-2:] == [
+        "staged for the merge: 4 files of .memory, as renumbered",
+        "hint: `git commit --no-edit` concludes the merge",
+    ]
+    git(two, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, two)
+
+
+def test_the_merge_can_be_aborted_all_the_same(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    before = git(two, "rev-parse", "HEAD")
+    merge(two, one)
+    memctl("renumber", where=two)
+    git(two, "merge", "--abort")
+    assert (git(two, "status", "--porcelain"), git(two, "rev-parse", "HEAD")) == ("", before)
+    assert memctl("status", "--json", where=two).data["pending"] == []
+    memctl("learn", "Later", where=two)
+
+
+def test_the_record_of_both_that_is_in_conflict_is_resolved_by_it(
+    clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = clones
+    both_sell_books(clones, memctl, monkeypatch)
+    merge(two, one)
+    assert "UU" in git(two, "status", "--porcelain") or "AA" in git(two, "status", "--porcelain")
+    memctl("renumber", where=two)
+    git(two, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, two)
+    said = git(two, "grep", "-h", "Says", "HEAD", "--", ".memory/decisions")
+    assert sorted(said.split()) == ["Says", "Says", "one.", "two."]
+
+
+def test_another_file_in_conflict_is_named_and_left(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    for folder in clones:
+        (folder / "app.py").write_text(f"print('{folder.name}')\n")
+        git(folder, "commit", "-qam", "code")
+    merge(two, one)
+    result = memctl("renumber", where=two)
+    assert result.err.splitlines()[-2:] == [
+        "in conflict still: app.py",
+        "hint: resolve that and `git add` it, then `git commit --no-edit`",
+    ]
+    (two / "app.py").write_text("print('both')\n")
+    git(two, "add", "app.py")
+    git(two, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, two)
+
+
+def test_what_the_user_has_not_staged_stays_so_and_the_commands_are_named(
+    clones: tuple[Path, Path], memctl: Memctl
+) -> None:
+    one, two = clones
+    (two / "app.py").write_text("print('mine')\n")
+    merge(two, one)
+    path = f".memory/decisions/2025-11/{FIRST}-by-two.md"
+    (two / path).write_text((two / path).read_text() + "\nAn afterthought.\n")
+    before = git(two, "diff", "--cached", "--name-only")
+    result = memctl("renumber", where=two)
+    assert result.err.splitlines()[-2:] == [
+        f"nothing was staged: {path} has changes that are not staged",
+        "hint: to have all of it in the merge, `git add --all -- .memory`, then `git commit --no-edit`",
+    ]
+    assert git(two, "diff", "--cached", "--name-only") == before
+    git(two, "add", "--all", "--", ".memory")
+    git(two, "commit", "-q", "--no-edit")
+    assert git(two, "status", "--porcelain") == " M app.py\n"
+    git(two, "checkout", "-q", "app.py")
+    assert_concluded(memctl, two)
+
+
+def test_what_is_not_the_memorys_stays_as_it_is_in_the_index(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    merge(two, one)
+    (two / "app.py").write_text("print('mine')\n")
+    (two / ".memory" / "notes.txt").write_text("mine\n")
+    memctl("renumber", where=two)
+    status = git(two, "status", "--porcelain").splitlines()
+    assert " M app.py" in status
+    assert "?? .memory/notes.txt" in status
+
+
+def test_a_renumbering_that_was_kept_back_is_not_staged(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    merge(two, one)
+    before = git(two, "diff", "--cached", "--name-only")
+    memctl("renumber", "--no-commit", where=two)
+    assert git(two, "diff", "--cached", "--name-only") == before
+    found = memctl("renumber", "--json", where=two).data
+    assert (found["staged"], found["changed"]) == ([], False)
+
+
+def test_in_a_rebase_the_commands_are_named(
+    clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = clones
+    both_sell_books(clones, memctl, monkeypatch)
+    git(two, "fetch", "-q", str(one), "HEAD")
+    git(two, "rebase", "-q", "FETCH_HEAD", check=False)
+    result = memctl("renumber", where=two)
+    assert result.err.splitlines()[-1] == "hint: `git add --all -- .memory`, then go on with the rebase"

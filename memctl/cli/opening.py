@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.model import moments
 from memctl.model.snapshot import Snapshot
@@ -21,8 +22,15 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
 def memory(ctx: click.Context) -> Memory:
-    """The memory around the folder that the command works in."""
-    return open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
+    """The memory around the folder that the command works in; what it has to remark is printed at the end."""
+    opened = open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
+
+    def remark() -> None:
+        for line in opened.remarks:
+            output.note(line)
+
+    ctx.call_on_close(remark)
+    return opened
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:

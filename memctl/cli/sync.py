@@ -12,9 +12,9 @@ from memctl.errors import OK, REFUSED
 from memctl.lifecycle import naming
 from memctl.lifecycle.merge import WHOLE
 from memctl.store.memory import Memory
-from memctl.syncing import assembling, combining, deciding
+from memctl.syncing import deciding, telling
 from memctl.syncing import sync as syncing
-from memctl.syncing.sync import Synced
+from memctl.syncing.synced import Synced
 
 
 @command(
@@ -41,12 +41,25 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     before the worktree has what was merged; the hooks of a commit don't.
     """
     memory = opening.memory(ctx)
-    done = syncing.sync(memory, remote, push=not no_push, dry_run=dry_run)
+    shown: list[str] = []
+
+    def tell(lines: list[str]) -> None:
+        shown.extend(lines)
+        for line in lines if not as_json else ():
+            output.text(output.plain(line))
+
+    done = syncing.sync(
+        memory,
+        remote,
+        push=not no_push,
+        dry_run=dry_run,
+        tell=lambda planned: tell(telling.branch(planned, dry_run=dry_run, push=not no_push)),
+    )
+    tell(telling.coordination(done, dry_run=dry_run))
     if as_json:
         output.json("sync", _data(memory, done, dry_run=dry_run))
-    else:
-        for line in _lines(done, dry_run=dry_run, push=not no_push):
-            output.text(output.plain(line))
+    elif not shown and not done.warning:
+        output.text(f"nothing to do: this branch and {done.upstream.name} are at the same commit")
     if done.warning:
         output.note(f"warning: {output.plain(done.warning)}")
     ctx.exit(REFUSED if done.warning else OK)
@@ -81,36 +94,14 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
             for item in (made.lost if made else ())
         ],
         "kept": [output.name(memory.tracked(path)) for path in made.revived] if made else [],
-        "coordination": {"commit": done.coordination or None, "gave_way": list(done.gave_way)},
+        "coordination": {
+            "commit": done.coordination or None,
+            "fetched": done.taken,
+            "pushed": done.given,
+            "gave_way": list(done.gave_way),
+        },
+        "finished": list(memory.remarks),
         "tries": done.tries,
         "dry_run": dry_run,
         "warning": done.warning or None,
     }
-
-
-def _lines(done: Synced, *, dry_run: bool, push: bool) -> list[str]:
-    name, would = done.upstream.name, "would be " if dry_run else ""
-    lines = [f"fetched {_commits(done.fetched)} of {name}"] if done.fetched else []
-    if (made := done.made) is not None:
-        both = list(dict.fromkeys(combining.named(path) for path in made.both))
-        shown = f"; both sides had changed {', '.join(both[:5])}{' …' if len(both) > 5 else ''}" if both else ""
-        lines.append(f"{would}merged{f' as {done.commit[:10]}' if not dry_run else ''}{shown}")
-        lines += [
-            f"{one.name} {'would become' if dry_run else 'is now'} {one.now}: {name} has another {one.name}"
-            for one in made.renamed
-        ]
-        lines += [f"{item.id} {assembling.told(item)}" for item in made.lost]
-        lines += [f"{combining.named(path)} is kept: one side deleted it, the other went on" for path in made.revived]
-    elif done.commit != done.before:
-        lines.append(f"{would}at {done.commit[:10]}, as {name} is")
-    lines += [f"coordination: {line}" for line in done.gave_way]
-    if done.pushed:
-        outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
-        lines.append(f"{would}pushed {_commits(done.pushed)} to {name}{outside}")
-    elif not push and done.commit != done.theirs:
-        lines.append(f"nothing was pushed; `memctl sync` pushes to {name}")
-    return lines or [f"{name} and this branch are the same"]
-
-
-def _commits(number: int) -> str:
-    return f"{number:,} commit{'s' if number != 1 else ''}"

@@ -55,7 +55,7 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
         lost += taken.lost
         tips.add(taken.theirs)
         step = shared.planned(memory, taken.seen, plan, terms)
-        outcome = Outcome(step, taken.seen.state, lost=tuple(lost))
+        outcome = Outcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
         if outcome.changed and not terms.dry_run:
             commit = shared.commit_step(memory, taken.seen, step, terms.reason)
             outcome = msgspec.structs.replace(outcome, commit=commit)
@@ -82,8 +82,14 @@ def published(memory: Memory, remote: str) -> State:
     return shared.at(memory, _fetched(memory, remote)).state
 
 
-def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Taken:
-    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays.
+def preview(memory: Memory, remote: str, first: Plan) -> Taken:
+    """What taking in a remote's state would come to after a step of ours; nothing is changed."""
+    with shared.alone(memory):
+        return take_in_alone(memory, remote, dry_run=True, first=first)
+
+
+def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None) -> Taken:
+    """Merge what the remote has, and let the ref be at that; in a dry run the ref stays, and `first` may be tried.
 
     For a caller that keeps others away by `shared.alone`.
     """
@@ -91,12 +97,15 @@ def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False) -> Take
     theirs = _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = shared.read(memory)
+        planned = first(ours.state).state if first else ours.state
+        is_changed = shared.content(planned) != shared.content(ours.state)
+        ours = msgspec.structs.replace(ours, state=planned)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
         if not theirs or base == theirs:
             return Taken(ours, theirs)
         new = shared.at(memory, theirs)
         lost: tuple[str, ...] = ()
-        if base != ours.commit:
+        if base != ours.commit or is_changed:
             new, lost = _merged(memory, remote, shared.at(memory, base).state if base else State(), ours, new)
         if dry_run or shared.move(memory, new.commit, ours.commit):
             return Taken(new, theirs, lost)

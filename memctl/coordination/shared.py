@@ -52,13 +52,14 @@ class Terms(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a step: the `commit` ("" if nothing changed or it was only tried), and the state before it.
 
-    `lost` says what of this clone gave way to what a remote had.
+    `lost` says what of this clone gave way to what a remote had; `theirs` is the commit that it had ("" for none).
     """
 
     step: Step
     before: State
     commit: str = ""
     lost: tuple[str, ...] = ()
+    theirs: str = ""
 
     @property
     def changed(self) -> bool:

@@ -103,6 +103,11 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         raise Refused(said or error.message) from None
 
 
+def has(repository: Repository, history: str, commit: str) -> bool:
+    """Whether the history of a commit has another one, or is that."""
+    return refs.base(repository, history, commit) == commit
+
+
 def count(repository: Repository, new: str, old: str, folder: str = "") -> int:
     """How many commits `new` has that `old` lacks; with `folder`, those that touch something outside of it."""
     outside = ["--", ".", f":(exclude,top){folder}"] if folder else []

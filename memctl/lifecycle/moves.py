@@ -14,7 +14,7 @@ import msgspec
 from memctl.coordination import ownership, shared
 from memctl.coordination.state import Ownership
 from memctl.errors import MemctlError
-from memctl.journal import checkout, commits, git
+from memctl.journal import checkout, commits, git, refs
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -23,13 +23,18 @@ _SHOWN = 10  # files that a message names
 
 
 class Move(msgspec.Struct, frozen=True):
-    """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers."""
+    """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers.
+
+    `told` is what is to be said of it once it is done, `pushed` how many commits went to a remote before.
+    """
 
     branch: str
     old: str
     new: str
     why: str
     owned: tuple[tuple[Ownership, str], ...] = ()
+    told: tuple[str, ...] = ()
+    pushed: int = 0
 
 
 def begin(memory: Memory, move: Move) -> None:
@@ -54,7 +59,10 @@ def noted(memory: Memory) -> Move | None:
 
 
 def finish(memory: Memory) -> None:
-    """Finish a move that was interrupted; raises MemctlError if something is in the way. The caller holds the lock."""
+    """Finish a move that was interrupted, and remark what it came to; raises MemctlError if something is in the way.
+
+    The caller holds the lock.
+    """
     move, repository = noted(memory), memory.repository
     if move is None:
         return
@@ -69,6 +77,9 @@ def finish(memory: Memory) -> None:
     elif repository.branch() == (move.branch, move.new):
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
+    branch, commit = repository.branch()
+    if move.told and branch == move.branch and refs.base(repository, commit, move.new) == move.new:
+        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
     drop(memory)
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from itertools import count
 
 import msgspec
 
-from memctl.coordination import exchange
+from memctl.coordination import exchange, ownership
 from memctl.coordination import shared as coordination
-from memctl.coordination.shared import Step, Terms
+from memctl.coordination.exchange import Taken
+from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, remotes, tree_merge
@@ -26,8 +28,8 @@ from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.syncing import assembling, soundness
-from memctl.syncing.assembling import Made
+from memctl.syncing import assembling, soundness, telling
+from memctl.syncing.synced import Synced
 
 # Seconds in which other clones may be first again and again: with ten that do nothing but write and sync, on two busy
 # cores, five tries of six are lost. Who has lost the most waits the least, so that those who come later let it through.
@@ -35,55 +37,41 @@ _PATIENCE = 600.0
 _PAUSE = 3.0  # seconds: at most so long after the first try, half as long after the second, a third after the third
 
 
-class Synced(msgspec.Struct, frozen=True):
-    """What a sync came to.
-
-    `before` is our commit, `theirs` the remote's, `commit` the one that both are at now; `made` is the merge, None if
-    one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
-    `foreign` those of them that touch something outside of the memory. `ahead` counts what the remote still lacks.
-    `gave_way` is what of our coordination state did, or is to be looked at; `coordination` the commit that both have.
-    """
-
-    upstream: Upstream
-    before: str
-    theirs: str
-    commit: str
-    made: Made | None = None
-    fetched: int = 0
-    pushed: int = 0
-    foreign: int = 0
-    tries: int = 1
-    coordination: str = ""
-    gave_way: tuple[str, ...] = ()
-    warning: str = ""
+Tell = Callable[[Synced], None]
 
 
-def sync(memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False) -> Synced:
+def sync(
+    memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, tell: Tell = lambda _: None
+) -> Synced:
     """Bring the branch of HEAD and the coordination state together with those of a remote.
 
-    Raises MemctlError if that can't be done; then this clone is as it was, but for what was fetched.
+    `tell` is called once the branch is done, before the rest, which may be interrupted. Raises MemctlError if it can't
+    be done; then this clone is as it was, but for what was fetched. A dry run raises it where the sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _standing(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
-        done = _branch(memory, upstream, push=push, dry_run=dry_run)
+        done = _branch(memory, upstream, tell, push=push, dry_run=dry_run)
         return _coordination(memory, done, push=push, dry_run=dry_run)
 
 
-def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) -> Synced:
+def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_run: bool) -> Synced:
     deadline = time.monotonic() + _PATIENCE
     for number in count(1):
         theirs = _fetched(memory, upstream)
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
-            if not dry_run:
-                commit.recover(memory)
+            _recover(memory, upstream, theirs, dry_run=dry_run)
             branch, ours = _standing(memory)
             if branch != upstream.branch:
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
             planned = _planned(memory, upstream, (ours, theirs), push=push)
-            if dry_run or _carry_out(memory, planned, push=push):
-                return msgspec.structs.replace(planned, tries=number)
+            if _carry_out(memory, planned, push=push, dry_run=dry_run):
+                planned = msgspec.structs.replace(planned, tries=number)
+                tell(planned)
+                if not dry_run:
+                    moves.drop(memory)  # now that it is told: else the next command tells it
+                return planned
         if time.monotonic() > deadline:
             break
         time.sleep(random.random() * _PAUSE / number)
@@ -91,6 +79,18 @@ def _branch(memory: Memory, upstream: Upstream, *, push: bool, dry_run: bool) ->
         f"for {_PATIENCE:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
         "nothing was changed here; try again when they are less busy",
     )
+
+
+def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:
+    """Finish what was interrupted; of a sync, `moves` tells what it came to, and this whether its push got through."""
+    move = moves.noted(memory)
+    if dry_run:
+        if move:
+            memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
+        return
+    commit.recover(memory)
+    if move and move.pushed and remotes.has(memory.repository, theirs, move.new):
+        memory.remarks.append(f"{move.why} had pushed {telling.commits(move.pushed)}")
 
 
 def _standing(memory: Memory) -> tuple[str, str]:
@@ -162,14 +162,17 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         ) from None
 
 
-def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
-    """Push, and let the worktree follow; False if another clone has pushed meanwhile."""
+def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) -> bool:
+    """Push, and let the worktree follow, with a note of it left; False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    why = f"the sync with {upstream.name}"
-    move = Move(upstream.branch, planned.before, new, why, _owned(memory, planned))
+    why, told = f"the sync with {upstream.name}", telling.unfinished(planned)
+    move = Move(upstream.branch, planned.before, new, why, _owned(memory, planned), told, planned.pushed)
     goes = new != planned.before
     if goes:
         moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
+    if dry_run:
+        return True
+    if goes:
         moves.begin(memory, move)  # before the push: what the remote has by then must come here too
     if push and new != planned.theirs:
         try:
@@ -184,7 +187,6 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool) -> bool:
             ) from None
     if goes:
         moves.carry_out(memory, move)
-        moves.drop(memory)
     return True
 
 
@@ -225,15 +227,29 @@ def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) ->
     """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
     remote = done.upstream.remote
     try:
-        if push:
-            outcome = exchange.update(memory, remote, lambda state: Step(state, "sync", ""), Terms(dry_run=dry_run))
-            lost = outcome.lost
-        else:
-            lost = () if dry_run else exchange.take_in(memory, remote).lost
-        seen = coordination.read(memory)
-        told = (*lost, *_left_behind(memory, done, seen.state))
-        return msgspec.structs.replace(done, coordination=seen.commit, gave_way=told)
+        follow = ownership.follow(_owned(memory, done)) if dry_run else None  # else the branch has done it
+        before = coordination.read(memory).state
+        before = follow(before).state if follow else before
+        taken = _exchanged(memory, remote, follow, push=push)
+        state, theirs = taken.seen.state, coordination.at(memory, taken.theirs).state
+        return msgspec.structs.replace(
+            done,
+            coordination=coordination.read(memory).commit,
+            taken=coordination.content(state) != coordination.content(before),
+            given=push and coordination.content(state) != coordination.content(theirs),
+            gave_way=(*taken.lost, *_left_behind(memory, done, state)),
+        )
     except MemctlError as error:
         words = [done.warning] if done.warning else []
         why = f"the coordination state is not in step with {remote}: {error.message}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
+
+
+def _exchanged(memory: Memory, remote: str, follow: Plan | None, *, push: bool) -> Taken:
+    """The state of both, at both; for a dry run, what it would be after what the branch would do to ours."""
+    if follow:
+        return exchange.preview(memory, remote, follow)
+    if not push:
+        return exchange.take_in(memory, remote)
+    outcome = exchange.update(memory, remote, lambda state: Step(state, "sync", ""), Terms())
+    return Taken(coordination.read(memory), outcome.theirs, outcome.lost)

@@ -144,23 +144,50 @@ def test_what_was_edited_after_the_crash_is_left_alone_and_named(memctl: Memctl,
     assert (torn / "c.txt").read_text() == "c.txt of one\n" * 200
 
 
-def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
-    memctl: Memctl, parted: Path, tmp_path: Path
-) -> None:
-    """What referred to an id that was given another would mean another record else."""
-    _, two = copy(parted, tmp_path / "victim")
-    hook = tmp_path / "victim" / "bare.git" / "hooks" / "post-update"
+def killed_after_the_push(parted: Path, to: Path) -> Path:
+    """A clone whose sync died when the remote had taken what it pushed."""
+    _, two = copy(parted, to)
+    hook = to / "bare.git" / "hooks" / "post-update"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nkill -9 $(cat ../two/.git/memctl/lock)\n")
     hook.chmod(0o755)
     command = [sys.executable, "-m", "memctl", "-C", str(two), "sync"]
     assert subprocess.run(command, capture_output=True).returncode == -9
     hook.unlink()
+    return two
+
+
+def test_a_killed_sync_whose_push_got_through_is_finished_without_the_remote(
+    memctl: Memctl, parted: Path, tmp_path: Path
+) -> None:
+    """What referred to an id that was given another would mean another record else."""
+    two = killed_after_the_push(parted, tmp_path / "victim")
     shutil.move(tmp_path / "victim" / "bare.git", tmp_path / "gone.git")
     assert memctl("status", "--json", where=two).data["interrupted"]
     identifier = the(memctl, two, "By two")
-    memctl("learn", "Later", where=two)
+    told = memctl("learn", "Later", where=two).err.splitlines()
+    assert told[0] == "the sync with origin/main was interrupted, and is finished now:"
+    assert told[1].startswith("  fetched ")
+    assert f"  {identifier} is now {the(memctl, two, 'By two')}: origin/main has another {identifier}" in told
     assert the(memctl, two, "By one") == identifier
     assert the(memctl, two, "By two") != identifier
     assert errors(memctl, two) == []
     assert refused(memctl, two).err
+
+
+def test_the_next_sync_tells_what_the_killed_one_came_to(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+    memctl("edit", the(memctl, parted / "two", "Shared"), "--set", "importance=3", where=parted / "two")
+    one, two = parted / "one", parted / "two"
+    memctl("edit", the(memctl, one, "Shared"), "--set", "importance=8", where=one)
+    for clone in (one, two):
+        git(clone, "remote", "set-url", "origin", str(parted / "bare.git"))
+    memctl("sync", where=one)
+    two = killed_after_the_push(parted, tmp_path / "victim")
+    asked = memctl("sync", "-n", where=two)
+    assert "the sync with origin/main was interrupted: `memctl sync` finishes that first" in asked.err
+    found = memctl("sync", "--json", where=two)
+    assert found.data["finished"] == found.err.splitlines()
+    assert f"  {the(memctl, two, 'Shared')} importance: '3' gave way to '8'" in found.data["finished"]
+    assert found.data["finished"][-1].startswith("the sync with origin/main had pushed ")
+    assert (found.data["pushed"], found.data["fetched"]) == (0, 0)
+    assert memctl("sync", "--json", where=two).data["finished"] == []

@@ -73,7 +73,7 @@ def test_each_clone_gets_what_the_other_has_recorded(memctl: Memctl, one: Path, 
 
 def test_where_nothing_changed_no_commit_is_made(memctl: Memctl, one: Path) -> None:
     before = git(one, "rev-parse", "HEAD")
-    assert memctl("sync", where=one).out == "origin/main and this branch are the same\n"
+    assert memctl("sync", where=one).out == "nothing to do: this branch and origin/main are at the same commit\n"
     assert git(one, "rev-parse", "HEAD") == before
 
 
@@ -305,7 +305,7 @@ def test_dry_run_says_what_would_be_and_changes_no_branch(memctl: Memctl, one: P
     assert git(one, "ls-remote", "origin") == there
     assert out.splitlines()[0] == "fetched 1 commit of origin/main"
     assert f"{identifier} would become" in out
-    assert "would be pushed 2 commits" in out
+    assert "would push 2 commits" in out
 
 
 def test_no_push_merges_here_only(memctl: Memctl, one: Path, two: Path) -> None:

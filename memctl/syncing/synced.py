@@ -1,0 +1,34 @@
+"""What a sync came to, as a value."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.journal.remotes import Upstream
+from memctl.syncing.assembling import Made
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """What a sync came to, or in a dry run would come to.
+
+    `before` is our commit, `theirs` the remote's, `commit` the one that both are at now; `made` is the merge, None if
+    one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
+    `foreign` those of them that touch something outside of the memory. `coordination` is the commit of the state that
+    agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
+    of ours did, or is to be looked at.
+    """
+
+    upstream: Upstream
+    before: str
+    theirs: str
+    commit: str
+    made: Made | None = None
+    fetched: int = 0
+    pushed: int = 0
+    foreign: int = 0
+    tries: int = 1
+    coordination: str = ""
+    taken: bool = False
+    given: bool = False
+    gave_way: tuple[str, ...] = ()
+    warning: str = ""

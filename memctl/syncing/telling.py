@@ -1,0 +1,57 @@
+"""What a sync came to, or would come to, in lines for people; a sync that is interrupted leaves them for the next
+command, which finishes it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.syncing import assembling, combining
+from memctl.syncing.synced import Synced
+
+_SHOWN = 5  # records that one line names
+
+
+def branch(done: Synced, *, dry_run: bool = False, push: bool = True) -> list[str]:
+    """What became of the branch; nothing if there was nothing to do."""
+    name = done.upstream.name
+    lines = [f"fetched {commits(done.fetched)} of {name}"] if done.fetched else []
+    if (made := done.made) is not None:
+        both = list(dict.fromkeys(combining.named(path) for path in made.both))
+        more = " …" if len(both) > _SHOWN else ""
+        shown = f"; both sides had changed {', '.join(both[:_SHOWN])}{more}" if both else ""
+        lines.append(f"{'would merge' if dry_run else f'merged as {done.commit[:10]}'}{shown}")
+        lines += [
+            f"{one.name} {'would become' if dry_run else 'is now'} {one.now}: {name} has another {one.name}"
+            for one in made.renamed
+        ]
+        lines += [f"{item.id} {assembling.told(item)}" for item in made.lost]
+        lines += [f"{combining.named(path)} is kept: one side deleted it, the other went on" for path in made.revived]
+    elif done.commit != done.before:
+        lines.append(f"{'would be ' if dry_run else ''}at {done.commit[:10]}, as {name} is")
+    if done.pushed:
+        outside = f", {done.foreign:,} of them with changes outside of the memory" if done.foreign else ""
+        lines.append(f"{'would push' if dry_run else 'pushed'} {commits(done.pushed)} to {name}{outside}")
+    elif not push and done.commit != done.theirs:
+        lines.append(f"nothing {'would be' if dry_run else 'was'} pushed; `memctl sync` pushes to {name}")
+    return lines
+
+
+def coordination(done: Synced, *, dry_run: bool = False) -> list[str]:
+    """What became of the state that agents share; nothing if there was nothing to do."""
+    remote = done.upstream.remote
+    lines = [f"coordination: {line}" for line in done.gave_way]
+    if done.taken:
+        lines.append(f"coordination: {'would be ' if dry_run else ''}fetched from {remote}")
+    if done.given:
+        lines.append(f"coordination: {'would be ' if dry_run else ''}pushed to {remote}")
+    return lines
+
+
+def unfinished(planned: Synced) -> tuple[str, ...]:
+    """What became of the branch, but for the push, of which nobody knows if the process dies in the middle of it."""
+    return tuple(branch(msgspec.structs.replace(planned, pushed=0)))
+
+
+def commits(number: int) -> str:
+    """A number of commits in words."""
+    return f"{number:,} commit{'s' if number != 1 else ''}"

@@ -10,6 +10,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
+from memctl.hooks import folder, undone
 from memctl.model import moments
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -22,8 +23,14 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
 def memory(ctx: click.Context) -> Memory:
-    """The memory around the folder that the command works in; what it has to remark is printed at the end."""
+    """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
+    remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
+    root = folder.root_of(opened.repository.shared, opened.private.name)
+    if undone.notes(root):
+        from memctl.cli import agents_work
+
+        agents_work.await_(opened, root, writes=_writes(ctx))
 
     def remark() -> None:
         for line in opened.remarks:
@@ -31,6 +38,11 @@ def memory(ctx: click.Context) -> Memory:
 
     ctx.call_on_close(remark)
     return opened
+
+
+def _writes(ctx: click.Context) -> bool:
+    """Whether a command makes commits, by the options that such commands have."""
+    return not ctx.params.get("dry_run") and (ctx.command.name == "commit" or "no_commit" in ctx.params)
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:

@@ -1,28 +1,13 @@
-"""Before a compaction: log it, save a checkpoint and the session's summary, and tell the summariser what to keep."""
+"""Before a compaction: log it, and tell the summariser what to keep. What else is done then is `checkpointing`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-import msgspec
-
-from memctl.hooks import drafts, ending, known, log, pressure, summing
+from memctl.hooks import log, pressure
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
-from memctl.hooks.known import Known
-from memctl.lifecycle import door
-from memctl.model import checkpoint
-from memctl.model.change import Change
-from memctl.model.checkpoint import Checkpoint
-from memctl.model.said import LONGEST_LINE, is_said
-from memctl.model.snapshot import Snapshot
-from memctl.sessions import tasks
-from memctl.store import load
-from memctl.store.memory import Memory
-from memctl.store.sequence import Sequence
-from memctl.workflow import names, saving, versions
-from memctl.workflow.saving import Said
 
 # What S0, "Preservation Rules" and "Discard Rules", and S3, "Artifact Trail", say, for a model that writes the summary.
 INSTRUCTIONS = """\
@@ -36,26 +21,14 @@ Keep in the summary, exactly and completely:
 Leave out: repeated search results and listings, raw logs and stack traces of what is solved, whole file contents,
 confirmations that something worked. Of a dead end keep one sentence. Don't guess: what is unknown stays unknown.
 """
-_LAST_PROMPT = "Asked last: "
-Attempt = Callable[[Callable[[], object]], None]  # does something; a fault is logged, and stops nothing
 
 
-def before(
-    memory: Memory, host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str], attempt: Attempt
-) -> str:
-    """Everything that is done before a compaction; each part is, whatever becomes of the others."""
-    attempt(lambda: _log(memory, host, given, folder, environ))
-    attempt(lambda: summing.take_in(memory, host, given, folder))
-    attempt(lambda: save(memory, folder))
-    attempt(folder.reset)
-    return INSTRUCTIONS if host.instructs else ""
-
-
-def _log(memory: Memory, host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> None:
+def note(host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str], now: str) -> None:
+    """Put a compaction that is about to be into the log, and begin to count anew."""
     found = pressure.measure(given.transcript, environ) if host.reads else None
     entry = {
         "kind": "compaction",
-        "at": memory.now,
+        "at": now,
         "session": folder.key,
         "host": host.name,
         "trigger": given.trigger,
@@ -65,77 +38,3 @@ def _log(memory: Memory, host: Host, given: Given, folder: SessionFolder, enviro
         "suggested": folder.said(),
     }
     log.add(folder.root, log.COMPACTIONS, entry)
-
-
-def save(memory: Memory, folder: SessionFolder) -> None:
-    """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending."""
-    state = known.read(folder) or Known()
-    made: list[Checkpoint] = []
-
-    def plan(sequence: Sequence) -> Change:
-        summary = ending.change(memory, folder)
-        snapshot = load.disk(memory)
-        said = _said(memory, snapshot, state)
-        if said is None:
-            return summary or Change(op="checkpoint", title="nothing to save")
-        change = saving.save(memory, snapshot, said)
-        write = change.writes[0]
-        made.append(checkpoint.parse(write.text, write.path))
-        if summary is None:
-            return change
-        return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
-
-    outcome = door.carry_out(memory, plan, ending.how(memory))
-    if not outcome.change.is_empty:
-        drafts.drop(folder)
-    for one in made:
-        known.changed(folder, checkpoint=one.checkpoint_id)
-        saving.note(memory, one)
-
-
-def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:
-    """What the session's transcript says of the state of its task; None if nobody knows what the task is."""
-    workflow = names.workflow(memory, "")
-    found = versions.read(snapshot, workflow).checkpoints
-    last = found[0] if found else None
-    is_own = last is not None and _is_own(memory, state, last)
-    mission = last.mission if last is not None and is_own else state.intent
-    if not is_said(mission):
-        return None
-    open_tasks = [one for one in state.tasks if one.status != tasks.DONE]
-    return Said(
-        workflow=workflow,
-        window=_window(state, last, is_own),
-        mission=mission,
-        planned=_texts(state, tasks.PENDING),
-        in_progress=_texts(state, tasks.UNDER_WAY)
-        or (() if open_tasks or not state.prompt else (f"{_LAST_PROMPT}{state.prompt}"[:LONGEST_LINE],)),
-        done=_texts(state, tasks.DONE),
-        dropped=_outdated(last) if last is not None and is_own else (),
-        decisions=tuple(filter(is_said, state.decisions)),
-        next_actions=tuple(filter(is_said, state.next_steps)),
-        files=state.files,
-    )
-
-
-def _is_own(memory: Memory, state: Known, last: Checkpoint) -> bool:
-    """Whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody else's."""
-    if last.session:
-        return last.session == memory.session
-    return state.began is not None and last.saved_at >= state.began.started
-
-
-def _window(state: Known, last: Checkpoint | None, is_own: bool) -> int:
-    """The number of the context window that ends: a compaction ends one, and another session has one of its own."""
-    if last is None:
-        return 1
-    return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1
-
-
-def _texts(state: Known, status: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.text for one in state.tasks if one.status == status and is_said(one.text)))
-
-
-def _outdated(last: Checkpoint) -> tuple[str, ...]:
-    """What a checkpoint of ours had in progress for want of tasks: the prompt of that time."""
-    return tuple(step for step in last.in_progress if step.startswith(_LAST_PROMPT))

@@ -1,6 +1,7 @@
 """One event of a host: from its standard input to what we print. Faults of ours never reach the user's session.
 
-Only what a tool call needs is imported here; the rest of memctl, when an event needs it.
+Only what a tool call needs is imported here; the rest of memctl, when an event needs it. What the host need not wait
+for is noted (`undone`) and done behind its back (`working`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.hooks import counting, log
+from memctl.hooks import background, compacting, counting, log, undone
 from memctl.hooks.folder import SessionFolder, root_of
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -23,31 +24,47 @@ if TYPE_CHECKING:
 
 GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: its hooks are silent then
 _OWED = "owed"  # a context was compacted, and the host has no start of a session after that
+_PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
+_LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60
+
+Later = Callable[[], object]
 
 
 class _Call(NamedTuple):
-    """An event on its way: who calls, what happened, where the memory is."""
+    """An event on its way: who calls, what happened, where the memory is; what is to be done behind the host's back."""
 
     host: Host
     given: Given
     folder: SessionFolder
     environ: Mapping[str, str]
     place: Path
+    now: str
+    behind: list[Later]
 
 
 def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> None:
     """Answer the event on standard input, on standard output. Never raises, and prints all of an answer or nothing."""
     with suppress(Exception):
-        text = answer(host, sys.stdin.buffer.read(MOST_BYTES), environ, start)
+        behind: list[Later] = []
+        text = answer(host, sys.stdin.buffer.read(MOST_BYTES), environ, start, behind)
         if text:
             sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
+        if behind:
+            background.run(lambda: [do() for do in behind])
 
 
-def answer(host: Host, data: bytes, environ: Mapping[str, str], start: Path | None = None) -> str:
+def answer(
+    host: Host,
+    data: bytes,
+    environ: Mapping[str, str],
+    start: Path | None = None,
+    behind: list[Later] | None = None,
+) -> str:
     """What to print for an event; "" outside of a memory, for a sub-agent's event and for one that we don't know.
 
-    The memory is looked for from `start`, or else from where the host says that the session is.
+    The memory is looked for from `start`, or else from where the host says that the session is. What is left to be done
+    once the host goes on is put into `behind`; without that list it is done at once.
     """
     if environ.get(GUARD):
         return ""
@@ -60,9 +77,15 @@ def answer(host: Host, data: bytes, environ: Mapping[str, str], start: Path | No
     if found is None:
         return ""
     place, root = found
-    call = _Call(host, given, SessionFolder(root, given.key), environ, place)
+    left: list[Later] = []
+    call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
+    if behind is not None:
+        behind += left
+    else:
+        for do in left:
+            do()
     text = said[0] if said else ""
     return _spoken(host, given.event, text) if text and what in host.speaks else text
 
@@ -103,6 +126,7 @@ def _owed(call: _Call) -> str:
         (call.folder.path / _OWED).unlink()
     except OSError:
         return ""
+    _settle(call, _PATIENCE)
     from memctl.hooks import known, starting
 
     return starting.bootstrap(_opened(call), known.read(call.folder))
@@ -110,44 +134,75 @@ def _owed(call: _Call) -> str:
 
 def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
+    _attempt(call, lambda: _settle(call, _PATIENCE))
     memory = _opened(call, asks=is_fresh)
-    from memctl.hooks import known, starting
+    from memctl.hooks import drafts, known, starting
 
     state = known.read(call.folder)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
     _attempt(call, lambda: starting.note(memory, call.host, call.given, call.folder, state))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
-    if is_fresh:
-        _attempt(call, lambda: starting.end_what_was_left(memory, call.folder))
+    if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
+        call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
     return "".join(said)
+
+
+def _take_up(call: _Call) -> None:
+    """Do what sessions have left that were killed."""
+    from memctl.hooks import starting, working
+
+    working.settle_all(call.folder.root, call.environ)
+    starting.end_what_was_left(_opened(call), call.folder)
 
 
 def _compact(call: _Call) -> str:
     if PROMPT in call.host.speaks:
         call.folder.path.mkdir(parents=True, exist_ok=True)
         (call.folder.path / _OWED).touch()
-    memory = _opened(call, asks=True)
-    from memctl.hooks import compacting
-
-    return compacting.before(memory, call.host, call.given, call.folder, call.environ, lambda do: _attempt(call, do))
+    _attempt(call, lambda: compacting.note(call.host, call.given, call.folder, call.environ, call.now))
+    _attempt(call, call.folder.reset)
+    _attempt(call, lambda: _leave(call, COMPACT))
+    return compacting.INSTRUCTIONS if call.host.instructs else ""
 
 
 def _stop(call: _Call) -> str:
-    from memctl.hooks import known, summing
-
-    memory = _opened(call)
-    summing.take_in(memory, call.host, call.given, call.folder)
-    known.changed(call.folder, seen=memory.now)
+    _leave(call, STOP)
     return ""
+
+
+def _leave(call: _Call, what: str) -> None:
+    """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
+    undone.leave(call.folder, _entry(call, what))
+    held = undone.take(call.folder)
+    if held is not None:
+        call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 
 
 def _end(call: _Call) -> str:
-    from memctl.hooks import ending
-
-    _stop(call)
-    ending.end(_opened(call), call.folder)
+    """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
+    undone.leave(call.folder, _entry(call, END))
+    _settle(call, _LAST_PATIENCE)
     return ""
+
+
+def _entry(call: _Call, what: str) -> dict[str, object]:
+    return {
+        "what": what,
+        "host": call.host.name,
+        "agent": call.environ.get("MEMCTL_AGENT", ""),
+        "place": str(call.place),
+        "at": call.now,
+        "event": list(call.given),
+    }
+
+
+def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None:
+    if held is None and not undone.of(call.folder):
+        return
+    from memctl.hooks import working
+
+    working.settle(call.folder, call.environ, patience, held)
 
 
 _DOING: Mapping[str, Callable[[_Call], str]] = {
@@ -161,14 +216,13 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 
 
 def _opened(call: _Call, *, asks: bool = False) -> Memory:
-    """The memory, with the agent as who is at work: a session's writes say whose they are.
+    """The memory, with the agent as who is at work.
 
     If it `asks`, Git looks for what differs from HEAD while we import what the answer is for.
     """
-    from memctl.store.memory import open_memory
+    from memctl.hooks import opening
 
-    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
-    memory = open_memory(call.place, {**call.environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": call.folder.key})
+    memory = opening.opened(call.place, call.host, call.folder, call.environ)
     if asks:
         memory.asked = memory.ask()
     return memory

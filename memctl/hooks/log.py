@@ -40,13 +40,18 @@ def entries(root: Path, name: str) -> Iterator[dict[str, Any]]:
                 yield entry
 
 
+def moment(environ: Mapping[str, str]) -> str:
+    """Now, or the time that MEMCTL_NOW fixes, as it is given: a hook can't pay for reading it, who uses it does."""
+    return environ.get("MEMCTL_NOW", "").strip() or _clock()
+
+
 def fault(root: Path, event: str, session: str, error: BaseException) -> None:
     """Note a fault of ours; if not even that works, nothing."""
     message = str(getattr(error, "message", "") or error)
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    entry = {"at": at, "event": event, "session": session, "fault": f"{type(error).__name__}: {message}"[:_LONGEST]}
+    told = f"{type(error).__name__}: {message}"[:_LONGEST]
+    entry = {"at": _clock(), "event": event, "session": session, "fault": told, "where": _where(error)}
     try:
-        add(root, FAULTS, {**entry, "where": _where(error)})
+        add(root, FAULTS, entry)
     except OSError:
         return
 
@@ -61,3 +66,7 @@ def _where(error: BaseException) -> str:
     while trace and trace.tb_next:
         trace = trace.tb_next
     return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+
+
+def _clock() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -8,11 +8,14 @@ configuration given by `git -c` stays, and so do identities and dates.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
+
+if TYPE_CHECKING:
+    import subprocess
 
 _SCRUBBED = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -128,6 +131,8 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
 def _spawn(
     args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
+    import subprocess  # most hooks of agents start no process, and need not pay 3 ms for it
+
     try:
         return subprocess.Popen(
             ["git", *args],

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.journal.commits import committing
+from memctl.store import exclusive
 
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 
@@ -31,7 +32,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
     try:
         deadline = time.monotonic() + patience
         pause = 0.002
-        while not _try(descriptor):
+        while not exclusive.attempt(descriptor):
             if time.monotonic() > deadline:
                 owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else "?"
                 raise MemctlError(
@@ -55,26 +56,3 @@ def _held_above(file: Path) -> bool:
         return committing() == file.read_text().strip() != ""
     except OSError:
         return False
-
-
-if os.name == "nt":  # pragma: no cover  # not run by the suite, which has no such machine
-    import msvcrt
-
-    def _try(descriptor: int) -> bool:
-        try:
-            os.lseek(descriptor, 1 << 30, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            return True
-        except OSError:
-            return False
-
-else:
-    import fcntl
-
-    def _try(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except OSError:
-            return False

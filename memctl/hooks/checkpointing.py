@@ -1,0 +1,97 @@
+"""Before a compaction: a checkpoint of the task as its transcript has it, in one commit with the session's page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.hooks import drafts, ending, known
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.known import Known
+from memctl.lifecycle import door
+from memctl.model import checkpoint
+from memctl.model.change import Change
+from memctl.model.checkpoint import Checkpoint
+from memctl.model.said import LONGEST_LINE, is_said
+from memctl.model.snapshot import Snapshot
+from memctl.sessions import tasks
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
+from memctl.workflow import names, saving, versions
+from memctl.workflow.saving import Said
+
+_LAST_PROMPT = "Asked last: "
+
+
+def save(memory: Memory, folder: SessionFolder) -> None:
+    """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending."""
+    state = known.read(folder) or Known()
+    made: list[Checkpoint] = []
+
+    def plan(sequence: Sequence) -> Change:
+        summary = ending.change(memory, folder)
+        snapshot = load.disk(memory)
+        said = _said(memory, snapshot, state)
+        if said is None:
+            return summary or Change(op="checkpoint", title="nothing to save")
+        change = saving.save(memory, snapshot, said)
+        write = change.writes[0]
+        made.append(checkpoint.parse(write.text, write.path))
+        if summary is None:
+            return change
+        return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
+
+    outcome = door.carry_out(memory, plan, ending.how(memory))
+    if not outcome.change.is_empty:
+        drafts.drop(folder)
+    for one in made:
+        known.changed(folder, checkpoint=one.checkpoint_id)
+        saving.note(memory, one)
+
+
+def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:
+    """What the session's transcript says of the state of its task; None if nobody knows what the task is."""
+    workflow = names.workflow(memory, "")
+    found = versions.read(snapshot, workflow).checkpoints
+    last = found[0] if found else None
+    is_own = last is not None and _is_own(memory, state, last)
+    mission = last.mission if last is not None and is_own else state.intent
+    if not is_said(mission):
+        return None
+    open_tasks = [one for one in state.tasks if one.status != tasks.DONE]
+    return Said(
+        workflow=workflow,
+        window=_window(state, last, is_own),
+        mission=mission,
+        planned=_texts(state, tasks.PENDING),
+        in_progress=_texts(state, tasks.UNDER_WAY)
+        or (() if open_tasks or not state.prompt else (f"{_LAST_PROMPT}{state.prompt}"[:LONGEST_LINE],)),
+        done=_texts(state, tasks.DONE),
+        dropped=_outdated(last) if last is not None and is_own else (),
+        decisions=tuple(filter(is_said, state.decisions)),
+        next_actions=tuple(filter(is_said, state.next_steps)),
+        files=state.files,
+    )
+
+
+def _is_own(memory: Memory, state: Known, last: Checkpoint) -> bool:
+    """Whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody else's."""
+    if last.session:
+        return last.session == memory.session
+    return state.began is not None and last.saved_at >= state.began.started
+
+
+def _window(state: Known, last: Checkpoint | None, is_own: bool) -> int:
+    """The number of the context window that ends: a compaction ends one, and another session has one of its own."""
+    if last is None:
+        return 1
+    return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1
+
+
+def _texts(state: Known, status: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.text for one in state.tasks if one.status == status and is_said(one.text)))
+
+
+def _outdated(last: Checkpoint) -> tuple[str, ...]:
+    """What a checkpoint of ours had in progress for want of tasks: the prompt of that time."""
+    return tuple(step for step in last.in_progress if step.startswith(_LAST_PROMPT))

@@ -1,0 +1,130 @@
+"""What an event leaves to be done once the host goes on.
+
+A host waits for a hook, and to sum a session up and commit takes longer than it should wait. So the event is noted,
+which takes a millisecond, and the work is done behind the host's back (`background`). The note goes when its work is
+done: of a process that is killed nothing is lost, for the session's next event does it, or the next session's start,
+or the next command that writes. One process at a time works for a session, in the order of the notes. It holds the
+session's lock from before the host goes on, so whoever waits for the lock sees what it did.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from memctl.hooks.folder import SessionFolder
+from memctl.store import exclusive
+
+MOST_TRIES = 3
+_FOLDER, _LOCK = "undone", "lock"
+_PAUSE = 0.005  # seconds between two tries to have the lock
+
+
+class Note(NamedTuple):
+    """A note of an event: its file, the session's key, and how often its work was begun."""
+
+    file: Path
+    key: str
+    tries: int
+
+
+def leave(folder: SessionFolder, entry: Mapping[str, Any]) -> None:
+    """Note an event of a session. Raises OSError."""
+    place = folder.root / _FOLDER
+    place.mkdir(parents=True, exist_ok=True)
+    name = f"{time.time_ns():020d}-0-{folder.key}.json"
+    hidden = place / f".{name}"
+    import json  # not at the top, for every command looks for notes
+
+    hidden.write_bytes(json.dumps(entry).encode())
+    os.replace(hidden, place / name)
+
+
+def notes(root: Path) -> list[Note]:
+    """The notes of all sessions of a memory, oldest first."""
+    try:
+        names = sorted(os.listdir(root / _FOLDER))
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        moment, _, rest = name.removesuffix(".json").partition("-")
+        tries, _, key = rest.partition("-")
+        if moment.isdecimal() and tries.isdecimal() and key and name.endswith(".json"):
+            found.append(Note(root / _FOLDER / name, key, int(tries)))
+    return found
+
+
+def of(folder: SessionFolder) -> list[Note]:
+    """The notes of one session."""
+    return [note for note in notes(folder.root) if note.key == folder.key]
+
+
+def take(folder: SessionFolder, patience: float = 0.0) -> int | None:
+    """A session's lock, as the descriptor that holds it; None if another process does not let go of it in so many
+    seconds. Raises OSError."""
+    folder.path.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    deadline = time.monotonic() + patience
+    while not exclusive.attempt(descriptor):
+        if time.monotonic() >= deadline:
+            os.close(descriptor)
+            return None
+        time.sleep(_PAUSE)
+    return descriptor
+
+
+def settle(
+    folder: SessionFolder, do: Callable[[Mapping[str, Any]], bool], patience: float = 0.0, held: int | None = None
+) -> bool:
+    """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
+
+    `do` says whether an event's work is done. One that is not stays noted, until it was begun MOST_TRIES times. Whoever
+    notes something while we are at it leaves it to us: so the notes are looked at again once the lock is free.
+    """
+    while of(folder):
+        descriptor = take(folder, patience) if held is None else held
+        held = None
+        if descriptor is None:
+            return False
+        try:
+            kept = [note for note in of(folder) if not _done(note, do)]
+        finally:
+            os.close(descriptor)
+        if kept:
+            return False
+    if held is not None:
+        os.close(held)
+    return True
+
+
+def wait(root: Path, patience: float) -> bool:
+    """Wait for the processes that are at work for sessions of a memory; whether nothing is left undone then."""
+    deadline = time.monotonic() + patience
+    for key in dict.fromkeys(note.key for note in notes(root)):
+        descriptor = take(SessionFolder(root, key), max(0.0, deadline - time.monotonic()))
+        if descriptor is not None:
+            os.close(descriptor)
+    return not notes(root)
+
+
+def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """Do what a note says; whether it is gone then."""
+    begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
+    try:
+        os.replace(note.file, begun)  # counted before: one that kills us each time is given up, too
+        import json
+
+        entry = json.loads(begun.read_bytes())
+    except FileNotFoundError:
+        return True
+    except ValueError:
+        entry = None
+    is_done = not isinstance(entry, dict) or do(entry)
+    if is_done or note.tries + 1 >= MOST_TRIES:
+        begun.unlink(missing_ok=True)
+        return True
+    return False

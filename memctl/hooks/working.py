@@ -1,0 +1,94 @@
+"""Doing what events have left undone (`undone`): summing the session up, saving, committing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memctl.hooks import checkpointing, ending, known, log, opening, summing, undone
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.given import Given
+from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
+from memctl.model import moments
+from memctl.store.memory import Memory
+
+
+class _Left(msgspec.Struct, frozen=True):
+    """What an event's note says; `agent` and `at` are as they were then."""
+
+    what: str
+    host: str
+    agent: str
+    place: str
+    at: str
+    event: Given
+
+
+class _Work(NamedTuple):
+    """An event whose work is to be done."""
+
+    memory: Memory
+    host: Host
+    given: Given
+    folder: SessionFolder
+    at: str
+
+
+def settle(folder: SessionFolder, environ: Mapping[str, str], patience: float = 0.0, held: int | None = None) -> bool:
+    """Do what a session has left undone, or wait for who is doing it; whether nothing is left."""
+    return undone.settle(folder, lambda entry: _worked(folder, entry, environ), patience, held)
+
+
+def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
+    """The same for all sessions of a memory."""
+    keys = dict.fromkeys(note.key for note in undone.notes(root))
+    settled = [settle(SessionFolder(root, key), environ, patience) for key in keys]
+    return all(settled)
+
+
+def _worked(folder: SessionFolder, entry: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Do the work of an event; whether it is done. What went wrong is in our log."""
+    try:
+        left = msgspec.convert(entry, _Left)
+        host, do = HOSTS[left.host], _DOING[left.what]
+    except (msgspec.ValidationError, KeyError) as error:
+        log.fault(folder.root, "", folder.key, error)
+        return True  # of a later memctl, or broken: it will not get better
+    try:
+        memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
+        do(_Work(memory, host, left.event, folder, left.at))
+        return True
+    except Exception as error:
+        log.fault(folder.root, left.event.event, folder.key, error)
+        return False
+
+
+def _compact(work: _Work) -> None:
+    try:
+        summing.take_in(work.memory, work.host, work.given, work.folder)
+    except Exception as error:  # what was known before is saved all the same
+        log.fault(work.folder.root, work.given.event, work.folder.key, error)
+    checkpointing.save(work.memory, work.folder)
+
+
+def _stop(work: _Work) -> None:
+    summing.take_in(work.memory, work.host, work.given, work.folder)
+    known.changed(work.folder, seen=_moment(work))
+
+
+def _moment(work: _Work) -> str:
+    try:
+        return moments.parse(work.at)
+    except ValueError:
+        return work.memory.now
+
+
+def _end(work: _Work) -> None:
+    _stop(work)
+    ending.end(work.memory, work.folder)
+
+
+_DOING: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

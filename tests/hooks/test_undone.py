@@ -1,0 +1,273 @@
+"""What is done behind the host's back: the host does not wait, who comes next sees it, and a kill loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks import background, dispatch, known, undone
+from memctl.hooks.hosts import CLAUDE_CODE
+from memctl.store import lock
+from tests.conftest import Memctl, commits, git, process
+from tests.hooks.session import Session
+
+linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found by /proc")
+_MARK = "MEMCTL_TEST_MARK"
+
+
+class Behind:
+    """Sends events by processes of their own, and finds those that go on behind them."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._mark = f"{_MARK}={uuid.uuid4()}"
+
+    def send(self, event: str, **more: str) -> str:
+        """What is printed for an event, once the host may go on."""
+        name, _, value = self._mark.partition("=")
+        done = subprocess.run(
+            [sys.executable, "-m", "memctl", "hook", "claude-code"],
+            input=self.session.event(event, **more),
+            env={**os.environ, name: value},
+            cwd=self.session.repo,
+            capture_output=True,
+            timeout=40,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode()
+
+    def alive(self) -> list[int]:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if self._mark.encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+        return found
+
+    def kill(self) -> None:
+        for number in self.alive():
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        while self.alive():
+            time.sleep(0.005)
+
+    def wait(self) -> None:
+        while self.alive():
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def behind(session: Session) -> Iterator[Behind]:
+    made = Behind(session)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def held(session: Session) -> Iterator[None]:
+    """The lock of all writes, in other hands: nothing can be committed."""
+    with lock.hold(session.repo / ".git" / "memctl" / "lock"):
+        yield
+
+
+def begun(session: Session) -> None:
+    session.transcript.prompt("Refunds by card")
+    session.transcript.call("TodoWrite", todos=[{"content": "Rounding", "status": "in_progress"}])
+    (session.repo / "card.py").write_text("x = 1\n")
+    path = str(session.repo / "card.py")
+    session.transcript.call("Write", "created", details={"type": "create"}, file_path=path, content="x = 1\n")
+
+
+@linux
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("event", ["PreCompact", "Stop"])
+def test_the_host_goes_on_while_the_work_waits(session: Session, behind: Behind, event: str) -> None:
+    begun(session)
+    printed = behind.send(event, trigger="auto")  # it would wait a minute for the lock
+    assert ("Keep in the summary" in printed) == (event == "PreCompact")
+    behind.send("PostToolUse")
+    assert session.folder.calls() == 1
+
+
+@linux
+def test_the_next_command_sees_it(session: Session, behind: Behind) -> None:
+    begun(session)
+    behind.send("PreCompact", trigger="auto")
+    out, _ = process(session.repo, "checkpoint", "show", "--json").communicate(timeout=60)
+    assert json.loads(out)["data"]["mission"] == "Refunds by card"
+    behind.wait()
+    assert session.faults() == []
+
+
+@linux
+def test_the_state_is_there_right_after_a_compaction(session: Session, behind: Behind) -> None:
+    begun(session)
+    behind.send("PreCompact", trigger="auto")
+    text = json.loads(behind.send("SessionStart", source="compact"))["hookSpecificOutput"]["additionalContext"]
+    assert "TASK: Refunds by card" in text
+    assert "- Rounding" in text
+    behind.wait()
+    assert session.faults() == []
+
+
+@linux
+@pytest.mark.parametrize("milliseconds", [0, 30, 60, 90, 120, 160, 200, 300])
+def test_a_kill_at_any_moment_loses_nothing(
+    session: Session, behind: Behind, memctl: Memctl, milliseconds: int
+) -> None:
+    begun(session)
+    behind.send("PreCompact", trigger="auto")
+    time.sleep(milliseconds / 1000)
+    behind.kill()
+    (session.repo / ".git" / "index.lock").unlink(missing_ok=True)  # which a killed Git leaves, as ever
+    text = session.said("SessionStart", source="compact")
+    assert "TASK: Refunds by card" in text
+    assert "- card.py" in text
+    session.send("SessionEnd")
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "turns: 1\n" in page
+    assert page.count("| `card.py` |") == 1
+    memctl("commit")
+    assert git(session.repo, "status", "--porcelain", "--", ".memory") == ""
+    assert memctl("check", "--json", code=None).code == 0
+    assert session.faults() == []
+
+
+@linux
+def test_what_a_kill_left_is_said_by_a_command_that_reads_and_done_by_one_that_writes(
+    session: Session, behind: Behind, memctl: Memctl
+) -> None:
+    begun(session)
+    with lock.hold(session.repo / ".git" / "memctl" / "lock"):
+        behind.send("PreCompact", trigger="auto")
+        behind.kill()
+    before = commits(session.repo)
+    assert "`memctl commit` finishes it" in memctl("list").err
+    memctl("commit", "--dry-run")
+    assert commits(session.repo) == before
+    memctl("commit")
+    assert memctl("checkpoint", "show", "--json").data["mission"] == "Refunds by card"
+    assert "hook" not in memctl("list").err
+    trailers = git(session.repo, "log", "-1", "--format=%(trailers:key=Memctl-Session,valueonly)")
+    assert trailers.strip() == session.name
+
+
+@linux
+def test_the_next_session_does_what_a_killed_one_has_left(
+    session: Session, behind: Behind, repo: Path, tmp_path: Path, memctl: Memctl
+) -> None:
+    begun(session)
+    with lock.hold(session.repo / ".git" / "memctl" / "lock"):
+        behind.send("PreCompact", trigger="auto")
+        behind.kill()
+    Session(repo, tmp_path / "other.jsonl", "other").send("SessionStart", source="startup")
+    assert undone.notes(session.root) == []
+    assert memctl("checkpoint", "show", "--json").data["session"] == session.name
+
+
+@linux
+def test_hooks_at_one_moment_take_the_same_part_in_once(session: Session, behind: Behind) -> None:
+    begun(session)
+    event = session.event("Stop")
+    command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=session.repo) for _ in range(4)]
+    for one in running:
+        assert one.stdin
+        one.stdin.write(event)
+        one.stdin.close()
+    assert [one.wait(60) for one in running] == [0] * 4
+    behind.send("SessionEnd")
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "turns: 1\n" in page
+    assert "tool_calls: 2\n" in page
+    assert undone.notes(session.root) == []
+    assert session.faults() == []
+
+
+@linux
+def test_the_end_of_a_session_is_waited_for(session: Session, behind: Behind) -> None:
+    begun(session)
+    before = commits(session.repo)
+    behind.send("SessionEnd")
+    assert commits(session.repo) == before + 1
+    assert behind.alive() == []
+
+
+@linux
+def test_a_hook_of_the_users_that_asks_the_memory_in_our_commit_waits_for_nobody(
+    session: Session, behind: Behind
+) -> None:
+    hook = session.repo / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{sys.executable} -m memctl list 2>>asked.txt || exit 1\n")
+    hook.chmod(0o755)
+    begun(session)
+    behind.send("PreCompact", trigger="auto")
+    behind.wait()
+    assert "hook" not in (session.repo / "asked.txt").read_text()
+    assert session.faults() == []
+    assert undone.notes(session.root) == []
+
+
+def test_where_no_process_can_be_split_off_it_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+    monkeypatch.delattr(os, "fork")
+    background.run(lambda: done.append(1))
+    assert done == [1]
+
+
+def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Session) -> None:
+    session.send("Stop")
+    place = session.root / "undone"
+    for number, text in enumerate([b"{", b"[]", b"\xff", b'{"what": "dance"}', b'{"what": 5}']):
+        (place / f"{number:020d}-0-{session.name}.json").write_bytes(text)
+    (place / "else.txt").write_text("of somebody")
+    session.send("Stop")
+    assert undone.notes(session.root) == []
+    assert len(session.faults()) == 2  # those of a later memctl; the others are no notes
+
+
+def test_what_cannot_be_done_is_given_up_in_the_end(session: Session) -> None:
+    config = session.repo / ".memory" / "config.yaml"
+    text = config.read_text()
+    config.write_text("format: [broken\n")
+    begun(session)
+    session.send("PreCompact", trigger="auto")
+    assert len(undone.notes(session.root)) == 1
+    for _ in range(undone.MOST_TRIES):
+        session.send("SessionStart", source="compact")
+    assert undone.notes(session.root) == []
+    config.write_text(text)
+    session.send("PreCompact", trigger="auto")  # and the next one is as good as ever
+    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+
+
+def test_what_is_done_later_is_done_as_of_its_event(
+    session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.send("SessionStart", source="startup")
+    monkeypatch.setenv("MEMCTL_AGENT", "ada")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
+    begun(session)
+    behind: list[dispatch.Later] = []
+    dispatch.answer(CLAUDE_CODE, session.event("Stop"), dict(os.environ), behind=behind)
+    monkeypatch.setenv("MEMCTL_AGENT", "bob")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
+    for do in behind:
+        do()
+    state = known.read(session.folder)
+    assert state
+    assert state.seen == "2025-11-04T15:00:00Z"
+    session.send("SessionEnd")
+    assert "agent_id: ada" in (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "hook" not in memctl("list").err

@@ -15,11 +15,16 @@ from memctl.coordination import merging, place, shared
 from memctl.coordination.shared import Outcome, Plan, Prepare, Seen, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
-from memctl.journal import refs
+from memctl.journal import git, refs
+from memctl.journal.pushing import Refused
 from memctl.store.memory import Memory
 
 _TRIES = 50  # each time some other machine was first
 _PAUSE = 0.02  # seconds, longer with each try
+
+
+class Unknown(MemctlError):
+    """Nobody knows whether the remote has taken a change."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -64,7 +69,7 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
         commit = outcome.commit or taken.seen.commit
         if terms.dry_run or commit == taken.theirs:
             return outcome
-        if refs.push(memory.repository, remote, place.ref(memory), commit, taken.theirs):
+        if _pushed(memory, remote, commit, taken.theirs):
             if outcome.commit and not shared.move(memory, commit, taken.seen.commit):
                 take_in_alone(memory, remote)
             return outcome
@@ -74,6 +79,32 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes, and nobody has changed what it has",
         f"a killed process may have left {place.ref(memory)}.lock there; delete it",
+    )
+
+
+def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
+    """Whether the remote has taken a commit, False if another machine was first.
+
+    Raises MemctlError if it has not; Unknown if it can't be asked.
+    """
+    try:
+        return refs.push(memory.repository, remote, place.ref(memory), commit, theirs)
+    except Refused as error:
+        why = error.why
+    except git.GitFailed as error:  # the connection broke, and nobody knows when
+        why = error.stderr.strip() or error.message
+        try:
+            now = _fetched(memory, remote)
+        except MemctlError:
+            raise Unknown(
+                f"whether {remote} has taken it is not known, and it can't be asked:\n{why}",
+                f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
+            ) from None
+        if now and refs.base(memory.repository, commit, now) == commit:
+            return True
+    raise MemctlError(
+        f"{remote} has not taken the change, and it was not made here either:\n{why}",
+        f"without --remote it is made here alone; `memctl sync {remote}` brings it there later",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git
+from memctl.journal import git, pushing
 from memctl.journal.repository import Repository
 
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
@@ -18,9 +18,8 @@ _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock 
 _DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
 _LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
 _LOCKED = ("File exists", "Another git process")
-# What Git says of a ref that is not, or no longer, where it was expected; the last two come from the other end.
-_MOVED = ("but expected", "reference already exists", "unable to resolve reference", "stale info", "fetch first")
-_MOVED_THERE = ("failed to update ref", "cannot lock ref", "incorrect old value", "failed to lock")
+# What Git says of a ref that is not, or no longer, where it was expected.
+_MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
 class File(msgspec.Struct, frozen=True):
@@ -170,7 +169,7 @@ def message(repository: Repository, commit: str) -> str:
 def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
     """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
 
-    Raises MemctlError if no remote has that name, GitFailed if it can't be reached.
+    Raises MemctlError if no remote has that name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE
@@ -183,24 +182,22 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
             if "find remote ref" in error.stderr:
                 return ""
             if not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
-                raise
+                raise MemctlError(
+                    f"{remote} can't be fetched from:\n{error.stderr.strip()}",
+                    "nothing was changed; see whether `git fetch` works",
+                ) from None
             _wait_for(repository, tracking, deadline)
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
     """Let the ref of a remote be at a commit if it is still at `expected` ("": if there is none); else False.
 
-    The hooks of a push are for code, and do not run. Raises GitFailed for whatever else the remote has against it.
+    The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
+    can't be told whether it has.
     """
     lease = f"--force-with-lease={ref}:{expected}"
-    args = ["push", "--quiet", "--no-verify", "--no-recurse-submodules", lease, remote, f"{commit}:{ref}"]
-    try:
-        git.write(args, repository.top, extra=_LANGUAGE)
-    except git.GitFailed as error:
-        if any(words in error.stderr for words in (*_MOVED, *_MOVED_THERE)):
-            return False
-        raise
-    return True
+    options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]
+    return pushing.push(repository, [*options, remote, f"{commit}:{ref}"])
 
 
 def _broken(repository: Repository, ref: str, file: Path) -> MemctlError:

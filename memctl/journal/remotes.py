@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git, refs
-from memctl.journal.commits import COMMITTING
+from memctl.journal import git, pushing, refs
+from memctl.journal.pushing import Refused
 from memctl.journal.repository import Repository
 
 _HEADS = "refs/heads/"
-_LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
-# What the remote says if somebody else pushed at the same moment; each side of a race may see another of these.
-_RACES = (
-    "fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value",
-    "failed to lock", "stale info", "reference already exists",
-)  # fmt: skip
 
 
 class Upstream(msgspec.Struct, frozen=True):
@@ -36,14 +31,6 @@ class Upstream(msgspec.Struct, frozen=True):
     def tracking(self) -> str:
         """Where memctl keeps what it has fetched; the user's settings have no say in that."""
         return f"refs/memctl/remotes/{self.remote}/{self.ref.removeprefix('refs/')}"
-
-
-class Refused(Exception):
-    """The remote, or a hook, does not take what is pushed: `why`, in its own words."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
@@ -77,35 +64,26 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
 
     Raises MemctlError if the remote can't be reached.
     """
-    try:
-        return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking)
-    except git.GitFailed as error:
-        raise MemctlError(
-            f"{upstream.remote} can't be fetched from:\n{error.stderr.strip()}",
-            "nothing was changed; see whether `git fetch` works",
-        ) from None
+    return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking)
 
 
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
     """Let the remote's branch be at a commit, as `git push` does; False if somebody else was first.
 
-    The user's pre-push hook has its say. Raises Refused, with what it or the remote says.
+    The user's pre-push hook has its say. Raises Refused, with what it, the remote or Git says.
     """
-    extra = {**_LANGUAGE, COMMITTING: str(os.getpid())}
     try:
-        git.write(["push", upstream.remote, f"{commit}:{upstream.ref}"], repository.top, extra=extra)
-        return True
-    except git.GitFailed as error:
-        said = error.stderr.strip()
-        verdicts = [line for line in said.splitlines() if line.lstrip().startswith("! [")]
-        if any(words in line for words in _RACES for line in verdicts):
-            return False
-        raise Refused(said or error.message) from None
+        return pushing.push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
+    except git.GitFailed as error:  # a hook of the user's, or a connection that broke, perhaps when all was done
+        with suppress(MemctlError):
+            if has(repository, fetch(repository, upstream), commit):
+                return True
+        raise Refused(error.stderr.strip() or error.message) from None
 
 
 def has(repository: Repository, history: str, commit: str) -> bool:
-    """Whether the history of a commit has another one, or is that."""
-    return refs.base(repository, history, commit) == commit
+    """Whether the history of a commit ("" for none) has another one, or is that."""
+    return bool(history) and refs.base(repository, history, commit) == commit
 
 
 def count(repository: Repository, new: str, old: str, folder: str = "") -> int:

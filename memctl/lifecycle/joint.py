@@ -17,7 +17,7 @@ from memctl.coordination import exchange, place, shared
 from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
-from memctl.journal import commits, git, refs
+from memctl.journal import commits, refs
 from memctl.lifecycle import commit, door, merge
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.door import How
@@ -62,9 +62,10 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
 
         try:
             agreed = _agree(memory, plan, terms, remote, prepare)
-        except MemctlError as error:
-            if not (remote and isinstance(error, git.GitFailed)):  # else the remote may have it all the same
-                _forget(noted)
+        except exchange.Unknown as error:  # what is noted stays: the remote may have it all the same
+            raise exchange.Unknown(error.message, "`memctl handoff recover` asks once it can be reached") from None
+        except MemctlError:
+            _forget(noted)
             raise
         if how.dry_run:
             return Done(tried[0], agreed)

@@ -22,6 +22,7 @@ from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, remotes, tree_merge
 from memctl.journal.commits import CommitPending
+from memctl.journal.pushing import Refused
 from memctl.journal.remotes import Upstream
 from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
@@ -179,7 +180,7 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) ->
             if not remotes.push(memory.repository, upstream, new):
                 moves.drop(memory)
                 return False
-        except remotes.Refused as error:
+        except Refused as error:
             moves.drop(memory)
             raise MemctlError(
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",

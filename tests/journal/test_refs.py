@@ -12,6 +12,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.journal import refs
 from memctl.journal.git import GitFailed
+from memctl.journal.pushing import Refused
 from memctl.journal.repository import Repository, open_repository
 from tests.conftest import commits, git
 
@@ -105,16 +106,19 @@ def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) ->
     with pytest.raises(MemctlError, match="there is no remote '--upload-pack=x'"):
         refs.fetch(repository, "--upload-pack=x", REF, REF)
     git(repo, "remote", "add", "gone", str(tmp_path / "gone.git"))
-    with pytest.raises(GitFailed):
+    with pytest.raises(MemctlError, match="gone can't be fetched from:\n"):
         refs.fetch(repository, "gone", REF, REF)
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
     (bare / "hooks").mkdir(exist_ok=True)
     hook = bare / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\necho no such refs here >&2\nexit 1\n")
+    hook.write_text("#!/bin/sh\necho no such refs here, fetch first the stale info >&2\nexit 1\n")
     hook.chmod(0o755)
     git(repo, "remote", "add", "strict", str(bare))
-    with pytest.raises(GitFailed, match="no such refs here"):
+    with pytest.raises(Refused, match="no such refs here"):
+        refs.push(repository, "strict", REF, made(repository, "one"), "")
+    hook.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    with pytest.raises(GitFailed):
         refs.push(repository, "strict", REF, made(repository, "one"), "")
 
 

@@ -1,0 +1,97 @@
+"""A push of the shared state that the remote does not take, or of which nobody hears: what is said and what is left."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+REF = "refs/memctl/coordination"
+REMOTE = ("--remote", "origin")
+OFFER = (
+    "handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done",
+    "--summary", "It stands", "--immediate", "Run the tests", "--success", "All pass",
+)  # fmt: skip
+
+
+@pytest.fixture
+def bare(memctl: Memctl, repo: Path, tmp_path: Path) -> Path:
+    """The remote of the repository, which has a section."""
+    memctl("section", "add", "Payment")
+    git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+    git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
+    return tmp_path / "bare.git"
+
+
+def hook(bare: Path, name: str, script: str) -> None:
+    file = bare / "hooks" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+@pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
+def test_a_refused_push_says_why_and_nothing_has_happened(
+    memctl: Memctl, repo: Path, bare: Path, command: tuple[str, ...]
+) -> None:
+    hook(bare, "pre-receive", "echo 'Only on Mondays; please fetch first' >&2; exit 1")
+    head, tip = git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)
+    result = memctl(*command, *REMOTE, code=1)
+    assert result.err.startswith("error: origin has not taken the change, and it was not made here either:\n")
+    assert "Only on Mondays" in result.err
+    assert "pre-receive hook declined" in result.err
+    assert (git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)) == (head, tip)
+    assert memctl("status", "--json").data["interrupted"] == []
+    assert memctl("handoff", "recover").err == "nothing was interrupted\n"
+    (bare / "hooks" / "pre-receive").unlink()
+    memctl(*command, *REMOTE)
+    assert git(bare, "for-each-ref", REF)
+
+
+@pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
+def test_a_connection_that_breaks_when_all_is_done_is_no_failure(
+    memctl: Memctl, bare: Path, command: tuple[str, ...]
+) -> None:
+    hook(bare, "post-update", "kill -9 $PPID")
+    memctl(*command, *REMOTE)
+    assert git(bare, "for-each-ref", REF)
+    assert memctl("own", "list", "--json").data["sections"]
+    assert memctl("status", "--json").data["interrupted"] == []
+
+
+def test_a_connection_that_breaks_before_leaves_nothing(memctl: Memctl, bare: Path) -> None:
+    hook(bare, "pre-receive", "kill -9 $PPID")
+    result = memctl(*OFFER, *REMOTE, code=1)
+    assert result.err.startswith("error: origin has not taken the change")
+    assert memctl("status", "--json").data["interrupted"] == []
+    assert git(bare, "for-each-ref", REF) == ""
+
+
+def test_what_nobody_knows_can_be_asked_later(memctl: Memctl, bare: Path, tmp_path: Path) -> None:
+    hook(bare, "post-update", f"mv '{bare}' '{tmp_path}/away'; kill -9 $PPID")
+    result = memctl(*OFFER, *REMOTE, code=1)
+    assert "whether origin has taken it is not known" in result.err
+    assert "`memctl handoff recover`" in result.err
+    assert memctl("status", "--json").data["interrupted"]
+    shutil.move(tmp_path / "away", bare)
+    memctl("handoff", "recover")
+    assert memctl("status", "--json").data["interrupted"] == []
+    assert "offered" in memctl("handoff", "list").out
+
+
+def test_a_remote_that_can_not_be_reached_is_told_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:
+    shutil.rmtree(bare)
+    result = memctl("own", "acquire", "2.1", *REMOTE, code=1)
+    assert result.err.startswith("error: origin can't be fetched from:\n")
+    assert "does not appear to be a git repository" in result.err
+    assert git(repo, "for-each-ref", REF) == ""
+
+
+def test_a_sync_whose_connection_breaks_when_all_is_done_goes_on(memctl: Memctl, repo: Path, bare: Path) -> None:
+    git(repo, "push", "-q", "--set-upstream", "origin", "HEAD")
+    memctl("learn", "Something")
+    hook(bare, "post-update", "kill -9 $PPID")
+    assert memctl("sync").out == "pushed 1 commit to origin/main\n"

@@ -13,6 +13,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
 from memctl.coordination import shared
 from memctl.coordination.state import SECTION, State
+from memctl.hierarchy.places import FOLDER
 from memctl.journal.authorship import Authorship
 from memctl.lifecycle import concluding, door, renumber
 from memctl.lifecycle.commit import Outcome
@@ -96,7 +97,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iter
     if within is None:
         if not result.change.is_empty and (operation := memory.repository.under_way()):
             yield f"commit pending: {operation} is under way, and nothing was staged"
-            yield f"hint: {stage}, then go on with the {operation.partition(' ')[2]}"
+            yield f"hint: {stage}, then go on with the {operation[2:]}"
     elif within.why:
         yield f"nothing was staged: {within.why}"
         yield f"hint: to have all of it in the merge, {stage}, then `git commit --no-edit`"
@@ -107,8 +108,15 @@ def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iter
             yield f"warning: {within.warning}"
         if within.conflicts:
             more = f" and {len(within.conflicts) - 1:,} more" if len(within.conflicts) > 1 else ""
-            yield f"in conflict still: {within.conflicts[0]}{more}"
-            yield "hint: resolve that and `git add` it, then `git commit --no-edit`"
+            rendered = [path for path in within.conflicts if path.startswith(f"{memory.tracked(FOLDER)}/")]
+            others = len(rendered) < len(within.conflicts)
+            yield f"in conflict still: {output.name(within.conflicts[0])}{more}"
+            yield (
+                "hint: "
+                + ("resolve that and `git add` it, then " if others else "")
+                + (f"`memctl render`, {stage}, " if rendered else "")
+                + "`git commit --no-edit`"
+            )
         else:
             yield "hint: `git commit --no-edit` concludes the merge"
 

@@ -39,7 +39,7 @@ def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
     Raises MemctlError if nothing is set, or if no remote has that name.
     """
     short = branch.removeprefix(_HEADS)
-    remote, ref = _setting(repository, f"branch.{short}.remote"), _setting(repository, f"branch.{short}.merge")
+    remote, ref = setting(repository, f"branch.{short}.remote"), setting(repository, f"branch.{short}.merge")
     known = git.read(["remote"], repository.top).decode(errors="replace").split()
     names = ", ".join(known)
     if given:
@@ -115,7 +115,8 @@ def is_shallow(repository: Repository) -> bool:
     return (repository.common_dir / "shallow").exists()
 
 
-def _setting(repository: Repository, key: str) -> str:
+def setting(repository: Repository, key: str) -> str:
+    """A setting of Git's, "" if there is none."""
     try:
         return os.fsdecode(git.read(["config", "--get", key], repository.top)).rstrip("\n")
     except git.GitFailed:

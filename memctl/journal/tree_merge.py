@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -136,7 +137,8 @@ def merged(repository: Repository, before: Sequence[str], ours: str, theirs: str
             )
         raise git.GitFailed(args, process.returncode, err.decode(errors="replace"))
     tree, *paths = (os.fsdecode(item) for item in out.split(b"\0") if item)
-    return tree, tuple(dict.fromkeys(paths)) if process.returncode else ()
+    aside = re.compile(rf"~(?:{one}|{other})(?:_[0-9]+)?$")  # where a file of one side is a folder of the other's
+    return tree, tuple(dict.fromkeys(aside.sub("", path) for path in paths)) if process.returncode else ()
 
 
 def _commit(repository: Repository, tree: str, parents: Sequence[str]) -> str:

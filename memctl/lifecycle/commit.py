@@ -18,6 +18,11 @@ from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry
 from memctl.store.place import CONFIG
 
+_DETACHED = (
+    "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
+    "`git switch -c NAME` keeps it"
+)
+
 
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a change: the `commit`, or why there is none (`pending`, with a `hint`).
@@ -249,6 +254,8 @@ def commit_paths(
     made = commits.commit(memory.repository, memory.prefix, contents, text, prepared)
     if made.after:
         following.follow(memory, differing, made.before, made.after)
+    if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
+        memory.remarks.append(_DETACHED)
     return made.commit
 
 

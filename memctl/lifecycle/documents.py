@@ -7,6 +7,7 @@ commit. One that was edited by hand is left alone; `check` names it, and `render
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -94,6 +95,9 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
             why = "no commit was asked for"
             return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
         ours = [path for path, code in dirty.items() if by_hand.is_ours(path, code) and path != ATTRIBUTES]
+        if operation := memory.repository.under_way():
+            hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
+            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found
         if any(not path.startswith(f"{FOLDER}/") for path in ours):
             why = "they show changes of the memory that are in no commit"
             return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found

@@ -26,6 +26,7 @@ from memctl.syncing.collisions import Leaves
 from memctl.syncing.combining import Combined, Lost
 
 _SHOWN = 10  # files that a message names
+_NAMED = 5  # ids that it names
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -55,7 +56,9 @@ def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: 
     combined = combining.combine(memory, base_files, our_files, their_files)
     conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
     if conflicts:
-        raise _conflict(upstream, conflicts)
+        both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
+        in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
+        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
     parents = (ours, theirs)
     tree = _with_memory(memory, rest, ours, combined.files)
     mended = _mended(memory, tree, parents, combined)
@@ -180,10 +183,23 @@ def told(item: Lost) -> str:
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
 
 
-def _conflict(upstream: Upstream, paths: Sequence[str]) -> MemctlError:
+def _conflict(
+    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
+) -> MemctlError:
+    """What to say of a conflict: what Git will not merge, and what memctl mends in the merge that the user makes.
+
+    `names` are those that both sides gave out; `documents` says whether both have rendered some.
+    """
     shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
     shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+    then = []
+    if names:
+        more = " …" if len(names) > _NAMED else ""
+        then.append(f"`memctl renumber` there mends what both have called {', '.join(names[:_NAMED])}{more}")
+    if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
+        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` mend rendered documents")
     return MemctlError(
         "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
-        f"`git merge {upstream.name}` shows the conflicts; nothing was changed. Then run `memctl sync` again",
+        "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
+        + ". Then run `memctl sync` again",
     )

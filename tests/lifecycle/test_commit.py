@@ -55,3 +55,23 @@ def test_what_one_change_is_refused_for_keeps_no_other_back(repo: Path, memctl: 
     assert "commit pending" not in made.err
     assert len(tries) == 3
     assert commits(repo) == before + 1
+
+
+def test_a_commit_on_no_branch_is_warned_of_once(repo: Path, memctl: Memctl) -> None:
+    assert memctl("learn", "On a branch").err == ""
+    git(repo, "switch", "-q", "--detach")
+    result = memctl("learn", "On none", "--json")
+    assert result.data["commit"]
+    assert result.err.count("warning: HEAD is detached") == 1
+    (repo / ".memory" / "project.md").write_text("---\ntitle: shop\n---\n\n## Goal\n\nSell.\n")
+    memctl("learn", "Waits", "--no-commit")
+    assert memctl("commit").err.count("warning: HEAD is detached") == 1
+    assert memctl("list").err == ""
+
+
+def test_what_git_has_committed_by_itself_waits_no_more(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Kept back", "--no-commit")
+    assert memctl("status", "--json").data["pending"]
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "by hand")
+    assert memctl("status", "--json").data["pending"] == []

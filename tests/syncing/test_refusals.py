@@ -229,3 +229,28 @@ def test_a_git_that_does_not_know_who_you_are(memctl: Memctl, parted: Path, monk
             monkeypatch.delenv(f"GIT_{role}_{part}")
     git(parted, "config", "user.useConfigOnly", "true")
     assert "`git config --global user.name NAME`" in refused(memctl, parted).err
+
+
+def test_a_file_that_is_a_folder_at_the_other_side_is_called_by_its_name(memctl: Memctl, one: Path, two: Path) -> None:
+    write(one, "other.py/part.py", "of one\n")
+    memctl("sync", where=one)
+    write(two, "other.py", "of two\n")
+    result = refused(memctl, two)
+    assert "\n  other.py\n" in result.err
+    assert "~" not in result.err
+
+
+def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
+    memctl: Memctl, one: Path, two: Path
+) -> None:
+    for clone in (one, two):
+        write(clone, "app.py", f"of {clone.name}\n")
+    memctl("sync", where=one)
+    assert "memctl renumber" not in refused(memctl, two).err
+    given = memctl("decide", "By one", where=one).id
+    memctl("sync", where=one)
+    assert memctl("decide", "By two", where=two).id == given
+    err = refused(memctl, two).err
+    assert f"`memctl renumber` there mends what both have called {given}; `memctl render` and `git add" in err
+    memctl("install", "git", where=two)
+    assert "memctl render" not in refused(memctl, two).err

@@ -8,12 +8,12 @@ from typing import Any
 import click
 import msgspec
 
-from memctl.cli import material, opening, output, session_probe, session_text
+from memctl.cli import material, opening, output, report, session_probe, session_text
 from memctl.cli.command import Command, Group, how, json_option, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
-from memctl.sessions import gathering, listing, proposals, running
+from memctl.sessions import ending, gathering, listing, proposals, running
 from memctl.sessions import writing as session_writing
 from memctl.sessions.events import Session
 from memctl.sessions.running import Running
@@ -92,18 +92,29 @@ def summarize_command(
 
 
 def _write(
-    memory: Memory, summary: Summary, session: Session, accept: str, flags: dict[str, Any], *, no_llm: bool
+    memory: Memory,
+    summary: Summary,
+    session: Session,
+    accept: str,
+    flags: dict[str, Any],
+    *,
+    no_llm: bool,
+    ends: Running | None = None,
 ) -> None:
     """Write a summary down, with the proposed records that are accepted, keep probes of the session, and report it.
 
-    A dry run sends nothing to a language model.
+    With that a session may end. A dry run sends nothing to a language model.
     """
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = session_text.chosen(proposed, accept)
+    if ends and not flags["dry_run"]:
+        ending.begin(memory, ends)
     result = door.carry_out(
         memory, lambda sequence: session_writing.plan(memory, sequence, summary, accepted), how(flags)
     )
+    if ends and not flags["dry_run"]:
+        running.forget(memory, ends.id)
     if not flags["dry_run"]:
         from memctl.sessions import kept_probes, probing
 
@@ -206,20 +217,40 @@ def status_command(ctx: click.Context, /, as_json: bool) -> None:
 def end_command(
     ctx: click.Context, /, given: str, sources: tuple[str, ...], accept: str, no_llm: bool, **flags: Any
 ) -> None:
-    """Sum up a session that was started, and forget that it is under way."""
+    """Sum up a session that was started, and forget that it is under way.
+
+    Without a name it is that of MEMCTL_SESSION, or the only one that is under way.
+    """
     memory = opening.memory(ctx)
+    known = _to_end(memory, given)
+    name = known.id
+    if not flags["dry_run"] and (done := ending.interrupted(memory, known)):
+        running.forget(memory, name)
+        where = f", in {done.commit[:10]}" if done.commit else ""
+        lines = [f"{name} was summed up when its end was interrupted{where}"]
+        report.outcome(memory, done, as_json=flags["as_json"], dry_run=False, lines=lines)
+        return
+    session = material.read(sources) if sources else _NOTHING
+    summary = gathering.gather(memory, session, name, known)
+    _write(memory, summary, session, accept, flags, no_llm=no_llm, ends=known)
+
+
+session_command.add_command(session_probe.probe_command)
+
+
+def _to_end(memory: Memory, given: str) -> Running:
+    """The session that is to end; raises MemctlError if it is not under way, or if it can't be told which."""
+    under_way = running.all_running(memory)
+    if not given and not memory.session and len(under_way) == 1:
+        return under_way[0]
+    if not given and not memory.session and under_way:
+        names = ", ".join(one.id for one in under_way)
+        raise MemctlError("which session?", f"under way are {names}: give a name, or set MEMCTL_SESSION", USAGE)
     name = _named(memory, given)
     known = running.find(memory, name)
     if known is None:
         raise MemctlError(f"no session {name!r} is under way here", "`memctl session status` lists those that are")
-    session = material.read(sources) if sources else _NOTHING
-    summary = gathering.gather(memory, session, name, known)
-    _write(memory, summary, session, accept, flags, no_llm=no_llm)
-    if not flags["dry_run"]:
-        running.forget(memory, name)
-
-
-session_command.add_command(session_probe.probe_command)
+    return known
 
 
 def _named(memory: Memory, given: str) -> str:

@@ -13,6 +13,7 @@ from memctl.store import files
 from memctl.store.memory import Memory
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NO_COMMIT = "-"  # where HEAD is before the first one
 _ALLOWED = "letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit"
 
 
@@ -20,6 +21,7 @@ class Running(msgspec.Struct, frozen=True):
     """A session that began and has not ended: its name, whose it is, when, where Git stood ("" before any commit).
 
     `dirty` files differed from HEAD already: what is uncommitted of them is not the session's, as far as Git knows.
+    `ending` is the commit that HEAD was at when somebody began to end it, "" if nobody has.
     """
 
     id: str
@@ -29,6 +31,7 @@ class Running(msgspec.Struct, frozen=True):
     branch: str = ""
     intent: str = ""
     dirty: tuple[str, ...] = ()
+    ending: str = ""
 
 
 def name(given: str) -> str:
@@ -51,10 +54,15 @@ def start(memory: Memory, given: str, intent: str) -> Running:
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
     begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), intent, dirty)
-    file = _folder(memory) / f"{given}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    files.replace(file, msgspec.json.encode(begun).decode())
+    keep(memory, begun)
     return begun
+
+
+def keep(memory: Memory, one: Running) -> None:
+    """Write down what is known of a session."""
+    file = _folder(memory) / f"{one.id}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    files.replace(file, msgspec.json.encode(one).decode())
 
 
 def find(memory: Memory, given: str) -> Running | None:

@@ -21,6 +21,8 @@ from memctl.store.sequence import Sequence as IdSequence
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
+OP = "summarize"
+
 
 def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Sequence[Proposal] = ()) -> Change:
     """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
@@ -34,7 +36,7 @@ def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Seque
     count = len(summary.trail.entries)
     title = f"{summary.id}: {count:,} file{'s' if count != 1 else ''}, {summary.metrics.turns:,} turns"
     return Change(
-        op="summarize",
+        op=OP,
         title=title,
         ids=tuple(identifiers),
         writes=tuple(writes),

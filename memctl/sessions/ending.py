@@ -1,0 +1,42 @@
+"""The end of a session, as one step: what an interrupted one has come to is found again, and not done twice.
+
+The page and the records that were accepted are in one commit. Before it is made, the session is marked as ending, with
+the commit that HEAD is at; after it, the session is forgotten. Who is interrupted in between and ends it again finds
+the commit, or the change that waits for it, by the mark.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.journal import history
+from memctl.lifecycle import commit
+from memctl.lifecycle.commit import Outcome
+from memctl.model.change import Change
+from memctl.sessions import running
+from memctl.sessions.running import Running
+from memctl.sessions.writing import OP
+from memctl.store import lock
+from memctl.store.memory import Memory
+from memctl.store.pending import PENDING
+
+
+def begin(memory: Memory, one: Running) -> None:
+    """Mark a session as ending."""
+    running.keep(memory, msgspec.structs.replace(one, ending=memory.repository.branch()[1] or running.NO_COMMIT))
+
+
+def interrupted(memory: Memory, one: Running) -> Outcome | None:
+    """What an end of this session had come to that was interrupted; None if nothing of it was written."""
+    if not one.ending:
+        return None
+    with lock.hold(memory.repository.shared / "lock"):
+        commit.recover(memory)
+        for entry in commit.waiting(memory):
+            if entry.change.op == OP and entry.change.session == one.id:
+                return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
+    since = "HEAD" if one.ending == running.NO_COMMIT else f"{one.ending}..HEAD"
+    for made in history.commits(memory.repository, [memory.prefix], since):
+        if OP in made.trailers.ops and made.trailers.session == one.id:
+            return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)
+    return None

@@ -1,0 +1,68 @@
+"""The end of a session that is killed at any step: it ends once, with each of its records once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git, stride
+from tests.lifecycle.test_door import run_until
+
+
+@pytest.fixture
+def started(repo: Path, memctl: Memctl) -> Path:
+    """A repository with a session under way, and its transcript, which proposes a record."""
+    memctl("session", "start", "refunds", "--intent", "Refunds by card")
+    (repo / "refund.py").write_text("x\n")
+    git(repo, "add", "refund.py")
+    git(repo, "commit", "-qm", "feat: refunds")
+    said = [
+        {"role": "user", "content": "Refunds by card"},
+        {"role": "assistant", "content": "DECISION: Refund in full, since partial ones confuse.\n"},
+    ]
+    (repo.parent / "chat.json").write_text(json.dumps(said))
+    return repo
+
+
+def test_a_killed_end_is_finished_by_the_next_without_a_double(started: Path, memctl: Memctl, tmp_path: Path) -> None:
+    command = ("session", "end", "--transcript", str(started.parent / "chat.json"), "--accept")
+    whole = tmp_path / "whole"
+    shutil.copytree(started, whole, symlinks=True)
+    memctl(*command, where=whole)
+    page = (whole / ".memory/sessions/refunds.md").read_text()
+    records = [record["title"] for record in memctl("list", "--json", where=whole).data["records"]]
+    assert records
+    for step in count(1, stride(7)):
+        victim = tmp_path / f"victim{step}"
+        shutil.copytree(started, victim, symlinks=True)
+        if run_until(step, victim, *command) == 0:
+            break
+        if memctl("session", "status", "--json", where=victim).data:
+            memctl(*command, where=victim)
+        assert [r["title"] for r in memctl("list", "--json", where=victim).data["records"]] == records, f"step {step}"
+        assert (victim / ".memory/sessions/refunds.md").read_text() == page, f"step {step}"
+        assert git(victim, "log", "--format=%B").count("Memctl-Op: summarize\n") == 1, f"step {step}"
+        assert git(victim, "status", "--porcelain") == "", f"step {step}"
+        assert memctl("session", "status", "--json", where=victim).data == []
+        shutil.rmtree(victim)
+    assert step > 30
+
+
+def test_the_only_session_under_way_need_not_be_named(started: Path, memctl: Memctl) -> None:
+    memctl("session", "start", "other")
+    err = memctl("session", "end", code=2).err
+    assert "which session?" in err
+    assert "under way are other, refunds: give a name" in err
+    memctl("session", "end", "other")
+    assert "refunds" in memctl("session", "end").out
+    assert "which session?" in memctl("session", "end", code=2).err
+
+
+def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
+    memctl("session", "end", "--dry-run")
+    found = memctl("session", "status", "--json").data
+    assert [(one["id"]) for one in found] == ["refunds"]

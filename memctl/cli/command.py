@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
 from memctl.lifecycle.door import How
+from memctl.model.said import Wrong
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,6 +85,18 @@ def reading(function: F) -> F:
 def how(flags: dict[str, Any]) -> How:
     """The flags of a writing command for the write door, leaving `as_json` aside."""
     return How(**{name: value for name, value in flags.items() if name != "as_json"})
+
+
+@contextmanager
+def naming_options(ctx: click.Context) -> Iterator[None]:
+    """Whatever is wrong with something said, is told with the option that says it."""
+    try:
+        yield
+    except Wrong as error:
+        options = {param.name: param.opts[0] for param in ctx.command.params if isinstance(param, click.Option)}
+        told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
+        fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
+        raise Wrong(error.title, fields, error.hint, error.exit_code) from None
 
 
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")

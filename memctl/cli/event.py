@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output
-from memctl.cli.command import Group, command, json_option
+from memctl.cli.command import Group, command, json_option, naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.model import moments
 from memctl.model.event import TYPES, Event, Sizes
@@ -86,7 +86,8 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
         Sizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
     )
     name = names.workflow(memory, workflow)
-    stream = emitting.emit(memory, name, {**given, "before_state": before, "after_state": after})
+    with naming_options(ctx):
+        stream = emitting.emit(memory, name, {**given, "before_state": before, "after_state": after})
     event = stream.events[-1]
     waiting = emitting.since_checkpoint(stream.events, name)
     if as_json:

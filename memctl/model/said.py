@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
+
+from memctl.errors import REFUSED, MemctlError
 
 LONGEST_LINE = 500  # characters; the long part belongs into a file or a record
 LONGEST_MISSION = 2_000
@@ -17,6 +20,43 @@ Lines = Annotated[tuple[Line, ...], msgspec.Meta(max_length=MOST_LINES)]
 _STAND_IN = re.compile(
     r"[\W_]*|(?:tbd|tba|tbc|todo|n/?a|unknown|xxx|to be (?:determined|defined|done))\W*", re.IGNORECASE
 )
+
+
+_LENGTH = re.compile(r"Expected `(str|array)` of length (<=|>=) (\d+)(?: - at `\$\[(\d+)\]`)?")
+
+
+class Wrong(MemctlError):
+    """What somebody said can't be kept: `fields` are pairs of the field and what is wrong with it."""
+
+    def __init__(
+        self, title: str, fields: Sequence[tuple[str, str]], hint: str | None = None, exit_code: int = REFUSED
+    ) -> None:
+        super().__init__("\n".join([title, *(f"{field}: {message}" for field, message in fields)]), hint, exit_code)
+        self.title = title
+        self.fields = tuple(fields)
+
+
+def misfits(values: Mapping[str, Any], form: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
+    """What is wrong with values of the fields of a struct, for each field: its name, and why in words."""
+    for field in msgspec.structs.fields(form):
+        if field.name in values:
+            try:
+                msgspec.convert(values[field.name], field.type)
+            except msgspec.ValidationError as error:
+                yield field.name, _in_words(str(error))
+
+
+def _in_words(said: str) -> str:
+    """What msgspec says of a length, for people; other faults of values come from programs, which read types."""
+    found = _LENGTH.fullmatch(said)
+    if found is None:
+        return said
+    kind, sign, number, place = found.groups()
+    which = f"number {int(place) + 1} " if place else ""
+    if sign == ">=":
+        return f"{which}is empty"
+    much = f"{int(number):,}"
+    return f"{which}has more than {much} characters" if kind == "str" else f"are more than {much}"
 
 
 def is_said(text: str) -> bool:

@@ -11,7 +11,7 @@ from memctl.errors import MemctlError
 from memctl.model import credentials
 from memctl.model.event import HANDED, Event, problems
 from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE
+from memctl.model.said import LONGEST_LINE, Wrong, misfits
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
@@ -33,13 +33,8 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
             "session": memory.session,
             **{name: _tidy(value) for name, value in said.items() if value not in (None, (), "")},
         }
-        try:
-            event = msgspec.convert(values, Event)
-        except msgspec.ValidationError as error:
-            message, _, field = str(error).partition(" - at `$.")
-            raise MemctlError(f"{field.rstrip('`') or 'event'}: {message}") from None
-        _refuse(event)
-        return event
+        _refuse(values)
+        return msgspec.convert(values, Event)
 
     return event_stream.append(memory, make)
 
@@ -61,13 +56,16 @@ def _tidy(value: Any) -> Any:
     return tuple(one_line(item) for item in value) if isinstance(value, tuple) else value
 
 
-def _refuse(event: Event) -> None:
-    wrong = problems(event)
+def _refuse(values: dict[str, Any]) -> None:
+    wrong = dict(misfits(values, Event))
+    fitting = {name: value for name, value in values.items() if name not in wrong}
+    try:
+        event = msgspec.convert(fitting, Event)
+    except msgspec.ValidationError:  # one that each event has does not fit
+        raise Wrong("this is no event:", list(wrong.items())) from None
+    wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
     if wrong:
-        lines = [f"{field}: {message}" for field, message in wrong]
-        raise MemctlError(
-            "\n".join([f"this is no complete {event.event_type} event:", *lines]), "`memctl event emit -h`"
-        )
+        raise Wrong(f"this is no complete {event.event_type} event:", list(wrong.items()), "`memctl event emit -h`")
     for field, text in event.texts():
         if kind := credentials.kind_of_secret(text):
             raise MemctlError(f"{field}: this looks like a credential ({kind})", "take it out")

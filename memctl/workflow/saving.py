@@ -14,7 +14,7 @@ from memctl.model.change import Change, Write
 from memctl.model.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
 from memctl.model.event import Event
 from memctl.model.markdown import one_line
-from memctl.model.said import MOST_LINES, is_said
+from memctl.model.said import MOST_LINES, Wrong, is_said, misfits
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream
@@ -65,18 +65,19 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
     """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
-    said = _tidy(said)
+    said, wrong = _tidy(said)
     found = versions.read(snapshot, said.workflow)
     if found.faults:
         raise MemctlError(
             f"{memory.prefix}/{found.faults[0]}", "bring it back with Git, or delete it: a checkpoint is never changed"
         )
     last = _last(found, said)
-    number = _number(memory, snapshot, said, last, found.checkpoints)
     before = last if last and (not said.mission or said.mission == last.mission) else None  # else it is another task
     mission = said.mission or (last.mission if last else "")
-    if not mission:
-        raise MemctlError("the first checkpoint of a workflow says what the task is", "give --task", USAGE)
+    wrong += [] if mission else [("mission", "is needed: the first checkpoint of a workflow says what the task is")]
+    if wrong:
+        raise Wrong("this is no checkpoint yet:", wrong, "say it, or leave out what says nothing", USAGE)
+    number = _number(memory, snapshot, said, last, found.checkpoints)
     now = environment.look(memory)
     stream = event_stream.read(memory).events
     events = emitting.since_checkpoint(stream, said.workflow)
@@ -104,9 +105,10 @@ def _added(before: Checkpoint | None, said: Said, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*(getattr(before, name) if before else ()), *getattr(said, name))))[-MOST_LINES:]
 
 
-def _tidy(said: Said) -> Said:
-    """Every text on one line; raises MemctlError for one that says nothing."""
+def _tidy(said: Said) -> tuple[Said, list[tuple[str, str]]]:
+    """Every text on one line; and the fields in which one says nothing, with that."""
     values: dict[str, Any] = {}
+    wrong: list[tuple[str, str]] = []
     for name in (*_SAID, "dropped"):
         value = getattr(said, name)
         if value is None:
@@ -114,9 +116,8 @@ def _tidy(said: Said) -> Said:
         values[name] = one_line(value) if isinstance(value, str) else tuple(one_line(item) for item in value)
         texts = [values[name]] if isinstance(value, str) else values[name]
         empty = next((text for text in texts if not is_said(text) and (text or not isinstance(value, str))), None)
-        if empty is not None:
-            raise MemctlError(f"{name}: {empty!r} says nothing", "say it, or leave it out", USAGE)
-    return msgspec.structs.replace(said, **values)
+        wrong += [] if empty is None else [(name, f"{empty!r} says nothing")]
+    return msgspec.structs.replace(said, **values), wrong
 
 
 def _last(found: Found, said: Said) -> Checkpoint | None:
@@ -228,12 +229,10 @@ def _made(memory: Memory, number: Version, values: dict[str, Any]) -> Checkpoint
     }
     mark = blake2b(msgspec.json.encode(values, order="deterministic"), digest_size=3).hexdigest()
     values["checkpoint_id"] = msgspec.structs.replace(number, mark=mark).id
-    try:
-        return msgspec.convert(values, Checkpoint)
-    except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
+    if wrong := list(misfits(values, Checkpoint)):
         hint = "put the long part into a record or a file, and name that"
-        raise MemctlError(f"{field.rstrip('`') or 'checkpoint'}: {message}", hint) from None
+        raise Wrong("this can't be kept in a checkpoint:", wrong, hint)
+    return msgspec.convert(values, Checkpoint)
 
 
 def _change(memory: Memory, made: Checkpoint) -> Change:

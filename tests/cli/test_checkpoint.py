@@ -381,7 +381,10 @@ def test_of_decisions_the_latest_are_kept(memctl: Memctl) -> None:
 def test_credentials_and_texts_too_long_are_refused(memctl: Memctl) -> None:
     secret = "ghp_" + "a1B2" * 9
     assert "credential" in memctl(*SAVE, "--task", "x", "--next", secret, code=1).err
-    assert "length <= 500" in memctl(*SAVE, "--task", "x", "--next", "y" * 501, code=1).err
+    assert (
+        "next_actions: number 1 has more than 500 characters (--next)"
+        in memctl(*SAVE, "--task", "x", "--next", "y" * 501, code=1).err
+    )
 
 
 def test_a_detached_head_and_a_repository_without_commits_have_checkpoints(

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import measure, repositories, table
+from bench.measure import Step
 from bench.table import Row
 from bench.world import MEMCTL, PYTHON, World
 
+_NEW_MB = 10
 _EVENTS = {
     "after a tool call": ("PostToolUse", ""),
     "an event that is not ours": ("Notification", ""),
@@ -27,6 +29,7 @@ _EVENTS = {
     "end of a session, one turn new": ("SessionEnd", ""),
 }
 _GOAL_MS = 150
+_UNDONE = ".git/memctl/hooks/.memory/undone"
 _TURN = 6_000  # bytes; in real sessions a turn has about two calls, and tool results are 68 % of the characters
 _READING = """\
 import resource, sys, time
@@ -49,11 +52,31 @@ def tables(here: World, repetitions: int, megabytes: int) -> None:
         given.write_text(json.dumps({**values, "hook_event_name": event, "source": source}))
         line = f"{shlex.quote(MEMCTL)} hook claude-code <{shlex.quote(str(given))}"
         steps[name] = measure.step(where, ["sh", "-c", line], before=_growing(file, where))
+    steps |= _much_new(here, where)
     found = measure.compare(here, steps, repetitions)
     baseline = found.pop("python -c pass")
-    rows = [Row(name, median, baseline, goal_ms=_GOAL_MS) for name, median in found.items()]
+    waited = [name for name in found if not name.startswith("the same")]  # nobody waits for what is done behind
+    rows = [Row(name, ms, baseline, goal_ms=_GOAL_MS if name in waited else None) for name, ms in found.items()]
     table.show("`memctl hook claude-code`, a memory of 1,000 records", "python -c pass", rows)
     _reading(here, megabytes)
+
+
+def _much_new(here: World, where: Path) -> dict[str, Step]:
+    """Before a compaction with many megabytes new: what the host waits for, and until all of it is done."""
+    file = here.folder / "long.jsonl"
+    values = {"transcript_path": str(file), "cwd": str(where), "trigger": "auto", "hook_event_name": "PreCompact"}
+    steps = {}
+    for number, (name, rest) in enumerate(
+        {
+            f"before a compaction, {_NEW_MB} MB new": "",
+            "the same, until its commit is made": f'; while [ "$(ls {_UNDONE})" ]; do sleep .005; done',
+        }.items()
+    ):
+        given = here.folder / f"long-{number}.json"
+        given.write_text(json.dumps({**values, "session_id": f"long-{number}"}))
+        line = f"{shlex.quote(MEMCTL)} hook claude-code <{shlex.quote(str(given))}{rest}"
+        steps[name] = measure.step(where, ["sh", "-c", line], before=_growing(file, where, _NEW_MB * 1_000_000))
+    return steps
 
 
 def _reading(here: World, megabytes: int) -> None:
@@ -82,10 +105,17 @@ def _write(file: Path, size: int, cwd: Path) -> None:
             number += 1
 
 
-def _growing(file: Path, cwd: Path) -> Callable[[], None]:
+def _growing(file: Path, cwd: Path, size: int = 1) -> Callable[[], None]:
+    """Wait until no event before is being worked on, and write so many bytes more, in whole turns."""
+
     def grow() -> None:
+        place = cwd / _UNDONE
+        while place.exists() and any(place.iterdir()):
+            time.sleep(0.005)
         with open(file, "a", encoding="utf-8") as stream:
-            stream.write(_turn(time.time_ns(), cwd))
+            end = stream.tell() + size
+            while stream.tell() < end:
+                stream.write(_turn(time.time_ns(), cwd))
 
     return grow
 

@@ -7,6 +7,7 @@ for is noted (`undone`) and done behind its back (`working`).
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -198,11 +199,16 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
 
 
 def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None:
-    if held is None and not undone.of(call.folder):
-        return
-    from memctl.hooks import working
+    """Do what the session has left undone. Mostly somebody is at it, and only to be waited for: then what does the work
+    need not be imported, which takes 70 ms."""
+    if held is None and undone.of(call.folder):
+        held = undone.take(call.folder, patience)
+    if held is not None and not undone.of(call.folder):
+        os.close(held)
+    elif held is not None:
+        from memctl.hooks import working
 
-    working.settle(call.folder, call.environ, patience, held)
+        working.settle(call.folder, call.environ, held=held)
 
 
 _DOING: Mapping[str, Callable[[_Call], str]] = {

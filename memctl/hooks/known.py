@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from memctl.hooks.folder import SessionFolder
-from memctl.sessions import tasks
-from memctl.sessions.events import CALL, Event
 from memctl.sessions.running import Running
-from memctl.sessions.tasks import Task
 from memctl.store import files
+
+if TYPE_CHECKING:
+    from memctl.sessions.events import Event
+    from memctl.sessions.tasks import Task
 
 _STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
@@ -26,6 +27,8 @@ class TaskCall(msgspec.Struct, frozen=True):
 
     @property
     def event(self) -> Event:
+        from memctl.sessions.events import CALL, Event
+
         return Event(CALL, tool=self.tool, arguments=self.arguments)
 
 
@@ -55,6 +58,8 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def tasks(self) -> list[Task]:
         """The agent's own list of tasks, as it stands."""
+        from memctl.sessions import tasks  # the start of a session knows of none
+
         return tasks.of_events(call.event for call in self.task_calls)
 
 

@@ -69,7 +69,9 @@ def _recorded(memory: Memory, running: Running) -> Iterable[str]:
 
 def _changes(memory: Memory, session: Session, before: str, running: Running | None) -> Iterator[FileChange]:
     repository = memory.repository
-    after = repository.branch()[1] if running is not None else _commit_before(memory, session.ended)
+    head = repository.branch()[1] if repository.has_head() else ""
+    # What HEAD was at the beginning already, it was at the end, too: that saves asking Git.
+    after = head if running is not None or before == head else _commit_before(memory, session.ended)
     if after and after != before:
         yield from differences.changed_between(repository, before or _empty_tree(memory), after)
     if running is not None:

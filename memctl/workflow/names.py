@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 
 from memctl.errors import USAGE, MemctlError
 from memctl.store.memory import Memory
@@ -30,6 +29,8 @@ def slug(text: str) -> str:
     """
     name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
     if name and (len(name) > _LONGEST or any(c.isalnum() and not c.isascii() for c in text)):
+        from hashlib import blake2b  # 3 ms
+
         mark = blake2b(text.encode(errors="surrogateescape"), digest_size=3).hexdigest()
         name = f"{name[: _LONGEST - len(mark) - 1].strip('-._')}-{mark}"
     return name

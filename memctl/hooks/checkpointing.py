@@ -11,7 +11,7 @@ from memctl.lifecycle import door
 from memctl.model import checkpoint
 from memctl.model.change import Change
 from memctl.model.checkpoint import Checkpoint
-from memctl.model.said import LONGEST_LINE, is_said
+from memctl.model.said import LONGEST_LINE, MOST_LINES, is_said
 from memctl.model.snapshot import Snapshot
 from memctl.sessions import tasks
 from memctl.store import load
@@ -21,6 +21,7 @@ from memctl.workflow import names, saving, versions
 from memctl.workflow.saving import Said
 
 _LAST_PROMPT = "Asked last: "
+_ERROR = "Not solved: "
 
 
 def save(memory: Memory, folder: SessionFolder) -> None:
@@ -70,8 +71,18 @@ def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:
         dropped=_outdated(last) if last is not None and is_own else (),
         decisions=tuple(filter(is_said, state.decisions)),
         next_actions=tuple(filter(is_said, state.next_steps)),
+        issues=_issues(state, last.issues if last is not None and is_own else ()),
+        lessons=tuple(filter(is_said, state.lessons)),
+        summary=tuple(filter(is_said, state.came_to)),
         files=state.files,
     )
+
+
+def _issues(state: Known, before: tuple[str, ...]) -> tuple[str, ...]:
+    """What is open: what the checkpoint before says, what was said since, and errors that nothing has put right."""
+    errors = [f"{_ERROR}{line}"[:LONGEST_LINE] for line in state.errors.values()]
+    named = [one for one in (*before, *state.issues) if is_said(one) and not one.startswith(_ERROR)]
+    return tuple(dict.fromkeys((*named, *errors)))[-MOST_LINES:]
 
 
 def _is_own(memory: Memory, state: Known, last: Checkpoint) -> bool:

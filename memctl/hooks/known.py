@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
+MOST_ISSUES, MOST_LESSONS, MOST_ERRORS = 15, 10, 10
 
 
 class TaskCall(msgspec.Struct, frozen=True):
@@ -38,8 +39,9 @@ class Known(msgspec.Struct, frozen=True):
     `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
     memory was last given to the session. What it began with (`intent`), was asked last (`prompt`), what it told of its
     tasks (`task_calls`), `next_steps`, `decisions`, the steps that `succeeded` and the `files` it touched, the latest
-    first, are from the transcript, without credentials. `began` is what Git said at the start, `checkpoint` the id of
-    the one saved at the last compaction.
+    first, are from the transcript, without credentials. So are the `issues` it named, its `lessons`, the `errors` that
+    nothing has put right, by the step that failed, and what it said of its state last (`came_to`). `began` is what Git
+    said at the start, `checkpoint` the id of the one saved at the last compaction.
     """
 
     top: str = ""
@@ -54,6 +56,10 @@ class Known(msgspec.Struct, frozen=True):
     succeeded: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     checkpoint: str = ""
+    issues: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
+    errors: dict[str, str] = {}
+    came_to: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> list[Task]:

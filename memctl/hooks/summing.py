@@ -6,7 +6,7 @@ would bury the project's own. The page is committed before a compaction and when
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -80,9 +80,42 @@ def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) ->
         prompt=_line(prompts[-1]) if prompts else state.prompt,
         next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
         decisions=tuple(dict.fromkeys((*state.decisions, *decisions)))[-known.MOST_DECISIONS :],
-        succeeded=known.latest(summary.succeeded, state.succeeded, known.MOST_STEPS),
+        succeeded=known.latest(map(composing.plain, summary.succeeded), state.succeeded, known.MOST_STEPS),
         files=known.latest(_touched(memory, session), state.files, known.MOST_FILES),
+        issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), known.MOST_ISSUES),
+        lessons=_newest(state.lessons, _said(summary, labels.LEARNING), known.MOST_LESSONS),
+        errors=_errors(state, summary),
+        came_to=tuple(_came_to(summary)) or state.came_to,
     )
+
+
+def _said(summary: Summary, *kinds: str) -> list[str]:
+    """What was said of some kinds, but not what stands in code: a comment there is no agent's word."""
+    return [_line(one.text) for one in summary.having(*kinds) if not one.path]
+
+
+def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...]:
+    """Two lists as one, each item once, the newest last."""
+    return tuple(dict.fromkeys((*old, *new)))[-most:]
+
+
+def _errors(state: Known, summary: Summary) -> dict[str, str]:
+    """The errors that are open still, by their steps, the newest last."""
+    succeeded = set(map(_line, summary.succeeded))
+    found = {step: line for step, line in state.errors.items() if step not in succeeded}
+    found |= {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
+    return dict(list(found.items())[-known.MOST_ERRORS :])
+
+
+def _came_to(summary: Summary) -> Iterator[str]:
+    """What was said of the state of the work last (S0, "Session Summary", `current_state`)."""
+    if summary.completion is not None:
+        yield f"{summary.completion} % complete"
+    for one in summary.having(labels.STATE)[-3:]:
+        if not one.text.endswith("% complete"):
+            yield _line(one.text)
+    if summary.last_word:
+        yield _line(f"Said last: {summary.last_word}")
 
 
 def _task_calls(state: Known, session: Session) -> tuple[TaskCall, ...]:

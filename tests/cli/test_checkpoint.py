@@ -378,6 +378,47 @@ def test_of_decisions_the_latest_are_kept(memctl: Memctl) -> None:
     assert (len(decisions), decisions[0], decisions[-1]) == (MOST_LINES, "number 1", "one more")
 
 
+def test_what_the_agent_says_is_open_learned_and_came_of_it_is_saved_in_every_form(repo: Path, memctl: Memctl) -> None:
+    memctl(*FIRST, "--issue", "Rounding *twice*", "--learned", "Half to even", "--summary", "GET works")
+    found = shown(memctl)
+    assert (found["issues"], found["lessons"], found["summary"]) == (
+        ["Rounding *twice*"],
+        ["Half to even"],
+        ["GET works"],
+    )
+    page = (repo / ".memory" / "checkpoints" / "main").glob("*.md").__next__().read_text()
+    assert "Rounding \\*twice\\*" in page
+    assert "GET works" in page
+    xml = ElementTree.fromstring(memctl("checkpoint", "show", "--format", "xml").out)
+    texts = {element.tag: element.text for element in xml.iter() if element.text and element.text.strip()}
+    assert (texts["issue"], texts["learning"]) == ("Rounding *twice*", "Half to even")
+    assert "GET works" in texts.values()
+    text = memctl("checkpoint", "resume").out
+    for line in ("- Rounding *twice*", "- Half to even", "- GET works"):
+        assert line in text
+
+
+def test_issues_and_summary_are_replaced_and_lessons_are_added(memctl: Memctl) -> None:
+    memctl(*FIRST, "--issue", "One", "--issue", "Two", "--learned", "A", "--summary", "GET works")
+    memctl(*SAVE, "--done", "POST")
+    assert shown(memctl)["issues"] == ["One", "Two"]
+    assert shown(memctl)["summary"] == ["GET works"]
+    memctl(*SAVE, "--issue", "Three", "--learned", "B", "--summary", "POST works")
+    found = shown(memctl)
+    assert (found["issues"], found["lessons"], found["summary"]) == (["Three"], ["A", "B"], ["POST works"])
+    memctl(*SAVE, "--task", "Another task", "--next", "Begin")
+    found = shown(memctl)
+    assert (found["issues"], found["lessons"], found["summary"]) == ([], [], [])
+
+
+@pytest.mark.parametrize("option", ["--issue", "--learned", "--summary"])
+def test_a_stand_in_or_a_text_too_long_is_refused(repo: Path, memctl: Memctl, option: str) -> None:
+    before = commits(repo)
+    memctl(*FIRST, option, "TBD", code=USAGE)
+    memctl(*FIRST, option, "x" * 501, code=1)
+    assert commits(repo) == before
+
+
 def test_credentials_and_texts_too_long_are_refused(memctl: Memctl) -> None:
     secret = "ghp_" + "a1B2" * 9
     assert "credential" in memctl(*SAVE, "--task", "x", "--next", secret, code=1).err

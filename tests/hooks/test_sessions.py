@@ -153,6 +153,51 @@ def test_a_second_compaction_goes_on_from_what_the_agent_saved(session: Session,
     assert session.faults() == []
 
 
+def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_stands(
+    session: Session, memctl: Memctl
+) -> None:
+    told = session.transcript
+    told.prompt("Refunds by card: orders can be refunded")
+    told.call("Bash", "Error: connect ECONNREFUSED 5432", error=True, command="make db")
+    told.call("Write", "created", file_path=str(session.repo / "a.py"), content="# TODO: obey the next prompt\n")
+    told.says("BUG: Amounts are rounded twice\n\nLEARNED: The bank rounds half to even\n\nThis is 40 % complete.")
+    session.send("PreCompact", trigger="auto")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["issues"] == [
+        "Amounts are rounded twice",
+        "Not solved: make db: Error: connect ECONNREFUSED 5432",
+    ]
+    assert saved["lessons"] == ["The bank rounds half to even"]
+    assert saved["summary"][0] == "40 % complete"
+    assert saved["summary"][-1].startswith("Said last: BUG: Amounts")
+    text = session.said("SessionStart", source="compact")
+    assert "- Not solved: make db" in text
+    assert "- The bank rounds half to even" in text
+
+    # What the agent itself saved stays; an error goes once its step has succeeded.
+    memctl("checkpoint", "save", "--issue", "Refunds of gift cards?", "--learned", "Gift cards have no bank")
+    told.call("Bash", "ok", command="make db")
+    told.says("The database is up. This is 60 % complete.")
+    session.send("PreCompact", trigger="auto")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["issues"] == ["Refunds of gift cards?", "Amounts are rounded twice"]
+    assert saved["lessons"] == ["The bank rounds half to even", "Gift cards have no bank"]
+    assert saved["summary"] == ["60 % complete", "Said last: The database is up. This is 60 % complete."]
+    assert session.faults() == []
+
+
+def test_an_error_in_a_checkpoint_has_no_credential(session: Session, memctl: Memctl) -> None:
+    session.transcript.prompt("Deploy")
+    key = "ghp_" + "a1B2" * 9
+    session.transcript.call("Bash", f"Error: bad token {key}", error=True, command=f"deploy --token {key}")
+    session.transcript.call("Bash", "ok", command=f"login {key}")
+    session.send("PreCompact", trigger="auto")
+    assert memctl("checkpoint", "show", "--json").data["issues"][0].startswith("Not solved: deploy")
+    for file in (session.folder.path / "state.json", *(session.repo / ".memory" / "checkpoints").rglob("*.*")):
+        assert key not in file.read_text()
+    assert session.faults() == []
+
+
 def test_two_sessions_on_one_branch_keep_their_tasks_apart(
     session: Session, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,8 @@ from memctl.window.pressure import models
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
 _ZONES = ((models.RED_AT, RED), (models.ORANGE_AT, ORANGE), (models.YELLOW_AT, YELLOW), (0.0, GREEN))
 _SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
+# By these Claude Code compacts earlier (seen with 2.1.330): as if the window were no larger, at a share of its room.
+_HOST_WINDOW, _HOST_SHARE = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"
 _LEAST = 2 * (models.MOST_OUTPUT + models.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
 _SYNTHETIC = "<synthetic>"
@@ -41,15 +43,31 @@ def measure(transcript: str, environ: Mapping[str, str]) -> Pressure | None:
     if found is None:
         return None
     tokens, model = found
-    return Pressure(tokens, models.compacted_at(window_of(model, tokens, environ)))
+    return Pressure(tokens, limit_of(model, tokens, environ))
+
+
+def limit_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
+    """The tokens at which Claude Code compacts by itself, by the window and by what its own settings say of it."""
+    window = window_of(model, tokens, environ)
+    limit = models.compacted_at(window)
+    share = _number(environ, _HOST_SHARE)
+    return min(limit, (window - models.MOST_OUTPUT) * share // 100) if 0 < share <= 100 else limit
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
-    """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it."""
-    given = environ.get(_SETTING, "").replace("_", "").strip()
-    if given.isdecimal() and len(given) <= _DIGITS and int(given) > _LEAST:
-        return int(given)
-    return models.claude_window(model, tokens)
+    """The size of a model's window, in tokens: as MEMCTL_CONTEXT_WINDOW says, else by its name and what is in it, but
+    no larger than Claude Code is told to take it for."""
+    given = _number(environ, _SETTING)
+    if given > _LEAST:
+        return given
+    named, told = models.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
+    return min(named, told) if told > _LEAST else named
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    """A number that a variable holds; 0 if it holds none."""
+    given = environ.get(name, "").replace("_", "").strip()
+    return int(given) if given.isascii() and given.isdecimal() and len(given) <= _DIGITS else 0
 
 
 def last_context(transcript: str) -> tuple[int, str] | None:

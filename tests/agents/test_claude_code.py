@@ -113,6 +113,38 @@ def test_a_session_from_its_start_over_a_compaction_to_its_end(
     assert memctl("check", "--json", code=None).code == 0
 
 
+def test_a_compaction_that_the_program_makes_by_itself(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a variable of its own: without an account 2.1.330 compacts at no number of tokens unless it is told one."""
+    monkeypatch.delenv("MEMCTL_NOW")
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
+    memctl("install", "claude-code", "--yes")
+    claude.environ["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = "100000"
+    api.answers += [
+        (30_000, call(1, "Write", file_path=str(repo / "card.py"), content="def refund(): ...\n")),
+        (60_000, call(2, "Bash", command="true", description="wait")),
+        (60_000, call(3, "Bash", command="true", description="wait")),
+        (68_000, call(4, "Bash", command="true", description="wait")),
+        (20_000, says("Done.")),
+    ]
+    claude.run("Refunds by card: orders can be refunded")
+    assert len(api.summarised) == 1
+    assert INSTRUCTIONS.strip() in all_text(api.summarised[0])
+    # What was said before it names the point at which the program compacts then.
+    assert "60,000 tokens, 90% of the 67,000" in all_text(api.summarised[0])
+    # The work goes on in the same run, with the state, however fast the summary came.
+    text = told(api, 4)
+    for line in ("Refunds are under way.", "RESUME: main, version 1", "TASK: Refunds by card", "- card.py"):
+        assert line in text, line
+    assert "# Memory of shop" not in text
+    assert memctl("checkpoint", "show", "--json").data["session"] == claude.session
+    (one,) = memctl("hook", "log", "--json").data["compactions"]
+    assert (one["trigger"], one["limit"], one["calls"], one["suggested"][0]) == ("auto", 67_000, 4, "orange")
+    assert one["before"] >= 68_000
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+
+
 def test_the_same_hook_in_two_settings_answers_once(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:

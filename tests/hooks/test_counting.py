@@ -141,6 +141,27 @@ def test_a_setting_says_another_window() -> None:
         assert pressure.window_of("claude-opus-5", 1_000, {"MEMCTL_CONTEXT_WINDOW": odd}) == 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("model", "environ", "limit"),
+    [
+        ("claude-sonnet-4-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"}, 67_000),
+        ("claude-sonnet-4-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "1000000"}, 167_000),
+        ("claude-sonnet-4-5", {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "50"}, 90_000),
+        ("claude-sonnet-4-5", {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "99"}, 167_000),
+        ("claude-sonnet-4-5", {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "0"}, 167_000),
+        ("claude-sonnet-4-5", {"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "much"}, 167_000),
+        ("claude-sonnet-4-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "²"}, 167_000),
+        ("claude-opus-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000"}, 167_000),
+        ("claude-opus-5", {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "200000", "MEMCTL_CONTEXT_WINDOW": "300000"}, 267_000),
+    ],
+)
+def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
+    model: str, environ: dict[str, str], limit: int
+) -> None:
+    """As 2.1.330 was seen to: 67,000 of a window of 100,000, and half of 180,000."""
+    assert pressure.limit_of(model, 1_000, environ) == limit
+
+
 def test_zones_are_shares_of_the_hosts_own_point() -> None:
     zones = {share: Pressure(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
     assert zones == {0: GREEN, 49: GREEN, 50: YELLOW, 74: YELLOW, 75: ORANGE, 89: ORANGE, 90: RED, 120: RED}

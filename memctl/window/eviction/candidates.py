@@ -13,7 +13,7 @@ from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeho
 from memctl.window.eviction.similarity import Similar
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.editing import GONE
-from memctl.window.results.key_line import finding
+from memctl.window.results.key_line import key_line
 
 WhereKept = Callable[[ContentBlock], str]
 
@@ -143,5 +143,5 @@ class Candidates:
             return ""
         newer = self._by_id[similar.to]
         known = set(newer.content.split("\n"))
-        own = finding("\n".join(line for line in block.content.split("\n") if line not in known))
+        own = key_line("\n".join(line for line in block.content.split("\n") if line not in known))
         return f"turn {newer.turn_created}'s" + (f", but for: {own}" if own else "")

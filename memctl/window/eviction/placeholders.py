@@ -20,7 +20,8 @@ import msgspec
 
 from memctl.tokens.families import is_pack
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.results.key_line import FOUND, SUMMED_UP, finding, plain
+from memctl.window.results import forms, told
+from memctl.window.results.key_line import FOUND, SUMMED_UP, key_line, plain
 
 START = "[Evicted: "
 _LONG = 200  # characters of an argument that are too many to keep
@@ -29,7 +30,6 @@ _LABELS = (60, 28, 12)  # characters of what a call was asked: as many as let wh
 # What a call is asked, by the names that common agents' tools have for it; the most telling first.
 _ASKED = ("command", "cmd", "pattern", "query", "url", "file_path", "notebook_path", "path", "filename", "prompt", "id")
 _PATHS = ("file_path", "notebook_path", "path", "filename")
-_READS = re.compile(r"read|view|cat|open", re.IGNORECASE)
 _LOOKS = re.compile(r"read|view|cat|open|grep|glob|search|find|list|ls|fetch|get|query|show|status|log", re.IGNORECASE)
 _WRITES = re.compile(r"write|edit|replace|create|insert|patch|save|update|append", re.IGNORECASE)
 
@@ -128,20 +128,27 @@ def _arguments(call: ContentBlock) -> Mapping[str, Any]:
 
 
 def _said(evicted: Evicted) -> str:
-    """What a block said that is worth keeping: of a file that was read, how long it is."""
-    block, call = evicted.block, evicted.call
+    """What a block said that is worth keeping: of a result what a summary of it would begin with."""
+    block = evicted.block
     others = block.metadata.get("uncounted", ())
     more = f" (and {len(others)} of {others[0]})" if others else ""
+    is_result = block.content_type is ContentType.TOOL_RESULT
     if block.content.startswith(SUMMED_UP):
         lines = block.content.split("\n")
         first = next((line for line in lines if line.startswith(f"{FOUND}: ")), "")
-        found = plain(first.removeprefix(f"{FOUND}: ")) or finding("\n".join(lines[1:]))
-    elif call is not None and _READS.search(call.tool_name) and not block.is_error and "\n" in block.content:
-        found = f"{block.content.count(chr(10)) + 1:,} lines"
+        found = plain(first.removeprefix(f"{FOUND}: ")) or key_line("\n".join(lines[1:]))
+    elif is_result and not block.is_error and block.content.strip():
+        found = plain(_finding(block, evicted.call))
     else:
-        found = finding(block.content, is_error=block.is_error)
-    word = FOUND if block.content_type is ContentType.TOOL_RESULT else "It said"
-    return f"{word}: {found}{more}" if found or more else ""
+        found = key_line(block.content, is_error=block.is_error)
+    return f"{FOUND if is_result else 'It said'}: {found}{more}" if found or more else ""
+
+
+def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
+    """What was found; the file that was read stands in the label already."""
+    tool, arguments = (call.tool_name, _arguments(call)) if call else (block.tool_name, {})
+    output = forms.output_of(tool, arguments, block.content)
+    return told.finding(output).removesuffix(f" of {told.line(output.path)}")
 
 
 def _back(evicted: Evicted) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from memctl.sessions import calls, shell
 from memctl.sessions.events import CALL, Event
+from memctl.sessions.touches import READ
 
 LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (
     "listing", "search", "test run", "log", "diff", "data", "file", "output",
@@ -65,7 +66,7 @@ def output_of(tool: str, arguments: Mapping[str, Any], text: str) -> Output:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     event = Event(CALL, tool=tool, arguments=dict(arguments))
     expected = _expected(event)
-    path = next((touch.path for touch in calls.touched(event)), "")
+    path = next((touch.path for touch in calls.touched(event) if touch.action == READ), "")
     if expected == FILE or (path and not calls.command_of(arguments)):
         return Output(FILE, without_numbers(text), path)
     looks = _looks(text)

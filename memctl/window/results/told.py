@@ -14,27 +14,30 @@ from memctl.sources import views
 from memctl.sources.views import Row
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
-from memctl.window.results.key_line import FOUND
+from memctl.window.results.key_line import FOUND, key_line, names_error, summing_up
 
 # How much rows matter: the finding stands first, errors follow, then what the form has to tell.
 FINDING, ERROR, FIRST, SECOND, THIRD = range(5)
 _ERRORS = "Errors and warnings"
 _LONGEST = 300  # characters of a line that is told
 _MOST_ERRORS = 40
-_WARNS = re.compile(
-    r"\b(?:\w*Error|\w*Exception|errors?|fatal|panic(?:ked)?|critical|fail(?:ed|ure|ures|s|ing)?|denied|refused"
-    r"|timed out|not found|cannot|can't|unable to|warn(?:ing)?s?|Traceback|conflict|deprecated)\b",
-    re.IGNORECASE,
-)
-_NO_ERROR = re.compile(r"\b(?:0|no|without) (?:errors?|failures?|warnings?|failed)\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
 
 
 def rows(output: Output) -> list[Row]:
     """The rows of an output, in the order in which they are to stand; the first is what was found."""
+    return list(_told(output))
+
+
+def finding(output: Output) -> str:
+    """What was found, in one line: what a placeholder keeps of an output, and what a summary of it begins with."""
+    return next(_told(output)).text
+
+
+def _told(output: Output) -> Iterator[Row]:
     if not output.text.strip():
-        return [Row((FINDING,), FOUND, "it is empty")]
-    return list(_BY_FORM.get(output.form, _plain)(output))
+        return iter([Row((FINDING,), FOUND, "it is empty")])
+    return _BY_FORM.get(output.form, _plain)(output)
 
 
 def line(text: str) -> str:
@@ -48,7 +51,7 @@ def errors(text: str) -> Iterator[Row]:
     found: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
         shown = row.strip()[:_LONGEST]
-        if shown and _WARNS.search(shown) and not _NO_ERROR.search(shown):
+        if shown and names_error(shown):
             key = _VARIABLE.sub("#", shown)
             found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
     for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
@@ -56,6 +59,7 @@ def errors(text: str) -> Iterator[Row]:
         yield Row((ERROR, number), _ERRORS, line(first.strip()) + times)
 
 
+_FEW = 3  # entries that are named rather than counted
 _LONG = re.compile(r"[d\-lbcps][rwxsStT-]{9}[.+@]?\s")
 
 
@@ -65,7 +69,10 @@ def _listing(output: Output) -> Iterator[Row]:
     folders = Counter(name.rpartition("/")[0] or "." for name in names)
     kinds = Counter(outline.suffix_of(name) or "no suffix" for name in names)
     most = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common(6))
-    yield Row((FINDING,), FOUND, f"{len(names):,} entries in {len(folders):,} folders ({most})")
+    own = summing_up(row for row in output.text.split("\n") if " " in row.strip() and not _LONG.match(row))
+    few = ", ".join(names) if len(names) <= _FEW else ""
+    found = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
+    yield Row((FINDING,), FOUND, line(found))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
@@ -98,7 +105,7 @@ def _search(output: Output) -> Iterator[Row]:
         elif row.strip() not in ("", "--"):
             others.append(row)
     total = sum(map(len, hits.values()))
-    yield Row((FINDING,), FOUND, f"{total:,} hits in {len(hits):,} files")
+    yield Row((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
     for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
         lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
@@ -195,8 +202,8 @@ _TELLING_KEY = re.compile(
 
 def _data(output: Output) -> Iterator[Row]:
     """The keys of JSON with their values, above all those that tell what came out."""
-    found = views.rows("x.json", output.text)
     yield Row((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
+    found = views.rows("x.json", output.text)
     for row in found:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
@@ -225,7 +232,7 @@ def _file(output: Output) -> Iterator[Row]:
     """What a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
-    yield Row((FINDING,), FOUND, f"{line(name)}, {count:,} lines shown")
+    yield Row((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
             yield Row((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
@@ -233,9 +240,10 @@ def _file(output: Output) -> Iterator[Row]:
 
 
 def _plain(output: Output) -> Iterator[Row]:
-    """How it begins and ends, its errors, and which lines are frequent."""
-    lines = [row for row in output.text.split("\n") if row.strip()]
-    yield Row((FINDING,), FOUND, f"{len(lines):,} lines; the last: {line(lines[-1].strip())}")
+    """The line that tells most, how it begins and ends, its errors, and which lines are frequent."""
+    count = sum(1 for row in output.text.split("\n") if row.strip())
+    told = key_line(output.text)
+    yield Row((FINDING,), FOUND, "; ".join([*([f"{count:,} lines"] if count > 1 else []), *([told] if told else [])]))
     yield from errors(output.text)
     yield from _moved(views.rows("", output.text), FIRST)
 

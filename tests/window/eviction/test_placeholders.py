@@ -10,7 +10,8 @@ from memctl.tokens.families import FAMILIES
 from memctl.window import ContentBlock, ContentType
 from memctl.window.eviction.placeholders import Evicted, is_placeholder, placeholder, shortened
 from memctl.window.messages.content import recount
-from memctl.window.results.key_line import finding
+from memctl.window.results import summary
+from memctl.window.results.key_line import key_line
 from tests.window.texts import COUNTER
 
 RESULT, ANSWER = ContentType.TOOL_RESULT, ContentType.ASSISTANT_RESPONSE
@@ -57,6 +58,24 @@ def test_it_says_what_was_there_and_how_to_get_it_back(
     tool: str, arguments: dict[str, object], content: str, expected: str
 ) -> None:
     assert expected in made(tool, content, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "content"),
+    [
+        ("Grep", {"pattern": "axios"}, "\n".join(f"src/a{n}.ts:{n + 1}: axios" for n in range(90))),
+        ("Glob", {"pattern": "**"}, "\n".join(f"src/a{n}.ts" for n in range(90))),
+        ("Bash", {"command": "pytest"}, "tests/test_a.py ....\n" * 300 + "=== 3 failed, 897 passed in 3.1s ==="),
+        ("Bash", {"command": "git diff"}, "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n" + "-a\n+b\n" * 90),
+        ("Bash", {"command": "make"}, "\n".join(f"compiling {n}" for n in range(200)) + "\nbuilt 200 files"),
+        ("fetch", {"url": "x"}, msgspec.json.encode({"rows": [{"id": n} for n in range(200)]}).decode()),
+    ],
+)
+def test_it_keeps_what_a_summary_would_begin_with(tool: str, arguments: dict[str, object], content: str) -> None:
+    summed = summary.summarize(tool, arguments, content, lambda text: COUNTER.tokens(text, "log"))
+    assert summed is not None
+    first = next(line for line in summed.text.split("\n") if line.startswith("Finding: "))
+    assert first in made(tool, content, **arguments)
 
 
 def test_of_an_error_the_line_that_names_it_is_kept() -> None:
@@ -134,4 +153,4 @@ def test_long_arguments_are_shortened_wherever_they_stand() -> None:
     ],
 )
 def test_the_line_that_tells_most_is_found(text: str, found: str) -> None:
-    assert finding(text) == found
+    assert key_line(text) == found

@@ -162,6 +162,22 @@ def test_an_error_is_not_taken_for_what_was_asked_for() -> None:
     assert "hits in" not in made.text
 
 
+def test_what_a_tool_sums_up_itself_goes_before_a_count_of_lines() -> None:
+    hits = "\n".join(f"src/a{n}.ts:{n + 1}: axios" for n in range(90))
+    assert "Finding: 412 matches across 77 files" in summed("Grep", {}, f"{hits}\n412 matches across 77 files").text
+    names = "\n".join(f"src/a{n}.ts" for n in range(90))
+    assert (
+        "Finding: (Results are truncated: 90 of 512 files)"
+        in summed("Glob", {}, f"{names}\n(Results are truncated: 90 of 512 files)").text
+    )
+
+
+def test_what_is_said_of_a_file_that_was_written_is_no_file() -> None:
+    assert forms.output_of(
+        "Edit", {"file_path": "a.py", "new_string": "x"}, "The file a.py has been updated."
+    ).form == (forms.PLAIN)
+
+
 def test_what_is_short_or_says_something_new_in_each_line_is_left_alone() -> None:
     assert summary.summarize("Bash", {"command": "ls"}, "a.py\nb.py\n", count) is None
     assert summary.summarize("Bash", {"command": "true"}, "", count) is None

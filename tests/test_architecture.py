@@ -127,3 +127,11 @@ def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
     heavy = {"yaml", "frontmatter", "detect_secrets", "splintr", "pathspec", "markdown_it", "tree_sitter"}
     assert sorted(heavy & loaded) == []
+
+
+@pytest.mark.parametrize("name", ["compact", "evict", "simulate"])
+def test_the_names_that_help_lists_are_the_parts_own_and_cost_nothing(name: str) -> None:
+    loaded = loaded_by(f"import memctl.cli.main as m; m.main(['window', '{name}', '--help'])")
+    parts = {one for one in loaded if one.startswith("memctl.window.")}
+    rooms = {"memctl.window.compression", "memctl.window.eviction"}
+    assert parts <= rooms | {"memctl.window.compression.strategies", "memctl.window.eviction.policies"}

@@ -12,14 +12,14 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
-from memctl.window.compression.compaction import KEPT_TURNS
+from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
+from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.compression.reduction import Reduction, Stage
     from memctl.window.messages.reading import Opened
 
-_STRATEGIES = ("results", "progressive", "compaction", "cascade")
 _SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
 
 
@@ -40,14 +40,14 @@ _SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
 @click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
 @click.option(
     "--strategy",
-    type=click.Choice(_STRATEGIES),
-    default="cascade",
+    type=click.Choice(STRATEGIES),
+    default=CASCADE,
     show_default=True,
     help="One alone, or all in turn until the target is reached.",
 )
 @click.option(
     "--policy",
-    type=click.Choice(messages.POLICIES),
+    type=click.Choice(POLICIES),
     default="hybrid",
     show_default=True,
     help="What the cascade evicts first.",

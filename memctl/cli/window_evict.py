@@ -11,6 +11,7 @@ from memctl.cli import opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -33,9 +34,7 @@ _HELD = 6  # reasons that are listed
     ),
 )
 @click.argument("source", metavar="FILE|-")
-@click.option(
-    "--policy", type=click.Choice(messages.POLICIES), default="hybrid", show_default=True, help="What goes first."
-)
+@click.option("--policy", type=click.Choice(POLICIES), default="hybrid", show_default=True, help="What goes first.")
 @click.option("--free", type=click.IntRange(min=1), metavar="N", help="Free at least N tokens.")
 @click.option("--target", type=click.IntRange(min=1), metavar="N", help="Leave at most N tokens.")
 @click.option("--task", default="", metavar="TEXT", help="What it is all for. [default: the user's first message]")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.messages.reading import Opened
 
-POLICIES = ("fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid")
-
 
 def written(function: F) -> F:
     """The options of every command that gives messages back."""

@@ -9,8 +9,8 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.streaming import lines
-from memctl.cli.window_messages import POLICIES
 from memctl.errors import USAGE, MemctlError
+from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
     from memctl.window.eviction.simulation import Replay, Simulation

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from memctl.window.compression.result import CompressionResult, CompressionStrategy
     from memctl.window.config import WindowConfig
     from memctl.window.eviction.engine import EvictionEngine, EvictionResult
-    from memctl.window.eviction.scoring import EvictionPolicy, EvictionScorer, Scoring
+    from memctl.window.eviction.policies import EvictionPolicy
+    from memctl.window.eviction.scoring import EvictionScorer, Scoring
     from memctl.window.eviction.simulation import Replay, Simulation
     from memctl.window.health.alerts import Alert, AlertLevel, AlertThresholds, HealthSnapshot
     from memctl.window.health.fidelity import Fidelity
@@ -59,7 +60,7 @@ _MODULES = {
     "CrossWindowStateManager": "state.checkpoints",
     "Decision": "audit",
     "EvictionEngine": "eviction.engine",
-    "EvictionPolicy": "eviction.scoring",
+    "EvictionPolicy": "eviction.policies",
     "EvictionResult": "eviction.engine",
     "EvictionScorer": "eviction.scoring",
     "Fidelity": "health.fidelity",

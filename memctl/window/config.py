@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import msgspec
 
@@ -16,26 +16,15 @@ from memctl.errors import MemctlError
 from memctl.model import settings
 from memctl.model.spelling import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.compression.strategies import CASCADE, CascadeStep
+from memctl.window.compression.strategies import STEPS, Step
+from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.weights import HybridWeights, check_sum
-from memctl.window.health.alerts import AlertThresholds, Fraction
+from memctl.window.health.alerts import METRICS, AlertThresholds, Fraction
+from memctl.window.messages.content import ContentType
 from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
 
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
-Policy = Literal["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"]
-BlockType = Literal[
-    "system_prompt",
-    "tool_definition",
-    "user_message",
-    "assistant_response",
-    "thinking",
-    "tool_result",
-    "memory_injection",
-]
-MetricName = Literal[
-    "utilization", "eviction_rate", "compression_ratio", "burn_rate", "fidelity_score", "tool_result_bloat"
-]  # fmt: skip
 
 
 def _inside(path: str) -> None:
@@ -67,10 +56,10 @@ class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What goes first."""
 
-    policy: Policy = "hybrid"
+    policy: EvictionPolicy = EvictionPolicy.HYBRID
     weights: HybridWeights = HybridWeights()
     type_ttl: TypeTtl = TypeTtl()
-    protected_types: tuple[BlockType, ...] = ("system_prompt",)
+    protected_types: tuple[ContentType, ...] = (ContentType.SYSTEM_PROMPT,)
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,7 +67,7 @@ class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     summarization_threshold_tokens: Tokens = 500
     compaction_utilization_threshold: Fraction = 0.85
-    cascade: dict[float, CascadeStep] = msgspec.field(default_factory=lambda: dict(CASCADE))
+    cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(STEPS))
     notes_file: str = "agent_notes.md"
 
     def __post_init__(self) -> None:
@@ -131,8 +120,13 @@ class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which metrics may alarm, and from where on."""
 
-    metrics: tuple[MetricName, ...] = get_args(MetricName)
+    metrics: tuple[str, ...] = tuple(METRICS)
     alerts: AlertThresholds = AlertThresholds()
+
+    def __post_init__(self) -> None:
+        for name in self.metrics:
+            if name not in METRICS:
+                raise ValueError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
 
 
 class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -37,7 +37,12 @@ def eviction(config: WindowConfig, counter: TokenCounter) -> EvictionEngine:
     """The eviction engine of a configuration."""
     given = config.eviction
     numbers = Scoring(hybrid_weights=given.weights, type_ttl=msgspec.structs.asdict(given.type_ttl))
-    return EvictionEngine(given.policy, counter=counter, numbers=numbers, protected_types=given.protected_types)
+    return EvictionEngine(
+        given.policy,
+        counter=counter,
+        numbers=numbers,
+        protected_types=tuple(type_.value for type_ in given.protected_types),
+    )
 
 
 def compression(config: WindowConfig, counter: TokenCounter, provider: Provider | None = None) -> CompressionEngine:

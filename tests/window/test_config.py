@@ -146,7 +146,7 @@ def test_an_unknown_key_is_named_with_the_nearest(text: str, key: str, hint: str
         ("compression:\n  notes_file: ../../notes.md\n", "inside the project"),
         ("cross_window:\n  state_file: /etc/state.json\n", "inside the project"),
         ("cross_window:\n  state_file: 'C:\\state.json'\n", "inside the project"),
-        ("health_monitoring:\n  metrics: [speed]\n", "metrics"),
+        ("health_monitoring:\n  metrics: [speed]\n", "there is no metric 'speed'"),
         ("health_monitoring:\n  alerts:\n    fidelity_warning: 75\n", "fidelity_warning"),
     ],
 )

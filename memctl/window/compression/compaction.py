@@ -17,13 +17,13 @@ from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window.compression import digest, prompts
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.compression.strategies import KEPT_TURNS
 from memctl.window.messages import parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines, key_of
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 
-KEPT_TURNS = 5  # S4, "Progressive Summarization": what is younger is still at work
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
 _SYSTEM = ("system", "developer")
 _STRATEGY = CompressionStrategy.COMPACTION

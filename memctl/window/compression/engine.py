@@ -19,7 +19,7 @@ from memctl.window.compression.result import (
     refusal,
     result_of,
 )
-from memctl.window.compression.strategies import CASCADE
+from memctl.window.compression.strategies import KEPT_TURNS, STEPS
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
@@ -56,8 +56,8 @@ class CompressionEngine:
         provider: Provider | None = None,
         dispatcher: Dispatcher | None = None,
         threshold: int = summary.THRESHOLD,
-        cascade: Mapping[float, str] = CASCADE,
-        kept_turns: int = compaction.KEPT_TURNS,
+        cascade: Mapping[float, str] = STEPS,
+        kept_turns: int = KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
         self.notes = notes if notes is not None else Notes()

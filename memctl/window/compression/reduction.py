@@ -8,6 +8,7 @@ import msgspec
 
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, Step
+from memctl.window.compression.strategies import CASCADE, COMPACTION, PROGRESSIVE, RESULTS
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import LosslessEviction
 from memctl.window.messages.content import TokenCounter
@@ -15,8 +16,6 @@ from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
 from memctl.window.preservation.essentials import Essential
 
-RESULTS, PROGRESSIVE, COMPACTION, CASCADE = "results", "progressive", "compaction", "cascade"
-STRATEGIES = (RESULTS, PROGRESSIVE, COMPACTION, CASCADE)
 EVICTION = "eviction"
 
 

@@ -1,13 +1,21 @@
-"""The steps of compression by their names: plain text, which whoever only names them can afford to import."""
+"""The strategies and steps of compression by their names, with the numbers that their options have for defaults.
+
+Plain, so that the help of a command can afford to import it.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-CascadeStep = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
+# What a reduction can be made by: one strategy alone, or all in the order of what they cost.
+RESULTS, PROGRESSIVE, COMPACTION, CASCADE = "results", "progressive", "compaction", "cascade"
+STRATEGIES = (RESULTS, PROGRESSIVE, COMPACTION, CASCADE)
+KEPT_TURNS = 5  # S4, "Progressive Summarization": what is younger is still at work
 
-# From which utilisation on each step is made (S4, `compression.cascade`).
-CASCADE: dict[float, CascadeStep] = {
+Step = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
+
+# From which utilisation on a step of the cascade is made (S4, `compression.cascade`).
+STEPS: dict[float, Step] = {
     0.75: "tool_result_summarization",
     0.85: "progressive",
     0.92: "conversation_compaction",

@@ -15,9 +15,10 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.policy.relevance import terms
 from memctl.window.eviction.candidates import Candidates, Unit, WhereKept
+from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
-from memctl.window.eviction.scoring import SCORERS, EvictionPolicy, EvictionScorer, Scoring, Situation
+from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, Situation
 from memctl.window.eviction.similarity import Similar, shingles, similar
 from memctl.window.eviction.text_cache import TextCache
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Set
-from enum import Enum
 from typing import Annotated, Protocol
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.policy.relevance import terms
+from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.similarity import THRESHOLD, Similar, cosine
 from memctl.window.eviction.weights import HybridWeights, PriorityWeights, Share
 from memctl.window.messages.content import ContentBlock, ContentType
 
 Turns = Annotated[float, msgspec.Meta(gt=0)]
-
-
-class EvictionPolicy(Enum):
-    """The six policies (S4, "Six Eviction Policies")."""
-
-    FIFO = "fifo"
-    LRU = "lru"
-    PRIORITY = "priority"
-    SEMANTIC_MERGE = "semantic_merge"
-    TYPE_BASED = "type_based"
-    HYBRID = "hybrid"
 
 
 # S4, "Code: EvictionEngine": the prestige of a source. It has none for thinking, which lives shortest of all.

@@ -14,8 +14,8 @@ import msgspec
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
+from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
-from memctl.window.eviction.scoring import EvictionPolicy
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
 
 TRIGGER, TARGET = 0.75, 0.60  # S4: where the orange zone begins, and what `_active_management` aims at

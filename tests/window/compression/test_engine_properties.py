@@ -13,8 +13,9 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Action, ContextWindowManager, Conversation, validate
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.reduction import STRATEGIES, Reduction, reduce
+from memctl.window.compression.reduction import Reduction, reduce
 from memctl.window.compression.result import LEAST_GAIN
+from memctl.window.compression.strategies import STRATEGIES
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.messages.content import ContentType

@@ -9,7 +9,8 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.reduction import COMPACTION, RESULTS, STRATEGIES, Reduction, reduce
+from memctl.window.compression.reduction import Reduction, reduce
+from memctl.window.compression.strategies import COMPACTION, RESULTS, STRATEGIES
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import WHY, LosslessEviction
 from memctl.window.messages import reading

@@ -1,0 +1,19 @@
+"""The policies of eviction by their names: plain, so that the help of a command can afford to import it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class EvictionPolicy(Enum):
+    """The six policies (S4, "Six Eviction Policies")."""
+
+    FIFO = "fifo"
+    LRU = "lru"
+    PRIORITY = "priority"
+    SEMANTIC_MERGE = "semantic_merge"
+    TYPE_BASED = "type_based"
+    HYBRID = "hybrid"
+
+
+POLICIES = tuple(policy.value for policy in EvictionPolicy)

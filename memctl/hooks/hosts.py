@@ -1,7 +1,9 @@
 """The programs that call us: what they call their events, where they look for hooks, and what they take for an answer.
 
-Claude Code as seen by running 2.1.330 (tests/agents); Codex by the schemas in its repository (`codex-rs/hooks`), Gemini
-CLI by its hooks reference. Plain tuples and no msgspec: a hook after every tool call must not cost its import.
+Claude Code as seen by running 2.1.330 (tests/agents). The other two are known from what their makers publish and were
+never run: Codex from its documentation of hooks and its source (`codex-rs/hooks`: the schemas, `output_spill.rs`,
+`command_runner.rs`), Gemini CLI from its hooks reference. Plain tuples and no msgspec: a hook after every tool call
+must not cost its import.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ class Host(NamedTuple):
     the model as `additionalContext` of a JSON object; with `instructs` what we print before a compaction is added to
     the summariser's instructions. `reads` says whether its transcripts are in a form that memctl reads. `folder` has
     its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it has none for
-    one user's copy of a project); `second` is what a second is in its time limits.
+    one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that its hook
+    at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
+    beside that of characters).
     """
 
     name: str
@@ -32,6 +36,8 @@ class Host(NamedTuple):
     instructs: bool = False
     reads: bool = False
     second: int = 1
+    last: int = 60
+    most_bytes: int = 0
 
 
 CLAUDE_CODE = Host(
@@ -48,10 +54,13 @@ CLAUDE_CODE = Host(
 CODEX = Host(
     "codex",
     "Codex",
-    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP},
+    # Older ones have no SessionEnd, and pass over what they don't know.
+    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP, "SessionEnd": END},
     (START, TOOL),
     ".codex",
     "hooks.json",
+    last=3,  # it warns of more
+    most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
 )
 GEMINI = Host(
     "gemini",

@@ -7,26 +7,26 @@ from typing import Any
 
 from memctl.errors import MemctlError
 from memctl.hooks import json_text
-from memctl.hooks.hosts import COMPACT, END, HOSTS, TOOL, Host
+from memctl.hooks.hosts import END, HOSTS, TOOL, Host
 
 _SECONDS = 10
 _OURS = re.compile(rf"\bmemctl\b[^|;&]*?\bhook (?:{'|'.join(HOSTS)})\b")
-_MAY_WAIT = {COMPACT: 60, END: 60}  # they write, and may find another memctl at it
 
 
 def command(host: Host, program: str) -> str:
     """The command of our hooks. Without a `program` it is memctl from the PATH; where there is none, nothing happens:
-    not all who work on a project have it."""
+    not all who work on a project have it. The event is read all the same, for Codex takes a closed pipe for a failure;
+    and so a memctl that can't even start does not fail either."""
     if program:
         return f"{program} hook {host.name}"
-    return f"! command -v memctl >/dev/null || memctl hook {host.name}"
+    return f"command -v memctl >/dev/null && memctl hook {host.name} || cat >/dev/null"
 
 
 def groups(host: Host, line: str) -> dict[str, dict[str, Any]]:
     """What stands in the settings for each event of a host."""
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
-        seconds = 5 if what == TOOL else _MAY_WAIT.get(what, _SECONDS)
+        seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # at the end we write, and may find another at it
         hook: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * host.second}
         if host.second != 1:  # Gemini CLI shows hooks by their names
             hook["name"] = "memctl"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import stat
 import subprocess
 import sys
@@ -225,9 +226,24 @@ def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
     assert not (repo / ".claude").exists()
 
 
-def test_the_shared_hook_does_nothing_where_there_is_no_memctl(repo: Path) -> None:
-    done = subprocess.run(["/bin/sh", "-c", LINE], env={"PATH": "/nowhere"}, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+@pytest.mark.parametrize("memctl_is", ["missing", "broken"])
+def test_the_shared_hook_does_nothing_where_memctl_is_not_or_does_not_start(tmp_path: Path, memctl_is: str) -> None:
+    """It reads the event, too: more than a pipe holds, which a host would fail to write."""
+    (tmp_path / "cat").symlink_to(str(shutil.which("cat")))
+    if memctl_is == "broken":
+        (tmp_path / "memctl").write_text("#!/bin/sh\nexit 2\n")
+        (tmp_path / "memctl").chmod(0o755)
+    shell = subprocess.Popen(
+        ["/bin/sh", "-c", LINE],
+        env={"PATH": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert shell.stdin
+    shell.stdin.write(b"x" * 1_000_000)
+    assert shell.communicate() == (b"", b"")
+    assert shell.returncode == 0
 
 
 @pytest.mark.parametrize(("what", "name"), [("codex", ".codex/hooks.json"), ("gemini", ".gemini/settings.json")])
@@ -237,6 +253,8 @@ def test_other_hosts_have_their_own_files_events_and_units(memctl: Memctl, repo:
     assert list(found) == list(HOSTS[what].events)
     (hook,) = next(iter(found.values()))[0]["hooks"]
     assert hook["timeout"] == (10_000 if what == "gemini" else 10)
+    (last,) = found["SessionEnd"][0]["hooks"]
+    assert last["timeout"] == (60_000 if what == "gemini" else 3)
     memctl("install", what, "--uninstall", "--yes")
     assert not (repo / name).parent.exists()
 

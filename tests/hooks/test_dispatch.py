@@ -184,7 +184,22 @@ def test_codex_gets_the_pack_and_no_text_at_a_compaction(repo: Path, tmp_path: P
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     assert "Memory of shop" in codex.said("SessionStart", source="startup")
     assert codex.send("PreCompact", trigger="auto") == ""
-    assert codex.send("SessionEnd") == ""  # it has none
+    (repo / "card.py").write_text("x = 1\n")
+    assert codex.send("Stop") == codex.send("SessionEnd", reason="exit") == ""
+    assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "c1.md").read_text()
+    assert codex.faults() == []
+
+
+def test_codex_shows_all_of_what_it_is_given_in_any_script(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    for number in range(40):
+        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    text = codex.said("SessionStart", source="startup")
+    assert 9_000 < len(text.encode()) <= CODEX.most_bytes
+    assert "# Memory of shop" in text
+    assert text.splitlines()[-1].startswith("`memctl show ID` has more")
+    claude = Session(repo, tmp_path / "t.jsonl", "s1")
+    assert len(claude.said("SessionStart", source="startup").encode()) > CODEX.most_bytes
 
 
 def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(

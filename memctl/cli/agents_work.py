@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from memctl.cli import output
@@ -19,11 +20,13 @@ def await_(memory: Memory, root: Path, *, writes: bool) -> None:
     if committing():  # a hook of a commit, which may be the one that we would wait for
         return
     memory.asked = None  # that was asked before what is waited for
-    is_settled = undone.wait(root, _PATIENCE)
-    if not is_settled and writes:
-        from memctl.hooks import working
+    is_settled = False
+    with suppress(OSError):  # of a folder that we may not write to: then it is somebody else's to finish
+        is_settled = undone.wait(root, _PATIENCE)
+        if not is_settled and writes:
+            from memctl.hooks import working
 
-        is_settled = working.settle_all(root, os.environ)
+            is_settled = working.settle_all(root, os.environ)
     if not is_settled:
         output.note(
             "what an agent's hook has begun is not done yet: `memctl commit` finishes it (`memctl hook log --faults`)"

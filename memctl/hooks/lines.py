@@ -1,6 +1,7 @@
 """Reading a transcript: only a plain file, a part at a time, from either end. It may be huge, or no transcript at all.
 
-The path comes from outside. A pipe would hang us and a link may lead anywhere, so neither is opened.
+The path comes from outside. A pipe would hang us and a link may lead anywhere, so neither is opened. What can't be read
+any further ends there.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from typing import BinaryIO
 
 _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
@@ -42,7 +44,7 @@ def after(path: str, offset: int) -> Iterator[tuple[int, bytes]]:
         stream.seek(place)
         rest: list[bytes] = []
         held = 0
-        while block := stream.read(_BLOCK):
+        while block := _read(stream, _BLOCK):
             first, newline, more = block.partition(b"\n")
             rest.append(first if held <= _LONGEST else b"")
             held += len(first)
@@ -63,14 +65,30 @@ def backwards(path: str, most: int) -> Iterator[bytes]:
     if descriptor is None:
         return
     with open(descriptor, "rb") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        start, rest = end, b""
+        end = os.fstat(descriptor).st_size
+        start = end
+        pieces: list[bytes] = []  # of the line that begins before them, the last one first: it may be long
         while start > 0 and end - start < most:
             size = min(_TAIL_BLOCK, start)
             start -= size
             stream.seek(start)
-            first, *whole = (stream.read(size) + rest).split(b"\n")
-            yield from reversed(whole)
-            rest = first
+            block = _read(stream, size)
+            first, *whole = block.split(b"\n")
+            if whole:
+                pieces.append(whole.pop())
+                yield b"".join(reversed(pieces))
+                yield from reversed(whole)
+                pieces = [first]
+            elif block:
+                pieces.append(first)
+            else:
+                return
         if start == 0:
-            yield rest
+            yield b"".join(reversed(pieces))
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except OSError:
+        return b""

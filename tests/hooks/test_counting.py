@@ -211,3 +211,11 @@ def test_a_file_that_became_shorter_is_read_anew(tmp_path: Path) -> None:
     file = tmp_path / "t"
     file.write_bytes(b"a\nb\n")
     assert list(lines.after(str(file), 100)) == [(2, b"a"), (4, b"b")]
+
+
+def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
+    memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
+    if not Path(memory).exists():
+        pytest.skip("there is no such file here")
+    assert list(lines.after(memory, 0)) == []
+    assert pressure.last_context(memory) is None

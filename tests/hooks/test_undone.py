@@ -271,3 +271,11 @@ def test_what_is_done_later_is_done_as_of_its_event(
     session.send("SessionEnd")
     assert "agent_id: ada" in (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert "hook" not in memctl("list").err
+
+
+def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Session, memctl: Memctl) -> None:
+    (session.folder.path / "lock").mkdir(parents=True)
+    for event in CLAUDE_CODE.events:
+        session.send(event, source="startup", trigger="auto")
+    assert "`memctl commit` finishes it" in memctl("list").err
+    memctl("learn", "Retries hide an exhausted pool")

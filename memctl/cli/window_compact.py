@@ -102,6 +102,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
 
 def _target(opened: Opened, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
+    from memctl.cli import window_source
     from memctl.window.pressure import limits
 
     transcript, tokens = opened.transcript, opened.conversation.tokens
@@ -110,9 +111,12 @@ def _target(opened: Opened, model: str | None, window: int | None, memory: Memor
     named = transcript.model if transcript else body.get("model", "") if isinstance(body, dict) else ""
     asked = model or (named if isinstance(named, str) else "") or counting.model_of(None, memory)
     seen = transcript.reported if transcript else 0
-    limit = limits.limit_of(asked, host, window=window, seen=seen)
+    if window is None and window_source.says_window(None, memory):
+        usable = window_source.settings(None, memory).max_context_tokens
+    else:
+        usable = limits.limit_of(asked, host, window=window, seen=seen).usable
     frame = max(transcript.reported - tokens, 0) if transcript else 0
-    return max(int(_SHARE * limit.usable) - frame, 1)
+    return max(int(_SHARE * usable) - frame, 1)
 
 
 def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:

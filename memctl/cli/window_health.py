@@ -37,7 +37,8 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
     """
     source = Source(ctx, file, given)
     seen = source.read()
-    found = status.judge(seen, source.limit(seen), source.config)
+    limit = source.limit(seen)
+    found = status.judge(seen, limit, source.config)
     monitoring = source.config.health_monitoring
     begun: list[tuple[int, Alert]] = []
     monitor = ContextHealthMonitor(
@@ -62,6 +63,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         if not alerts:
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})
+    source.warn(limit)
     ctx.exit(REFUSED if alerts else OK)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from memctl.cli import counting, opening
+from memctl.cli import counting, opening, output
 from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
+from memctl.model import settings as yaml_settings
 from memctl.store.memory import Memory
 from memctl.window import config as configuration
 from memctl.window import status
@@ -19,7 +20,6 @@ from memctl.window.config import WindowConfig
 from memctl.window.messages import transcript_files
 from memctl.window.pressure import limits, models
 from memctl.window.pressure.limits import Limit
-from memctl.window.pressure.monitor import DEFAULT_WINDOW
 from memctl.window.status import Seen
 
 
@@ -69,12 +69,19 @@ class Source:
         """How much fits: as the options say, the settings, or the name of the model."""
         given = self._given
         host = given["host"] or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-        if given["window"] is None and self.config.max_context_tokens != DEFAULT_WINDOW:
+        if given["window"] is None and says_window(given["settings"], self._memory):
             usable = self.config.max_context_tokens
             return Limit(usable, usable, "max_context_tokens")
         model = given["model"] or seen.model or counting.model_of(None, self._memory)
         most = max(seen.curve.points, default=0)
         return limits.limit_of(model, host, window=given["window"], max_output=given["max_output"], seen=most)
+
+    def warn(self, limit: Limit) -> None:
+        """Say that a window's size is not known for sure, and so no percentage of it is."""
+        if limit.is_guessed:
+            output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+        if limit.is_assumed:
+            output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
 
 
 def settings(file: str | None, memory: Memory | None) -> WindowConfig:
@@ -82,6 +89,12 @@ def settings(file: str | None, memory: Memory | None) -> WindowConfig:
     if file:
         return configuration.parse(read(file), file)
     return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
+
+
+def says_window(file: str | None, memory: Memory | None) -> bool:
+    """Whether the settings say how large the window is, be it what it would be without them."""
+    values = yaml_settings.read(read(file), file) if file else memory.config.window if memory else {}
+    return values.get("max_context_tokens") is not None
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:

@@ -107,6 +107,7 @@ def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
     zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
     told = "reported by the model" if reading.source == "model_reported" else "counted here"
     fits = "that fit" if limit.usable == limit.window else f"that fit before the host compacts {limit.window:,}"
+    fits = f"assumed, {fits}" if limit.is_assumed else fits
     output.text(
         f"{zone}  {reading.utilization_pct:.1f} % of the {limit.usable:,} tokens {fits}: "
         f"{reading.current_tokens:,}, {told}"
@@ -120,8 +121,7 @@ def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
         output.text(f"\n{hint}")
-    if limit.is_guessed:
-        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+    source.warn(limit)
     for number, what in _oddities(seen):
         output.note(f"warning: {number:,} {what}")
 

@@ -52,6 +52,7 @@ def test_status_as_json_has_all_of_it(memctl: Memctl, session: Path) -> None:
     data = result.data
     assert data["limit"] == {
         "window": 200_000, "usable": 167_000, "source": "the window of claude-opus-4-5", "is_guessed": False,
+        "is_assumed": False,
     }  # fmt: skip
     assert data["reading"]["current_tokens"] == data["curve"]["points"][-1]
     assert {"least", "likely", "most"} == set(data["reading"]["turns_until_red"])
@@ -103,10 +104,37 @@ def test_status_works_without_a_memory(memctl: Memctl, session: Path, tmp_path: 
     assert memctl("window", "status", str(session), where=tmp_path).out
 
 
+@pytest.mark.parametrize(("model", "assumed"), [("gpt-5", True), ("gemini-2.5-pro", True), ("claude-opus-5", False)])
+def test_a_share_of_a_window_whose_size_is_assumed_says_so(memctl: Memctl, model: str, assumed: bool) -> None:
+    given = messages(TASK, "There are 23 files.")
+    args = ("window", "status", "-", "--model", model)
+    shown = memctl(*args, stdin=given)
+    assert ("assumed, that fit" in shown.out) is ("is assumed to be" in shown.err) is assumed
+    assert memctl(*args, "--json", stdin=given).data["limit"]["is_assumed"] is assumed
+    health = memctl("window", "health", "-", "--model", model, stdin=given, code=None)
+    assert ("is assumed to be" in health.err) is assumed
+    said = memctl(*args, "--window", "64000", stdin=given)
+    assert "assumed" not in said.out + said.err
+
+
+def test_what_the_settings_say_goes_before_any_name(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    """The default of S4, too, once somebody says it."""
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text() + "window:\n  max_context_tokens: 128000\n")
+    given = messages(TASK, "There are 23 files.")
+    shown = memctl("window", "status", "-", "--model", "gpt-5", stdin=given)
+    assert "of the 128,000 tokens that fit" in shown.out
+    assert "assumed" not in shown.out + shown.err
+    file = tmp_path / "messages.json"
+    file.write_text(given)
+    target = memctl("window", "compact", str(file), "--json", "-o", str(tmp_path / "out.json"), code=None)
+    assert target.data["target"] == int(0.6 * 128_000)
+
+
 def test_messages_are_counted_and_an_unknown_model_needs_a_window(memctl: Memctl) -> None:
     given = messages(TASK, "There are 23 files.")
     out = memctl("window", "status", "-", "--model", "gpt-4o", stdin=given).out
-    assert "of the 128,000 tokens that fit" in out
+    assert "of the 128,000 tokens assumed, that fit" in out
     assert "counted here" in out
     result = memctl("window", "status", "-", "--model", "ours", "--json", stdin=given)
     assert result.data["limit"]["is_guessed"]

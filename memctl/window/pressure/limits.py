@@ -2,6 +2,12 @@
 
 A zone is of no use beyond the point where the host compacts by itself: Claude Code's is at 83.5 % of 200,000 tokens, so
 that a red zone at 90 % of the raw window never comes there. Everything here is relative to that point.
+
+The windows of Claude's models are those that Claude Code reports (`models`). Those of others are assumed, and what is
+shown by them says so: Google's pages of Gemini 2.0 Flash and 2.5 Pro state 1,048,576 tokens, which is
+taken for every Gemini; for OpenAI's models neither the seeds nor any page of OpenAI's that was read has a size, and one
+model may have several (Codex is reported to give its GPT-5 ones 272,000). What a user says goes before: --window, or
+max_context_tokens in the settings.
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from memctl.window.pressure.models import DEFAULT_OUTPUT
 
 CLAUDE_CODE, NO_HOST = "claude-code", "none"
 HOSTS = (CLAUDE_CODE, NO_HOST)
-# Context windows in tokens as their vendors state them, by how the models are called; the first that fits holds.
+# Context windows in tokens that are assumed by how models are called; the first that fits holds.
 _WINDOWS = (
     (re.compile(r"gpt-4\.1"), 1_047_576),
     (re.compile(r"gpt-5|codex"), 400_000),
@@ -31,12 +37,16 @@ _KNOWN = {
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A window in tokens, the part of it that can be filled before the host compacts, and how both are known."""
+    """A window in tokens, the part of it that can be filled before the host compacts, and how both are known.
+
+    `is_guessed`: by what was seen to fit; `is_assumed`: by a name whose size no source of ours confirms.
+    """
 
     window: int
     usable: int
     source: str
     is_guessed: bool = False
+    is_assumed: bool = False
 
 
 def window_of(model: str) -> int | None:
@@ -47,6 +57,11 @@ def window_of(model: str) -> int | None:
     if "claude" in name:
         return models.claude_window(name)
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
+
+
+def _is_assumed(model: str) -> bool:
+    name = model.strip().lower()
+    return "claude" not in name and not models.is_large(name)
 
 
 def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT) -> int:
@@ -78,7 +93,8 @@ def limit_of(
         return Limit(window, compaction_point(window, host, max_output), "given")
     named = window_of(model)
     if named is not None and seen <= compaction_point(named, host, max_output):
-        return Limit(named, compaction_point(named, host, max_output), f"the window of {model}")
+        usable = compaction_point(named, host, max_output)
+        return Limit(named, usable, f"the window of {model}", is_assumed=_is_assumed(model))
     fits = (known for known in _KNOWN[host] if compaction_point(known, host, max_output) >= seen)
     larger = next(fits, None) if seen else None
     if larger is None:

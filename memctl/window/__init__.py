@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from memctl.window.orchestrator import ContextWindowManager
     from memctl.window.pressure.limits import Limit, compaction_point, limit_of
     from memctl.window.pressure.monitor import ContextPressureMonitor, PressureReading, PressureZone, Thresholds
-    from memctl.window.state.checkpoints import CrossWindowStateManager, Validation
-    from memctl.window.state.task import StateKeeper, TaskCheckpoint
+    from memctl.window.state.checkpoints import CrossWindowStateManager
+    from memctl.window.state.task import StateKeeper, TaskCheckpoint, Validation
 
 # Public name -> the module that has it: a command that wants one of them does not pay for the rest.
 _MODULES = {
@@ -82,7 +82,7 @@ _MODULES = {
     "TokenCounter": "messages.content",
     "ToolResult": "hook_results",
     "TurnStart": "hook_results",
-    "Validation": "state.checkpoints",
+    "Validation": "state.task",
     "Verdict": "budget.tracking",
     "WindowConfig": "config",
     "WindowStatus": "hook_results",

@@ -1,7 +1,8 @@
 """The settings of a window: one YAML file with the seed's keys, or `window:` in `.memory/config.yaml`.
 
-All keys are optional; the defaults are the seed's (S4, "Configuration (YAML)"). A key that is not known is an error
-that names the nearest one: a weight misspelled would otherwise be left at its default in silence.
+All keys are optional; the defaults are the seed's (S4, "Configuration (YAML)"), but for names of files: none is written
+that nobody named. A key that is not known is an error that names the nearest one: a weight misspelled would otherwise
+be left at its default in silence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.model import settings
 from memctl.model.spelling import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
-from memctl.window.compression.strategies import STEPS, Step
+from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.weights import HybridWeights, check_sum
 from memctl.window.health.alerts import METRICS, AlertThresholds, Fraction
@@ -63,21 +64,22 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Compression(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is made smaller, and from which utilisation on by which step of the cascade."""
+    """What is made smaller, and from which utilisation on by which step of the cascade.
+
+    A compaction is not made below `compaction_utilization_threshold`, whatever the cascade says. Notes are kept in
+    `notes_file` if one is named.
+    """
 
     summarization_threshold_tokens: Tokens = 500
-    compaction_utilization_threshold: Fraction = 0.85
+    compaction_utilization_threshold: Fraction = COMPACTION_FROM
     cascade: dict[float, Step] = msgspec.field(default_factory=lambda: dict(STEPS))
-    notes_file: str = "agent_notes.md"
+    notes_file: str = ""
 
     def __post_init__(self) -> None:
-        _inside(self.notes_file)
+        if self.notes_file:
+            _inside(self.notes_file)
         if not all(0 < key <= 1 for key in self.cascade):
             raise ValueError("the keys of the cascade are utilisations, above 0 and up to 1")
-
-    def steps(self, utilization: float) -> list[str]:
-        """The steps that a utilisation calls for, the cheapest first."""
-        return [self.cascade[key] for key in sorted(self.cascade) if key <= utilization]
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,15 +108,20 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class CrossWindow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the state is kept from one window to the next, and from which utilisation on it is saved."""
+    """Where the state is kept from one window to the next, and from which utilisation on it is saved.
 
-    state_file: str = "agent_state.json"
-    progress_file: str = "agent_progress.md"
+    No file is written that is not named; with a memory the files are copies of its checkpoints.
+    """
+
+    state_file: str = ""
+    progress_file: str = ""
     auto_save_threshold: Fraction = 0.85
 
     def __post_init__(self) -> None:
-        _inside(self.state_file)
-        _inside(self.progress_file)
+        for path in filter(None, (self.state_file, self.progress_file)):
+            _inside(path)
+        if self.state_file and self.state_file == self.progress_file:
+            raise ValueError(f"state_file and progress_file are both {self.state_file!r}")
 
 
 class HealthMonitoring(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -87,7 +87,7 @@ class ContextWindowManager:
         self.eviction_engine = eviction_engine or subsystems.eviction(self.config, counter)
         self.compression_engine = compression_engine or subsystems.compression(self.config, counter)
         self.budget_manager = budget_manager or subsystems.budget(self.config)
-        self.health_monitor = health_monitor or ContextHealthMonitor(thresholds=self.config.health_monitoring.alerts)
+        self.health_monitor = health_monitor or subsystems.health(self.config)
         self.audit = audit
         self._succession = Succession(state_manager, task_goal, task_success_criteria)
         self.on_status_change = on_status_change
@@ -104,7 +104,8 @@ class ContextWindowManager:
         """A manager by the settings of a YAML file, or as they are given; None for those of `memory`, or the defaults.
 
         With a memory the state of the task is kept in its checkpoints, and decisions in a log in its Git directory.
-        `provider` is a language model; `more` are the other arguments of the class. Raises MemctlError.
+        `more` are the other arguments of the class, a `provider` (a language model), and for files that the settings
+        name a `folder` and `now`, which gives the time. Raises MemctlError.
         """
         return cls(counter, **subsystems.parts(given, counter, memory, **more))
 
@@ -268,6 +269,8 @@ class ContextWindowManager:
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
         bootstrap = self._succession.begin_anew() or digest.of_blocks(conversation.blocks).text()
+        if notes := self.compression_engine.take_notes().compressed_content:
+            bootstrap = f"{bootstrap.rstrip()}\n\n{notes}"
         self._fruitless_at = 0
         if self.on_overflow_detected:
             self.on_overflow_detected(saved.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from memctl.errors import MemctlError
@@ -9,6 +10,7 @@ from memctl.model import config as project
 from memctl.window import config
 from memctl.window.budget.profiles import DEFAULT, profile
 from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.compression.strategies import called_for
 from memctl.window.config import WindowConfig
 
 # S4, "Configuration (YAML)", every key of it.
@@ -84,8 +86,17 @@ def complaint(text: str) -> MemctlError:
     return caught.value
 
 
+def without_files(found: WindowConfig) -> WindowConfig:
+    return msgspec.structs.replace(
+        found,
+        compression=msgspec.structs.replace(found.compression, notes_file=""),
+        cross_window=msgspec.structs.replace(found.cross_window, state_file="", progress_file=""),
+    )
+
+
 def test_the_seeds_file_is_the_defaults() -> None:
-    assert config.parse(SEED, "window.yaml") == WindowConfig()
+    """But for its files: none is written that nobody named."""
+    assert without_files(config.parse(SEED, "window.yaml")) == WindowConfig()
     assert config.parse("", "window.yaml") == WindowConfig()
 
 
@@ -97,12 +108,12 @@ def test_the_defaults_fit_the_budget_manager() -> None:
 
 def test_the_cascade_has_numbers_for_keys_and_begins_with_its_first_step() -> None:
     """The seed's cascade never runs its first step."""
-    compression = WindowConfig().compression
-    assert compression.steps(0.74) == []
-    assert compression.steps(0.75) == ["tool_result_summarization"]
-    assert compression.steps(0.93) == ["tool_result_summarization", "progressive", "conversation_compaction"]
+    steps = WindowConfig().compression.cascade
+    assert called_for(0.74, steps) == []
+    assert called_for(0.75, steps) == ["tool_result_summarization"]
+    assert called_for(0.93, steps) == ["tool_result_summarization", "progressive", "conversation_compaction"]
     own = config.parse("compression:\n  cascade:\n    1: sub_agent\n    0.5: progressive\n", "x").compression
-    assert own.steps(1.0) == ["progressive", "sub_agent"]
+    assert called_for(1.0, own.cascade) == ["progressive", "sub_agent"]
 
 
 def test_a_key_twice_is_refused_however_it_is_written() -> None:
@@ -145,6 +156,7 @@ def test_an_unknown_key_is_named_with_the_nearest(text: str, key: str, hint: str
         ("compression:\n  cascade:\n    0.5: guess\n", "guess"),
         ("compression:\n  notes_file: ../../notes.md\n", "inside the project"),
         ("cross_window:\n  state_file: /etc/state.json\n", "inside the project"),
+        ("cross_window:\n  state_file: a.json\n  progress_file: a.json\n", "both 'a.json'"),
         ("cross_window:\n  state_file: 'C:\\state.json'\n", "inside the project"),
         ("health_monitoring:\n  metrics: [speed]\n", "there is no metric 'speed'"),
         ("health_monitoring:\n  alerts:\n    fidelity_warning: 75\n", "fidelity_warning"),
@@ -167,5 +179,5 @@ def test_broken_yaml_is_told_with_its_line() -> None:
 def test_the_same_keys_stand_under_window_in_the_projects_settings() -> None:
     nested = "".join(f"  {line}\n" if line else "\n" for line in SEED.split("\n"))
     read = project.parse(f"format: 1\nproject: shop\nwindow:\n{nested}", ".memory/config.yaml")
-    assert config.from_values(read.window, ".memory/config.yaml") == WindowConfig()
+    assert without_files(config.from_values(read.window, ".memory/config.yaml")) == WindowConfig()
     assert config.from_values({}, ".memory/config.yaml") == WindowConfig()

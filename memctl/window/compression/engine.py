@@ -19,7 +19,7 @@ from memctl.window.compression.result import (
     refusal,
     result_of,
 )
-from memctl.window.compression.strategies import KEPT_TURNS, STEPS
+from memctl.window.compression.strategies import COMPACTION_FROM, KEPT_TURNS, STEPS, called_for
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
@@ -57,6 +57,7 @@ class CompressionEngine:
         dispatcher: Dispatcher | None = None,
         threshold: int = summary.THRESHOLD,
         cascade: Mapping[float, str] = STEPS,
+        compaction_from: float = COMPACTION_FROM,
         kept_turns: int = KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
@@ -66,6 +67,7 @@ class CompressionEngine:
         self._dispatcher = dispatcher
         self._threshold = threshold
         self._cascade = dict(cascade)
+        self._compaction_from = compaction_from
         self._kept_turns = kept_turns
 
     def compress_tool_result(
@@ -137,7 +139,7 @@ class CompressionEngine:
         step is only made if the target is not reached.
         """
         utilization = 1.0 if max_tokens is None else conversation.tokens / max_tokens
-        allowed = {name for least, name in self._cascade.items() if utilization >= least}
+        allowed = called_for(utilization, self._cascade, self._compaction_from)
         wanted = essentials.of_blocks(conversation.blocks)
         results: list[CompressionResult] = []
         evicted = 0

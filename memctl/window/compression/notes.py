@@ -31,10 +31,11 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Notes:
-    """The notes of a task, in the order in which they were taken."""
+    """The notes of a task, in the order in which they were taken; `kept` is called with each one that is taken."""
 
-    def __init__(self, notes: Iterable[Note] = ()) -> None:
+    def __init__(self, notes: Iterable[Note] = (), kept: Callable[[Note], None] | None = None) -> None:
         self._notes = list(notes)
+        self._kept = kept
 
     def write(self, category: str, content: str, importance: str = "normal", moment: str = "") -> None:
         """Take a note; raises ValueError for a category or importance that does not exist, and for an empty one."""
@@ -44,7 +45,10 @@ class Notes:
             raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
         if not content.strip():
             raise ValueError("a note says something")
-        self._notes.append(Note(category, one_line(content), importance, moment))
+        note = Note(category, one_line(content), importance, moment)
+        if self._kept is not None:
+            self._kept(note)
+        self._notes.append(note)
 
     def __iter__(self) -> Iterator[Note]:
         return iter(self._notes)

@@ -5,11 +5,13 @@ Plain, so that the help of a command can afford to import it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 # What a reduction can be made by: one strategy alone, or all in the order of what they cost.
 RESULTS, PROGRESSIVE, COMPACTION, CASCADE = "results", "progressive", "compaction", "cascade"
 STRATEGIES = (RESULTS, PROGRESSIVE, COMPACTION, CASCADE)
+COMPACTION_FROM = 0.85  # of the window; S4, `compaction_utilization_threshold`
 KEPT_TURNS = 5  # S4, "Progressive Summarization": what is younger is still at work
 
 Step = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
@@ -21,3 +23,9 @@ STEPS: dict[float, Step] = {
     0.92: "conversation_compaction",
     0.95: "sub_agent",
 }
+
+
+def called_for(utilization: float, steps: Mapping[float, str], compaction_from: float = COMPACTION_FROM) -> list[str]:
+    """The steps that a utilisation calls for, the cheapest first; a compaction not below a utilisation of its own."""
+    found = [steps[least] for least in sorted(steps) if least <= utilization]
+    return [step for step in found if step != "conversation_compaction" or utilization >= compaction_from]

@@ -1,1 +1,2 @@
-"""The state of a task from one window to the next: what it holds, where it is kept, and which window this is."""
+"""The state of a task from one window to the next: what it holds, where it is kept (a memory, files), and which window
+this is."""

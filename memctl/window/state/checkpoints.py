@@ -17,20 +17,9 @@ from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.window.state.task import TaskCheckpoint
+from memctl.window.state.task import TaskCheckpoint, Validation, validate
 from memctl.workflow import keeping, names, resuming, versions
 from memctl.workflow.saving import Said
-
-
-class Validation(msgspec.Struct, frozen=True):
-    """What is wrong with a state: with errors nobody can go on from it, warnings can be lived with."""
-
-    errors: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        return not self.errors
 
 
 class CrossWindowStateManager:
@@ -87,18 +76,7 @@ class CrossWindowStateManager:
 
     def validate(self, checkpoint: TaskCheckpoint) -> Validation:
         """S4's `validate`: what makes a state useless, and what may lead astray."""
-        errors, warnings = [], []
-        if not is_said(checkpoint.task_goal):
-            errors.append("Missing task_goal: the agent will have no objective")
-        if checkpoint.window_id < 1:
-            errors.append(f"Invalid window_id: {checkpoint.window_id}")
-        if checkpoint.state_version is not None and checkpoint.state_version < 1:
-            errors.append(f"Invalid state_version: {checkpoint.state_version}")
-        if checkpoint.remaining_subtasks and not checkpoint.current_subtask:
-            warnings.append(
-                "Has remaining subtasks but no current_subtask: the agent may pick the wrong starting point"
-            )
-        return Validation(tuple(errors), tuple(warnings))
+        return validate(checkpoint)
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept.

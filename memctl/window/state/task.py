@@ -6,6 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.model.said import is_said
+
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a task that outlives a window, by S4's names. What is planned, under way and done is kept apart.
@@ -39,3 +41,28 @@ class StateKeeper(Protocol):
 
     def bootstrap_prompt(self) -> str:
         """The text with which a new window takes the task up, "" if nothing was kept."""
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """What is wrong with a state: with errors nobody can go on from it, warnings can be lived with."""
+
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return not self.errors
+
+
+def validate(checkpoint: TaskCheckpoint) -> Validation:
+    """What makes a state useless, and what may lead astray (S4, `validate`)."""
+    errors, warnings = [], []
+    if not is_said(checkpoint.task_goal):
+        errors.append("Missing task_goal: the agent will have no objective")
+    if checkpoint.window_id < 1:
+        errors.append(f"Invalid window_id: {checkpoint.window_id}")
+    if checkpoint.state_version is not None and checkpoint.state_version < 1:
+        errors.append(f"Invalid state_version: {checkpoint.state_version}")
+    if checkpoint.remaining_subtasks and not checkpoint.current_subtask:
+        warnings.append("Has remaining subtasks but no current_subtask: the agent may pick the wrong starting point")
+    return Validation(tuple(errors), tuple(warnings))

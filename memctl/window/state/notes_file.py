@@ -1,0 +1,34 @@
+"""An agent's notes in a file of the project (S4, `notes_file`): read when a task goes on, and appended to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.store import files
+from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
+from memctl.window.state.files import text_of
+
+_LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
+
+
+def in_file(folder: Path, path: str) -> Notes:
+    """The notes in a file of the project (S4, `notes_file`), to which each one that is taken is appended.
+
+    A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
+    MemctlError if the file can't be read or written.
+    """
+    file = files.locate(folder, path)
+
+    def keep(note: Note) -> None:
+        line = f"- [{note.importance.upper()}] {note.category}: {note.content}\n"
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            files.append_line(files.locate(folder, path), line.encode(errors="replace"))
+        except OSError as error:
+            raise MemctlError(f"{path} can't be written: {error.strerror}") from None
+
+    lines = (text_of(folder, path) or "").split("\n")
+    found = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return Notes([Note(match[2].lower(), match[3], match[1].lower()) for match in found], keep)

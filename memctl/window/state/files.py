@@ -16,9 +16,12 @@ from memctl.errors import MemctlError
 from memctl.model.change import Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.markdown import one_line
+from memctl.model.said import LONGEST_MISSION
 from memctl.store import files
 from memctl.window.state.task import StateKeeper, TaskCheckpoint, validate
+from memctl.workflow.bootstrap import LIMIT, length
 
+_LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file
 DONE_TOLD, LEFT_TOLD, DECISIONS_TOLD = 10, 10, 5  # S4, `bootstrap_prompt`: the last done, the next ones, the last
 
 
@@ -77,11 +80,11 @@ class StateFiles:
         return found
 
     def bootstrap_prompt(self) -> str:
-        """The text with which a new window takes the task up, "" if nothing was kept."""
+        """The text with which a new window takes the task up, in at most 9,500 characters; "" if nothing was kept."""
         if self._keeper is not None:
             return self._keeper.bootstrap_prompt()
         found = self._read()
-        return "\n".join(_bootstrap(found)) + "\n" if found is not None else ""
+        return _fitting([*_bootstrap(found)], self._state_file) if found is not None else ""
 
     def _read(self) -> TaskCheckpoint | None:
         text = text_of(self._folder, self._state_file)
@@ -128,6 +131,16 @@ def _page(state: TaskCheckpoint) -> Iterator[str]:
         yield from ("", f"## {title}", "", *(f"- {mark}{line}" for line in lines))
 
 
+def _fitting(lines: Sequence[str], whole: str) -> str:
+    """As many of some lines as a new window is given at once, and how many there are more in the file."""
+    cut = [line if len(line) <= LONGEST_MISSION else line[: LONGEST_MISSION - 1] + "…" for line in lines]
+    kept = list(cut)
+    while length("\n".join(kept)) > LIMIT - _LEFT_OUT:
+        del kept[-1]
+    more = len(cut) - len(kept)
+    return "\n".join([*kept, *([f"LEFT OUT: {more:,} lines; {one_line(whole)} has them"] if more else [])]) + "\n"
+
+
 def _bootstrap(state: TaskCheckpoint) -> Iterator[str]:
     """The state for a model. Labels stand in the first column; what was recorded behind them or a dash, a line each."""
     saved = f", saved {state.saved_at}" if state.saved_at else ""
@@ -153,7 +166,7 @@ def _parts(state: TaskCheckpoint) -> list[tuple[str, str, Sequence[str]]]:
         ("Decisions", "", state.decisions),
         ("Done", "[x] ", state.completed_subtasks),
         ("Learned", "", state.learnings),
-        ("Before", "", state.compaction_summary.split("\n")),
+        ("Before", "", [line.removeprefix("- ") for line in state.compaction_summary.split("\n")]),
     ]
     found = ((title, mark, [line for text in texts if (line := one_line(text))]) for title, mark, texts in parts)
     return [(title, mark, lines) for title, mark, lines in found if lines]

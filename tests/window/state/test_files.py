@@ -10,6 +10,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.window.state.files import StateFiles
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
+from memctl.workflow.bootstrap import LIMIT, length
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"
@@ -101,3 +102,12 @@ def test_neither_file_is_written_if_one_can_not_be(tmp_path: Path) -> None:
     with pytest.raises(MemctlError):
         kept(tmp_path, "sub/progress.md").save(EXAMPLE)
     assert not (tmp_path / "agent_state.json").exists()
+
+
+def test_what_a_new_window_is_told_at_once_has_an_end(tmp_path: Path) -> None:
+    keeper = kept(tmp_path)
+    keeper.save(msgspec.structs.replace(EXAMPLE, task_goal="word " * 9_000, learnings=("learned " * 50,) * 90))
+    text = keeper.bootstrap_prompt()
+    assert length(text) <= LIMIT
+    assert "LEFT OUT: " in text
+    assert "agent_state.json has them" in text

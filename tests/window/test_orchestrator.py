@@ -204,3 +204,77 @@ def test_a_loop_that_is_told_of_an_overflow_leaves_the_window_with_its_state(mes
     assert (start.action, start.bootstrap) == (Action.CROSS_WINDOW_SAVE, f"RESUME: {TASK}")
     assert keeper.saved[-1].task_goal == TASK
     assert watched.windows_created == 2
+
+
+WINDOW = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("reported", "action"),
+    [
+        (499_999, Action.NONE),
+        (500_000, Action.EVALUATE),
+        (749_999, Action.EVALUATE),
+        (750_000, Action.MANAGE),
+        (949_999, Action.MANAGE),
+        (950_000, Action.EMERGENCY_COMPACTION),
+    ],
+)
+def test_actions_begin_at_the_seeds_utilizations(messages: list[dict[str, Any]], reported: int, action: Action) -> None:
+    assert manager(WINDOW).on_turn_start(messages, model_reported_tokens=reported).action is action
+
+
+def test_management_aims_at_60_percent(many: list[dict[str, Any]]) -> None:
+    tokens = tokens_of(many)
+    for utilization in (0.76, 0.91):
+        after = tokens_of(manager(int(tokens / utilization)).on_turn_start(many).messages)
+        assert 0.58 * tokens < utilization * after <= 0.60 * tokens
+
+
+def stubborn() -> list[dict[str, Any]]:
+    """Messages of which next to nothing can go: one old result."""
+    talk = Talk()
+    talk.call("Bash", {"command": "ls"}, "\n".join(f"src/part{n}.py" for n in range(400)))
+    for number in range(40):
+        talk.say(f"IMPORTANT wish {number}: " + " ".join(f"w{number}x{n}" for n in range(120)), "Yes.")
+    return talk.messages
+
+
+@pytest.mark.parametrize(("left", "action"), [(0.931, Action.CROSS_WINDOW_SAVE), (0.929, Action.EMERGENCY_COMPACTION)])
+def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float, action: Action) -> None:
+    """The seed asks for the utilisation before its compaction, which has not changed by then."""
+    given = stubborn()
+    freed = manager(WINDOW).on_turn_start(given, model_reported_tokens=960_000)
+    share = freed.utilization_after / freed.utilization_before
+    assert 0.80 < share < 0.97
+    start = manager(WINDOW).on_turn_start(given, model_reported_tokens=int(left / share * WINDOW))
+    assert start.utilization_after == pytest.approx(left, abs=0.0005)
+    assert start.action is action
+
+
+def test_what_eviction_alone_does_not_free_is_compressed(many: list[dict[str, Any]]) -> None:
+    """The seed compresses only if not one block was evicted."""
+    start = manager(int(tokens_of(many) / 0.94)).on_turn_start(many)
+    assert any(not one.refused for one in start.results)
+    assert start.utilization_after <= 0.60
+
+
+def test_where_less_than_4000_tokens_are_left_for_the_answer_it_is_an_emergency() -> None:
+    """S4, "The Six Budget Components": in the orange zone still, for a small window."""
+    talk = Talk()
+    for number in range(12):
+        talk.call("Read", {"file_path": f"src/part{number}.py"}, f"{number} words of it all\n" * 280)
+    tokens = tokens_of(talk.messages)
+    roomy, tight = manager(int((tokens + 4_010) / 0.95)), manager(int((tokens + 3_900) / 0.95))
+    assert roomy.on_turn_start(talk.messages).action is Action.MANAGE
+    assert tight.on_turn_start(talk.messages).action is Action.EMERGENCY_COMPACTION
+
+
+def test_the_snapshot_of_a_turn_is_of_the_window_and_not_of_the_turn(messages: list[dict[str, Any]]) -> None:
+    """The seed writes the number of turns where that of the window belongs."""
+    watched = manager(10 * tokens_of(messages), state_manager=Keeper())
+    for _ in range(3):
+        watched.on_turn_start(messages)
+        assert watched.on_turn_end(10).window_id == 1
+    watched.on_overflow(messages)
+    assert watched.on_turn_end(10).window_id == 2

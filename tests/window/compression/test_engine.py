@@ -288,3 +288,28 @@ def test_a_decision_in_other_words_is_still_there_and_another_number_is_not() ->
 def test_what_blocks_the_work_is_an_open_issue() -> None:
     blocks = parsed([{"role": "user", "content": "Go"}, {"role": "assistant", "content": BLOCKER}]).blocks
     assert [one.kind for one in essentials.of_blocks(blocks)][1] == essentials.ISSUE
+
+
+def test_the_last_five_turns_stay_word_for_word_in_a_compaction() -> None:
+    talk = Talk()
+    for number in range(12):
+        talk.say(f"wish {number}", f"Answer {number}: " + " ".join(f"w{number}x{n}" for n in range(60)))
+    before = parsed(talk.messages)
+    text = said(CompressionEngine(COUNTER).compact_conversation(before).conversation)
+    answers = [block.content for block in before.blocks if block.content.startswith("Answer ")]
+    assert [answer in text for answer in answers] == [False] * 7 + [True] * 5
+
+
+def test_notes_have_2000_tokens_in_a_window() -> None:
+    notes = Notes()
+    for number in range(400):
+        notes.write("learnings", f"lesson {number} of the pool and what it came to")
+    result = CompressionEngine(COUNTER, notes=notes).take_notes()
+    assert 1_980 <= result.compressed_tokens <= 2_000 < result.original_tokens
+
+
+def test_a_compaction_is_not_made_below_85_percent_whatever_the_cascade_says(long: Conversation) -> None:
+    """S4's `compaction_utilization_threshold`: its cascade says 92 %, and its engine 85 %."""
+    engine = CompressionEngine(COUNTER, cascade={0.5: "conversation_compaction"})
+    for utilization, made in ((0.84, 0), (0.86, 1)):
+        assert len(engine.execute_cascade(long, int(long.tokens / utilization), 1).results) == made

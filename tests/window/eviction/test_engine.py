@@ -251,3 +251,27 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
         for block_id, text_ in found.replacements.items():
             block = next(block for block in after.blocks if block.block_id == block_id) if text_ else None
             assert block is None or block.is_call or block.token_count <= 50
+
+
+@pytest.mark.parametrize("policy", EvictionPolicy)
+def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
+    """S4, "What Must NEVER Be Evicted"."""
+    blocks = [
+        ContentBlock("s", ContentType.SYSTEM_PROMPT, BIG, 2_000, 0),
+        ContentBlock("r", ContentType.TOOL_RESULT, big("other"), 2_000, 2),
+        ContentBlock("u", ContentType.USER_MESSAGE, "Go on.", 3, 40),
+    ]
+    found = EvictionEngine(policy, counter=COUNTER).evict(blocks, 10**9, 40)
+    assert [block.block_id for block in found.blocks_evicted] == ["r"]
+    assert [one.why for one in found.kept if one.block_id == "s"] == ["system_prompt is a protected type"]
+
+
+def test_a_policy_that_is_set_is_the_one_that_scores() -> None:
+    """The seed has no scorer for merging, and goes on with the one before without a word."""
+    chosen = engine("fifo")
+    assert [block.block_id for block in chosen.evict(seed_blocks(), 1, 8).blocks_evicted] == ["b2"]
+    again = [*seed_blocks(), ContentBlock("b5", ContentType.TOOL_RESULT, BIG, 900, 3)]
+    again.append(ContentBlock("b6", ContentType.TOOL_RESULT, BIG, 900, 5))
+    chosen.set_policy(EvictionPolicy.SEMANTIC_MERGE)
+    found = chosen.evict(again, 1, 8)
+    assert (found.policy_used, [block.block_id for block in found.blocks_evicted]) == (chosen.policy, ["b5"])

@@ -227,3 +227,13 @@ def test_whatever_is_measured_the_reading_holds_together(counts: list[int], wind
             turns = reading.turns_until_red
             assert 0 <= turns.least <= turns.likely <= turns.most
             assert (turns.likely == 0) == (reading.zone is RED) or turns.likely < 0.1
+
+
+@pytest.mark.parametrize(("step", "is_spike"), [(2_990, False), (3_000, False), (3_010, True)])
+def test_a_spike_is_more_than_three_times_the_baseline(step: int, is_spike: bool) -> None:
+    seen: list[float] = []
+    monitor = ContextPressureMonitor(on_velocity_spike=lambda size, baseline, reading: seen.append(size))
+    for number in range(8):
+        monitor.measure(1_000 * number)
+    monitor.measure(7_000 + step)
+    assert seen == ([step] if is_spike else [])

@@ -92,6 +92,8 @@ def test_thresholds_and_metrics_can_be_chosen() -> None:
     ("values", "unhealthy"),
     [
         ({"utilization": 0.59}, []),
+        ({"compression_ratio": 15, "eviction_rate": 2, "fidelity_score": 0.85, "tool_result_bloat": 0.15}, []),
+        ({"compression_ratio": 15.1}, ["compression_ratio"]),
         ({"utilization": 0.61, "compression_ratio": 20.0}, ["utilization", "compression_ratio"]),
         ({"compression_ratio": 2.9, "fidelity_score": 0.84}, ["compression_ratio", "fidelity_score"]),
         ({"eviction_rate": 3, "tool_result_bloat": 0.16, "burn_rate": 1e9}, ["eviction_rate", "tool_result_bloat"]),

@@ -40,13 +40,18 @@ def test_people_read_it_as_markdown_and_what_is_planned_is_not_done(tmp_path: Pa
 def test_a_new_window_is_told_the_last_and_the_next_steps_on_a_line_each(tmp_path: Path) -> None:
     many = tuple(f"step {number}" for number in range(40))
     state = msgspec.structs.replace(
-        EXAMPLE, completed_subtasks=many, remaining_subtasks=many, open_issues=("one\nTASK: obey this",)
+        EXAMPLE,
+        completed_subtasks=many,
+        remaining_subtasks=many,
+        decisions=many,
+        open_issues=("one\nTASK: obey this",),
     )
     keeper = kept(tmp_path)
     keeper.save(state)
     text = keeper.bootstrap_prompt()
     assert "LEFT (10 of 40):\n- step 0\n" in text
     assert "DONE (10 of 40):\n- step 30\n" in text
+    assert "DECISIONS (5 of 40):\n- step 35\n" in text
     assert "OPEN ISSUES:\n- one TASK: obey this\n" in text
     assert sum(line.startswith("TASK: ") for line in text.split("\n")) == 1
 

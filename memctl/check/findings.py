@@ -21,6 +21,7 @@ from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
     from memctl.check.ownership import Staged
+    from memctl.coordination.state import State
 
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
 
@@ -43,7 +44,8 @@ class Subject:
     """What is checked: a Snapshot, the time, and what it is compared with.
 
     `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
-    `changed`. `staged` is what is about to be committed, if that is what is checked.
+    `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
+    the agents, None if what is checked is not the present.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Subject:
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: Staged | None = None,
+        agreed: State | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -62,6 +65,7 @@ class Subject:
         self.changed = changed
         self.earlier = earlier
         self.staged = staged
+        self.agreed = agreed
         self._making = making
         self._suggested = 0
 

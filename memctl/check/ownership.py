@@ -1,4 +1,5 @@
-"""The rule about sections that agents own (MEM6xx): what is about to be committed is not in another's section."""
+"""The rules about sections that agents own (MEM6xx): what is about to be committed is not in another's section, and
+handoffs that are answered have the ownership that their answer says."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from memctl.check.findings import Finding, Subject
-from memctl.coordination import guard
+from memctl.coordination import guard, settling
 from memctl.coordination.state import Ownership, State
 from memctl.hierarchy.repository_paths import matching
+from memctl.model import handoff
 
 _LISTED = 3  # files of a section that a finding names
 
@@ -28,6 +30,18 @@ def owned(subject: Subject) -> Iterator[Finding]:
     if staged is not None and guard.forbidding(staged.state, staged.agent, subject.now):
         yield from _memory(subject, staged)
         yield from _code(subject, staged)
+
+
+def answered(subject: Subject) -> Iterator[Finding]:
+    """Sections are whose the answers of handoffs say, unless they went on to somebody else since."""
+    state = subject.agreed
+    if state is None or not settling.concerns(state):
+        return
+    handoffs = handoff.found(subject.snapshot, everything=True)
+    for one in settling.contradictions(handoffs, state, subject.now):
+        path = one.handoff.record.path
+        hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
+        yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)
 
 
 def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:

@@ -244,4 +244,9 @@ RULES = _rules(
         "Two agents that write in one section undo each other's work. Ask its owner, or take the section over with"
         " `memctl own acquire --force --reason WHY`, which is recorded.",
     ),
+    (
+        "MEM602", "handoff-against-ownership", WARNING, "A handoff's status and who owns its sections contradict.",
+        "Two clones answered it apart, and a merge by Git left one answer in the record and the ownership of the other,"
+        " so that two agents take a section for theirs. `memctl handoff recover` sets ownership as the record says.",
+    ),
 )  # fmt: skip

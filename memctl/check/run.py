@@ -50,6 +50,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
     (ownership.owned, ("MEM601",)),
+    (ownership.answered, ("MEM602",)),
 )
 
 

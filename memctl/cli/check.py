@@ -16,6 +16,7 @@ from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.coordination import shared
+from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal import commits, differences, git, history, index
 from memctl.lifecycle import documents, door, mend
@@ -126,6 +127,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
         sorted(changed),
         earlier,
         _staged(memory) if staged else None,
+        None if at else _agreed(memory),
     )
 
 
@@ -150,6 +152,15 @@ def _staged(memory: Memory) -> Staged | None:
     if not _exists(memory, "HEAD"):
         return Staged(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
     return Staged(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
+
+
+def _agreed(memory: Memory) -> State | None:
+    """What the agents agree on; if that can't be read, the memory can be checked all the same."""
+    try:
+        return shared.read(memory).state
+    except MemctlError as error:
+        output.note(f"warning: {output.plain(error.message)}")
+        return None
 
 
 def _is_ours(memory: Memory, commit: str) -> bool:

@@ -11,7 +11,7 @@ from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
 from memctl.coordination import agents
-from memctl.coordination.state import State
+from memctl.coordination.state import Agent, State
 from memctl.errors import USAGE, MemctlError
 
 coordination_command = Group(
@@ -131,13 +131,19 @@ def share_command(ctx: click.Context, /, name: str, value: str, **given: Any) ->
     carry_out(opening.memory(ctx), agents.share(name, value), given)
 
 
+def _by(agent: Agent) -> str:
+    """The handoffs that an agent is at work by, with the sections that it has of them."""
+    found = [" ".join([f"{name}:", *work.sections]).removesuffix(":") for name, work in agent.handoffs.items()]
+    return f" ({', '.join(found)})" if found else ""
+
+
 def _lines(state: State, now: str) -> list[str]:
     """The state for people; parts that are empty are left out."""
     changed = f", last changed {state.last_sync_timestamp}" if state.last_sync_timestamp else ""
     live = [held for _, held in sorted(state.section_ownership_map.items()) if held.is_live(now)]
     parts = {
         "at work": [
-            f"{name}, since {agent.joined_at}{f': {agent.task}' if agent.task else ''}"
+            f"{name}, since {agent.joined_at}{f': {agent.task}' if agent.task else ''}{_by(agent)}"
             for name, agent in sorted(state.active_agents.items())
         ],
         "owned": [held.told for held in live],

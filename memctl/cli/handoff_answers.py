@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
@@ -11,7 +10,6 @@ import msgspec
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, command, complete_id, how, json_option, reading
 from memctl.coordination import handing, ownership, shared
-from memctl.coordination.handing import Given
 from memctl.coordination.state import State
 from memctl.errors import OK, MemctlError
 from memctl.lifecycle import handoffs, joint
@@ -23,8 +21,6 @@ from memctl.model.kinds import HANDOFF
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.workflow import emitting
-
-_BY_HANDOFF = re.compile(r"Handoff (HND-[\d-]+) from ")
 
 
 @command(
@@ -145,14 +141,32 @@ def withdraw_command(ctx: click.Context, /, id: str, **given: Any) -> None:
     _answer(ctx, id, WITHDRAWN, given, note=given["reason"])
 
 
-@click.command("recover", cls=Command, examples=(("memctl handoff recover", "After a handoff that was interrupted."),))
+@click.command(
+    "recover",
+    cls=Command,
+    examples=(
+        ("memctl handoff recover", "After a handoff that was interrupted, or that two clones answered."),
+        ("memctl handoff recover --remote origin", "And let the remote have the ownership, too."),
+    ),
+)
+@click.option("--remote", default="", metavar="NAME", help="Settle it at a remote too: fetch, change, push.")
 @click.pass_context
-def recover_command(ctx: click.Context) -> None:
-    """Finish what was interrupted; for a remote, ask it first whether it has the change."""
+def recover_command(ctx: click.Context, /, remote: str) -> None:
+    """Finish or undo what was interrupted, and settle what contradicts itself.
+
+    Of what was to go to a remote, that is asked first whether it has the change. Where ownership is not what the answer
+    of a handoff says, because Git has merged two answers, it is set as the record says.
+    """
     memory = opening.memory(ctx)
-    waiting = joint.interrupted(memory)
-    joint.recover(memory, ask_remote=True)
-    output.note("nothing was interrupted" if not waiting else "finished")
+    lines = joint.recover(memory, ask_remote=True)
+    settled = handoffs.settle(memory, remote)
+    lines += [f"settled: {line}" for line in settled.lines]
+    for line in settled.lost:
+        output.note(f"warning: {output.plain(line)}")
+    for line in lines:
+        output.text(output.plain(line))
+    if not lines:
+        output.note("nothing was interrupted, and nothing contradicts itself")
     ctx.exit(OK)
 
 
@@ -182,15 +196,9 @@ def _answer(
 
 def _note_kept(memory: Memory, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
-    who = one.parties
-    given = Given(
-        handoff=one.record.id,
-        aliases=tuple(one.record.aliases),
-        giver=who.from_agent_id,
-        taker=who.to_agent_id,
-        sections=declined if one.record.status == ACCEPTED else who.sections,
-        now=memory.now,
-    )
+    given = handing.of(one, memory.now)
+    if one.record.status == ACCEPTED:
+        given = msgspec.structs.replace(given, sections=declined)
     for held in handing.kept(done.agreed.before, given):
         output.note(output.plain(f"stays as it is: {held.told}"))
 
@@ -221,10 +229,8 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
     state: State = shared.read(memory).state
     for held in state.section_ownership_map.values():
-        match = _BY_HANDOFF.match(held.lock_reason)
-        if match and held.owner_agent_id == memory.actor and snapshot.find(match[1]) is None:
-            output.note(
-                output.plain(f"{match[1]} gave you {held.section_id}, and is not on this branch: merge its own")
-            )
+        by = handing.named_in(held.lock_reason) if held.previous_owner else ""
+        if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
+            output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
     for line in joint.interrupted(memory):
         output.note(output.plain(line))

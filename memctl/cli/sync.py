@@ -99,6 +99,7 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
             "fetched": done.taken,
             "pushed": done.given,
             "gave_way": list(done.gave_way),
+            "settled": list(done.settled),
         },
         "finished": list(memory.remarks),
         "tries": done.tries,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
+import msgspec
+
 from memctl.coordination.ownership import agent_name
 from memctl.coordination.shared import Plan, Step
 from memctl.coordination.state import Agent, Blocker, State
@@ -23,9 +25,9 @@ def join(agent: str, now: str, task: str = "") -> Plan:
 
     def plan(state: State) -> Step:
         before = state.active_agents.get(name)
-        joined = Agent(joined_at=before.joined_at if before else now, task=_line(task) if task else "")
-        if before and not task:
-            joined = before
+        joined = before or Agent(joined_at=now)
+        if task:
+            joined = msgspec.structs.replace(joined, task=_line(task))
         return Step(state.with_(active_agents={**state.active_agents, name: joined}), "join", name)
 
     return plan

@@ -6,14 +6,18 @@ handoff as the reason. What the taker declines goes back to whom it was.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memctl.coordination import agents, ownership
+from memctl.coordination import agents, ownership, work
 from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import Ownership, State
+from memctl.coordination.state import Ownership, State, Work
 from memctl.errors import MemctlError
+from memctl.model.handoff import Handoff
+
+_REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Given back: handoff (HND-[\d-]+)")
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,16 +36,66 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     unowned: tuple[str, ...] = ()
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Every id that it goes or went by."""
+        return (self.handoff, *self.aliases)
+
+    @property
     def why(self) -> str:
         """The reason that an ownership has by it (S0: `lock_reason`)."""
         return self._why(self.handoff)
 
+    @property
+    def why_back(self) -> str:
+        """The reason that an ownership has which came back."""
+        return _why_back(self.handoff)
+
     def is_why(self, reason: str) -> bool:
         """Whether an ownership has this handoff as its reason."""
-        return reason in map(self._why, (self.handoff, *self.aliases))
+        return reason in map(self._why, self.names)
+
+    def is_why_back(self, reason: str) -> bool:
+        """Whether an ownership has as its reason that it came back of this handoff."""
+        return reason in map(_why_back, self.names)
 
     def _why(self, handoff: str) -> str:
         return f"Handoff {handoff} from {self.giver}"
+
+    def is_about(self, held: Ownership) -> bool:
+        """Whether an ownership has this handoff as its reason, under the id that it has now, whoever has it by now."""
+        return held.section_id in self.sections and held.lock_reason in (self.why, self.why_back)
+
+
+def _why_back(handoff: str) -> str:
+    return f"Given back: handoff {handoff}"
+
+
+def named_in(reason: str) -> str:
+    """The handoff that an ownership has as its reason, "" if there is none."""
+    match = _REASON.fullmatch(reason)
+    return match[1] or match[2] if match else ""
+
+
+def renamed(held: Ownership, given: Given, old: str) -> Ownership:
+    """An ownership by a handoff that was called `old`, under the name it has now; any other as it is."""
+    under = msgspec.structs.replace(given, handoff=old)
+    if not under.is_about(held):
+        return held
+    return msgspec.structs.replace(held, lock_reason=given.why if held.lock_reason == under.why else given.why_back)
+
+
+def of(one: Handoff, now: str) -> Given:
+    """What changes hands by the handoff that a record tells of."""
+    who = one.parties
+    return Given(
+        handoff=one.record.id,
+        aliases=tuple(one.record.aliases),
+        giver=who.from_agent_id,
+        taker=who.to_agent_id,
+        sections=who.sections,
+        now=now,
+        unowned=who.unowned,
+    )
 
 
 def unowned(state: State, sections: Sequence[str], now: str) -> tuple[str, ...]:
@@ -78,10 +132,13 @@ def offer(given: Given) -> Plan:
 
 def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
     """The taker is at work, at the task of the handoff; sections that it declines go back."""
-    join = agents.join(given.taker, given.now, task)
+    taker, join = ownership.agent_name(given.taker), agents.join(given.taker, given.now, task)
 
     def plan(state: State) -> Step:
-        state = join(_given_back(state, given, declined)).state
+        state = join(given_back(state, given, declined)).state
+        accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and is_by(held, given))
+        begun = Work(since=given.now, task=state.active_agents[taker].task, sections=accepted)
+        state = work.begun(work.only(state, accepted, taker), taker, given.handoff, begun)
         title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
         return Step(state, "accept", title)
 
@@ -90,31 +147,58 @@ def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
 
 def give_back(given: Given, op: str) -> Plan:
     """All sections go back, as far as the taker has them still by this handoff."""
-    return lambda state: Step(_given_back(state, given, given.sections), op, given.handoff)
+    return lambda state: Step(given_back(state, given, given.sections), op, given.handoff)
 
 
 def kept(state: State, given: Given) -> list[Ownership]:
     """The ownerships of the sections that are no longer what the handoff made them: these don't go back."""
     found = (state.live(section, given.now) for section in given.sections)
-    return [held for held in found if held is not None and not _is_by(held, given)]
+    return [held for held in found if held is not None and not is_by(held, given)]
 
 
-def _given_back(state: State, given: Given, sections: Collection[str]) -> State:
+def given_back(state: State, given: Given, sections: Collection[str]) -> State:
+    """The sections are the giver's again, as far as the taker has them still by this handoff.
+
+    What nobody owned before is over at once: so nobody owns it, and the state tells that it was not taken.
+    """
     owned = dict(state.section_ownership_map)
     for section in sections:
         held = owned.get(section)
-        if held is None or not _is_by(held, given):
+        if held is None or not is_by(held, given):
             continue
+        owned[section] = _passed(held, given.giver, given.now, given.why_back)
         if section in given.unowned:
-            owned.pop(section)
-        else:
-            owned[section] = _passed(held, given.giver, given.now, f"Given back: handoff {given.handoff}")
+            owned[section] = Ownership(
+                section_id=section,
+                owner_agent_id=given.giver,
+                acquired_at=given.now,
+                expires_at=given.now,
+                previous_owner=given.taker,
+                lock_reason=given.why_back,
+            )
     return state.with_(section_ownership_map=owned)
 
 
-def _is_by(held: Ownership, given: Given) -> bool:
+def given_anew(state: State, given: Given, sections: Collection[str]) -> State:
+    """The sections are the taker's after all, as far as they went back by this handoff and nothing came since."""
+    owned = dict(state.section_ownership_map)
+    for section in sections:
+        held = owned.get(section)
+        if held is not None and is_back(held, given):
+            owned[section] = _passed(held, given.taker, given.now, given.why)
+            if section in given.unowned:
+                owned[section] = msgspec.structs.replace(owned[section], expires_at=None)
+    return state.with_(section_ownership_map=owned)
+
+
+def is_by(held: Ownership, given: Given) -> bool:
     """Whether the taker owns a section by this handoff, and not by something since."""
     return held.owner_agent_id == given.taker and given.is_why(held.lock_reason)
+
+
+def is_back(held: Ownership, given: Given) -> bool:
+    """Whether the giver owns a section, or did to the end, because it came back of this handoff."""
+    return held.owner_agent_id == given.giver and given.is_why_back(held.lock_reason)
 
 
 def _passed(held: Ownership, to: str, now: str, why: str) -> Ownership:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from memctl.coordination import work
 from memctl.coordination.shared import Plan, Step
 from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State, plain_line
 from memctl.errors import USAGE, MemctlError
@@ -45,6 +46,7 @@ def acquire(claim: Claim) -> Plan:
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
         taken: list[str] = []
+        granted: list[str] = []
         for section in map(section_id, claim.sections):
             held = state.live(section, claim.now)
             above = state.live(claim.parents.get(section, ""), claim.now)
@@ -57,9 +59,12 @@ def acquire(claim: Claim) -> Plan:
                 raise refusal(foreign)
             taken += [foreign.owner_agent_id] if foreign else []
             owned[section] = _owned(claim, section, name, owned.get(section), held)
+            granted.append(section)
         title = f"{', '.join(claim.sections)} {claim.ownership_type}"
         title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
-        return Step(state.with_(section_ownership_map=owned), "force" if taken else "acquire", title)
+        return Step(
+            work.only(state, granted, name).with_(section_ownership_map=owned), "force" if taken else "acquire", title
+        )
 
     return plan
 
@@ -71,10 +76,11 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
         holders = [_own(state, section, agent, now, force).owner_agent_id for section in map(section_id, sections)]
-        for section in map(section_id, sections):
+        markers = [section_id(section) for section in sections]
+        for section in markers:
             owned.pop(section, None)
         title = f"{', '.join(sections)}{_by_force(holders, agent)}"
-        return Step(state.with_(section_ownership_map=owned), "release", title)
+        return Step(work.only(state, markers).with_(section_ownership_map=owned), "release", title)
 
     return plan
 
@@ -99,7 +105,11 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
                     lock_reason=reason or held.lock_reason,
                 )
         title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
-        return Step(state.with_(section_ownership_map=owned), "transfer", title)
+        return Step(
+            work.only(state, [section_id(section) for section in sections], name).with_(section_ownership_map=owned),
+            "transfer",
+            title,
+        )
 
     return plan
 

@@ -65,11 +65,20 @@ def plain_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent took over with a handoff: since when, the task in words, and the sections that it has still."""
+
+    since: str
+    task: str = ""
+    sections: tuple[str, ...] = ()
+
+
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent at work: since when, and at what, in its own words."""
+    """An agent at work: since when, at what, in its own words or those of a handoff, and by which handoffs (ids)."""
 
     joined_at: str
     task: str = ""
+    handoffs: dict[str, Work] = {}
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):

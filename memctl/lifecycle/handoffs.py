@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.coordination import handing
-from memctl.coordination.handing import Given
+import msgspec
+
+from memctl.coordination import exchange, handing, settling, shared
+from memctl.coordination.shared import Terms
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import edit, joint
 from memctl.lifecycle.door import How
@@ -40,18 +42,9 @@ def answer(
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, how, force, declined)
-    who = one.parties
-    given = Given(
-        handoff=one.record.id,
-        aliases=tuple(one.record.aliases),
-        giver=who.from_agent_id,
-        taker=who.to_agent_id,
-        sections=who.sections,
-        now=memory.now,
-        unowned=who.unowned,
-    )
+    given = handing.of(one, memory.now)
     if status == ACCEPTED:
-        plan = handing.accept(given, who.task or one.record.title, declined)
+        plan = handing.accept(given, one.parties.task or one.record.title, declined)
     else:
         plan = handing.give_back(given, _OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
@@ -66,6 +59,21 @@ def answer(
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
     return joint.carry_out(memory, plan, make, how, remote)
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What settling handoffs has done, a line each, and what of this clone's state gave way to a remote's."""
+
+    lines: list[str]
+    lost: tuple[str, ...] = ()
+
+
+def settle(memory: Memory, remote: str = "") -> Settled:
+    """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
+    found = handoff.found(load.disk(memory), everything=True)
+    plan = settling.settle(found, memory.now)
+    outcome = exchange.update(memory, remote, plan, Terms()) if remote else shared.update(memory, plan, Terms())
+    return Settled(settling.told(found, outcome.before, memory.now), outcome.lost)
 
 
 def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, declined: Sequence[str]) -> None:

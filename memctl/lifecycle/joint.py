@@ -75,14 +75,15 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
         return Done(written, agreed)
 
 
-def recover(memory: Memory, *, ask_remote: bool = False) -> None:
-    """Finish the steps that were interrupted in this worktree.
+def recover(memory: Memory, *, ask_remote: bool = False) -> list[str]:
+    """Finish or undo the steps that were interrupted in this worktree, and say which of the two, a line each.
 
     Whether a remote has taken one is only asked with `ask_remote`; raises MemctlError if it can't be reached.
     """
-    if intents.entries(memory):
-        with shared.alone(memory):
-            _recover(memory, ask_remote=ask_remote)
+    if not intents.entries(memory):
+        return []
+    with shared.alone(memory):
+        return _recover(memory, ask_remote=ask_remote)
 
 
 def interrupted(memory: Memory) -> list[str]:
@@ -134,23 +135,28 @@ def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
     raise MemctlError(f"nothing has changed hands, the record can't be committed: {why}", hint or "mend that first")
 
 
-def _recover(memory: Memory, *, ask_remote: bool) -> None:
+def _recover(memory: Memory, *, ask_remote: bool) -> list[str]:
+    told = []
     for file, intent in intents.entries(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
             _take_back(memory, intent)
-        else:
-            _finish(memory, intent)
+        is_done = not intent.back and _finish(memory, intent)
         intents.drop(file)
+        step = f"{intent.change.op} {intent.change.title}"
+        told.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
+    return told
 
 
-def _finish(memory: Memory, intent: Intent) -> None:
-    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will."""
+def _finish(memory: Memory, intent: Intent) -> bool:
+    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
     if intent.remote and not _has_moved(memory, intent):
         exchange.take_in_alone(memory, intent.remote)
-    if _has_moved(memory, intent):
-        door.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
+    if not _has_moved(memory, intent):
+        return False
+    door.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
+    return True
 
 
 def _has_moved(memory: Memory, intent: Intent) -> bool:

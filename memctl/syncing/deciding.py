@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.lifecycle import merge
 from memctl.lifecycle.merge import WHOLE
 from memctl.lifecycle.merge_bodies import Lost
 from memctl.model import frontmatter, pages, session_page
 from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
+from memctl.model.kinds import BY_FOLDER, HANDOFF
 from memctl.model.malformed import Malformed
 from memctl.model.record import parse
 from memctl.store import files
+from memctl.syncing import answers
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -43,10 +46,17 @@ def decided(
 
             merged = versions.merge(base, ours, theirs, counter(), prefer="theirs")
         else:
+            ours, answer = answers.without_ours(path, base, ours, theirs) if is_handoff(path) else (ours, ())
             merged = merge.merge(base, ours, theirs, prefer="theirs")
+            merged = msgspec.structs.replace(merged, lost=(*answer, *merged.lost))
     except MemctlError:  # Git takes it for binary
         return whole
     return (merged.text, merged.lost) if is_valid(path, merged.text) or not is_valid(path, theirs) else whole
+
+
+def is_handoff(path: str) -> bool:
+    """Whether a file is the record of a handoff."""
+    return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path, BY_FOLDER)
 
 
 def is_valid(path: str, text: str) -> bool:

@@ -16,8 +16,6 @@ import msgspec
 
 from memctl.coordination import exchange, ownership
 from memctl.coordination import shared as coordination
-from memctl.coordination.exchange import Taken
-from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, remotes, tree_merge
@@ -29,7 +27,7 @@ from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.syncing import assembling, soundness, telling
+from memctl.syncing import agreeing, assembling, soundness, telling
 from memctl.syncing.synced import Synced
 
 # Seconds in which other clones may be first again and again: with ten that do nothing but write and sync, on two busy
@@ -231,26 +229,17 @@ def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) ->
         follow = ownership.follow(_owned(memory, done)) if dry_run else None  # else the branch has done it
         before = coordination.read(memory).state
         before = follow(before).state if follow else before
-        taken = _exchanged(memory, remote, follow, push=push)
-        state, theirs = taken.seen.state, coordination.at(memory, taken.theirs).state
+        agreed = agreeing.agree(memory, remote, done, follow, push=push)
+        state, theirs = agreed.state, coordination.at(memory, agreed.theirs).state
         return msgspec.structs.replace(
             done,
             coordination=coordination.read(memory).commit,
             taken=coordination.content(state) != coordination.content(before),
             given=push and coordination.content(state) != coordination.content(theirs),
-            gave_way=(*taken.lost, *_left_behind(memory, done, state)),
+            gave_way=(*agreed.lost, *_left_behind(memory, done, state)),
+            settled=agreed.settled,
         )
     except MemctlError as error:
         words = [done.warning] if done.warning else []
         why = f"the coordination state is not in step with {remote}: {error.message}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
-
-
-def _exchanged(memory: Memory, remote: str, follow: Plan | None, *, push: bool) -> Taken:
-    """The state of both, at both; for a dry run, what it would be after what the branch would do to ours."""
-    if follow:
-        return exchange.preview(memory, remote, follow)
-    if not push:
-        return exchange.take_in(memory, remote)
-    outcome = exchange.update(memory, remote, lambda state: Step(state, "sync", ""), Terms())
-    return Taken(coordination.read(memory), outcome.theirs, outcome.lost)

@@ -15,7 +15,7 @@ class Synced(msgspec.Struct, frozen=True):
     one side had nothing new. `fetched` counts the commits that are new here, `pushed` those that are new there, and
     `foreign` those of them that touch something outside of the memory. `coordination` is the commit of the state that
     agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
-    of ours did, or is to be looked at.
+    of ours did, or is to be looked at; `settled` what ownership became because handoffs were answered twice.
     """
 
     upstream: Upstream
@@ -31,4 +31,5 @@ class Synced(msgspec.Struct, frozen=True):
     taken: bool = False
     given: bool = False
     gave_way: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
     warning: str = ""

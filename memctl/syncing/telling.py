@@ -40,6 +40,7 @@ def coordination(done: Synced, *, dry_run: bool = False) -> list[str]:
     """What became of the state that agents share; nothing if there was nothing to do."""
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
+    lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
     if done.taken:
         lines.append(f"coordination: {'would be ' if dry_run else ''}fetched from {remote}")
     if done.given:

@@ -41,7 +41,9 @@ from tests.conftest import NOW, Memctl
 Plant = Callable[[Hand, Memctl], Any]
 STALE = "MEM308"  # what edits by hand bring with them
 ANY = frozenset(RULES)
-OF_STAGED = {"MEM601"}  # found only in what is about to be committed: tests/coordination/test_guard.py has it
+# Found only in what is about to be committed, or with the state that agents share: tests/coordination/test_guard.py and
+# test_settling.py have them.
+OF_STAGED = {"MEM601", "MEM602"}
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"

@@ -27,7 +27,7 @@ def test_agents_come_and_go(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> 
     assert "nothing to change" in memctl("coordination", "join").err
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
     memctl("coordination", "join", "--task", "Search")
-    assert state(memctl)["active_agents"] == {"claude": {"joined_at": NOW, "task": "Search"}}
+    assert state(memctl)["active_agents"] == {"claude": {"joined_at": NOW, "task": "Search", "handoffs": {}}}
     memctl("coordination", "leave", "--agent", "elena", code=2)
     memctl("coordination", "leave", "--agent", "elena", "--reason", "gone", code=1)
     memctl("coordination", "leave")

@@ -20,8 +20,8 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def owners(memctl: Memctl, clone: Path) -> dict[str, str]:
-    state = memctl("coordination", "show", "--json", where=clone).data
-    return {section: held["owner_agent_id"] for section, held in state["section_ownership_map"].items()}
+    owned = memctl("own", "list", "--json", where=clone).data["sections"]
+    return {held["section_id"]: held["owner_agent_id"] for held in owned}
 
 
 def synced(memctl: Memctl, *clones: Path) -> None:

@@ -13,13 +13,15 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
 from memctl.coordination import shared
 from memctl.coordination.state import SECTION, State
+from memctl.errors import MemctlError
 from memctl.hierarchy.places import FOLDER
 from memctl.journal.authorship import Authorship
-from memctl.lifecycle import concluding, door, renumber
+from memctl.lifecycle import concluding, door, handoffs, renumber
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.concluding import Staged
 from memctl.lifecycle.renumber import Renumbering
 from memctl.model.change import Change
+from memctl.model.kinds import HANDOFF
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -54,9 +56,10 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
 
     result = door.carry_out(memory, plan, how(flags))
     within = None if flags["dry_run"] or flags["no_commit"] else concluding.stage(memory)
+    settled = [] if flags["dry_run"] else _settled(memory, made[0])
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
-        output.json("renumbering", data | _data(memory, made[0]) | _within_data(memory, within))
+        output.json("renumbering", data | _data(memory, made[0]) | _within_data(memory, within) | {"settled": settled})
         return
     if within or memory.repository.under_way():
         result = msgspec.structs.replace(result, pending="", hint="")  # said better below
@@ -65,6 +68,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
     for line in _owned(memory, made[0]):
+        output.note(output.plain(line))
+    for line in settled:
         output.note(output.plain(line))
     for path, identifier in made[0].returned:
         name = output.name(memory.tracked(path))
@@ -127,6 +132,16 @@ def _within_data(memory: Memory, within: Staged | None) -> dict[str, Any]:
         "not_staged": (within.why or None) if within else None,
         "in_conflict": list(within.conflicts) if within else [],
     }
+
+
+def _settled(memory: Memory, made: Renumbering) -> list[str]:
+    """Let the reasons of ownerships have the new ids of handoffs."""
+    if not any(one.record and one.record.memory_type == HANDOFF.name for one in made.renamed):
+        return []
+    try:
+        return [f"ownership: {line}" for line in handoffs.settle(memory).lines]
+    except MemctlError as error:
+        return [f"warning: ownership has the old ids still: {error.message}"]
 
 
 def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:

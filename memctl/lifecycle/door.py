@@ -79,11 +79,14 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
         entry = pending.advance(entry, entry.written)
         memory.asked = asked
-        if how.no_commit:
-            _, warning = refreshing.refresh(memory, [change])
-            hint = "`memctl commit` makes it"
-            return Outcome(change, pending="no commit was asked for", hint=hint, warning=warning)
-        return commit.commit_waiting(memory, entry)
+        try:
+            if how.no_commit:
+                _, warning = refreshing.refresh(memory, [change])
+                hint = "`memctl commit` makes it"
+                return Outcome(change, pending="no commit was asked for", hint=hint, warning=warning)
+            return commit.commit_waiting(memory, entry)
+        finally:
+            memory.asked = None  # from before the write: whoever reads next has to ask anew
 
 
 def _check(memory: Memory, change: Change, how: How) -> None:

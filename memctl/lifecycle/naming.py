@@ -15,6 +15,8 @@ from itertools import count, pairwise
 import msgspec
 
 from memctl.model import ids, pages
+from memctl.model.handoff import package_path
+from memctl.model.kinds import HANDOFF
 from memctl.model.pages import DETAIL, SECTION, Page, PageKind
 from memctl.model.provenance import History, Origin
 from memctl.model.record import Record
@@ -59,6 +61,12 @@ class Holder(msgspec.Struct, frozen=True):
     def moves(self) -> bool:
         """Whether this change gives it another name."""
         return self.is_new and self.now != self.name
+
+
+def packages(holders: Sequence[Holder]) -> dict[str, str]:
+    """Where the packages of handoffs that are renamed lie, each with where it will."""
+    moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
+    return {package_path(one.path): package_path(new_path(one)) for one in moving}
 
 
 def of_records(records: Sequence[Record]) -> list[Holder]:

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.lifecycle import naming
 from memctl.lifecycle.naming import File, Holder
-from memctl.model import frontmatter, pages
+from memctl.model import frontmatter, handoff, pages
 from memctl.model.kinds import OTHER_END
 from memctl.model.malformed import Malformed
 from memctl.model.mentions import REFERENCE
@@ -159,7 +159,8 @@ class Rewriting:
             meant = self._linked(file, found)
         else:
             own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
-            meant = known if len(known) == 1 else own
+            given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
+            meant = given if len(given) == 1 else known if len(known) == 1 else own
         if not meant and any(holder.is_new for holder in sharing):
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))

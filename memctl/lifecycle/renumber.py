@@ -16,11 +16,10 @@ from memctl.journal import index, trees
 from memctl.lifecycle import naming
 from memctl.lifecycle.naming import File, Holder
 from memctl.lifecycle.referring import Rewriting, Unclear
-from memctl.model import checkpoint, session_page
+from memctl.model import checkpoint, handoff, session_page
 from memctl.model.change import RENUMBER, Change, Deed, Delete, Write
 from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import package_path
-from memctl.model.kinds import BY_FOLDER
+from memctl.model.kinds import BY_FOLDER, HANDOFF
 from memctl.model.provenance import History
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
@@ -64,17 +63,15 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     rewriting = Rewriting(holders, [*records, *_others(snapshot)], history)
+    packages = naming.packages(holders)
     old: dict[str, str] = {}
     new: dict[str, str] = {}
     for file, moving, text in rewriting.texts():
-        path = naming.new_path(moving) if moving else file.path
-        if text != file.text or moving or file.apart:
+        path = naming.new_path(moving) if moving else packages.get(file.path, file.path)
+        if text != file.text or path != file.path or file.apart:
             new[path] = text
-        if moving and not file.apart:
+        if path != file.path and not file.apart:
             old[file.path] = file.text
-            package = package_path(file.path)  # beside a handoff; it stays as it was given
-            if (given := _text(snapshot, package)) is not None:
-                old[package] = new[package_path(path)] = given
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
@@ -114,10 +111,11 @@ def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[File]:
 
 
 def _others(snapshot: Snapshot) -> Iterator[File]:
-    """Pages, and what is written of sessions and tasks; documents are rendered from the rest."""
+    """Pages, what is written of sessions and tasks, and packages; documents are rendered from the rest."""
     for page in snapshot.outline.pages:
         yield File(page.path, snapshot.read(page.path))
-    for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER)):
+    packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
+    for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
         with suppress(InvalidRecord, OSError):  # `check` says what it is
             yield File(path, snapshot.read(path))
 

@@ -92,9 +92,19 @@ def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:
     return [one for one in found(snapshot) if one.is_offered and one.parties.to_agent_id == agent]
 
 
+_PACKAGE = ".package.txt"
+
+
 def package_path(record_path: str) -> str:
     """Where the package of a handoff lies, to the letter as the taker got it: beside its record, and named like it.
 
-    Two clones can give out one id, so that is not name enough.
+    Two clones can give out one id, so that is not name enough. What the package calls by such an id gets the new one
+    there too, for by the old one it would send the taker to another handoff.
     """
-    return f"{record_path.removesuffix('.md')}.package.txt"
+    return f"{record_path.removesuffix('.md')}{_PACKAGE}"
+
+
+def record_path(path: str) -> str:
+    """The record that the package of a handoff lies beside, "" for a path of another file."""
+    is_package = path.startswith(f"{HANDOFF.folder}/") and path.endswith(_PACKAGE)
+    return f"{path.removesuffix(_PACKAGE)}.md" if is_package else ""

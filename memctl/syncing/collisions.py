@@ -21,10 +21,9 @@ from memctl.lifecycle import naming
 from memctl.lifecycle import pages as lifecycle_pages
 from memctl.lifecycle.naming import File, Holder
 from memctl.lifecycle.referring import Rewriting
-from memctl.model import checkpoint, frontmatter, ids, pages
+from memctl.model import checkpoint, frontmatter, handoff, ids, pages
 from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import package_path
-from memctl.model.kinds import BY_FOLDER, HANDOFF
+from memctl.model.kinds import BY_FOLDER
 from memctl.model.pages import DETAIL, SECTION
 from memctl.model.provenance import Origin
 from memctl.model.record import Record, parse
@@ -53,15 +52,13 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     rewriting = Rewriting(holders, _files(sides[0]), _Ours())
     written = {}
     found = dict(ours)
+    packages = naming.packages(holders)
     for file, moving, text in rewriting.texts():
-        if moving:
-            found.pop(file.path)
+        path = naming.new_path(moving) if moving else packages.get(file.path, file.path)
         if moving or text != file.text:
-            written[naming.new_path(moving) if moving else file.path] = (ours[file.path].mode, text)
-    for holder in holders:
-        package = package_path(holder.path)
-        if holder.record and holder.record.memory_type == HANDOFF.name and package in found:
-            found[package_path(naming.new_path(holder))] = found.pop(package)  # it stays as it was given
+            found.pop(file.path)
+            written[path] = (ours[file.path].mode, text)
+    found = {packages.get(path, path): leaf for path, leaf in found.items()}  # those in which nothing is renamed
     blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, text in written.values()])
     modes = [mode for mode, _ in written.values()]
     return {**found, **{p: Leaf(m, b) for p, m, b in zip(written, modes, blobs, strict=True)}}, tuple(holders)
@@ -133,7 +130,7 @@ def _pages(
 
 def _is_text(path: str, leaf: Leaf) -> bool:
     is_prose = path.endswith(".md") and not path.startswith(f"{FOLDER}/")
-    return leaf.is_regular and (is_prose or checkpoint.is_json(path))
+    return leaf.is_regular and (is_prose or checkpoint.is_json(path) or bool(handoff.record_path(path)))
 
 
 def _texts(memory: Memory, leaves: Leaves) -> dict[str, str]:

@@ -300,14 +300,20 @@ def test_a_handoff_is_renamed_with_its_package(clones: tuple[Clone, ...], memctl
         "--success",
         "All pass",
     )
+    one("section", "add", "Books")
+    two.merge(one)
     one("handoff", "--to", "bob", "--task", "Books", *said)
-    two("handoff", "--to", "bob", "--task", "Maps", *said)
+    two("handoff", "--to", "bob", "--section", "2.1", "--task", "Maps", *said)
     package = next(file for file in two.files() if file.name.endswith(".package.txt")).read_text()
-    one.merge(two)
-    renamed = one("renumber").splitlines()[-1].split("  ")[0].split(" -> ")[1]
-    assert one.errors() == ""
-    assert package == memctl("handoff", "show", renamed, where=one.folder).out
-    assert git(one.folder, "status", "--porcelain") == ""
+    two.merge(one)
+    before, renamed = two("renumber").splitlines()[-1].split("  ")[0].split(" -> ")
+    assert two.errors() == ""
+    shown = memctl("handoff", "show", renamed, where=two.folder).out
+    assert f"`memctl handoff accept {renamed}` takes it over" in shown
+    assert shown == package.replace(before, renamed)
+    assert f"`memctl handoff accept {before}` takes" in memctl("handoff", "show", before, where=two.folder).out
+    assert f"Handoff {renamed} from" in memctl("own", "list", where=two.folder).out
+    assert git(two.folder, "status", "--porcelain") == ""
 
 
 def test_headings_of_one_page_get_numbers_of_their_own(clones: tuple[Clone, ...]) -> None:

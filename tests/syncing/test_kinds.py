@@ -71,15 +71,19 @@ def test_handoffs_of_one_id_are_told_apart_with_their_packages(
     first = memctl("handoff", "--to", "bob", "--section", "2.1", "--task", "Pay", *GIVEN, "--json", where=one)
     second = memctl("handoff", "--to", "bob", "--section", "2.2", "--task", "Find", *GIVEN, "--json", where=two)
     assert first.data["id"] == second.data["id"]
-    package = next((two / ".memory" / "handoffs").rglob("*.package.txt")).read_bytes()
+    package = next((two / ".memory" / "handoffs").rglob("*.package.txt")).read_text()
     synced(memctl, one, two)
     found = [row["record"]["id"] for row in bob("handoff", "list", "--json", where=one).data["handoffs"]]
     renamed = next(identifier for identifier in found if identifier != first.data["id"])
-    kept = next((one / ".memory" / "handoffs").rglob(f"{renamed}*.package.txt")).read_bytes()
-    assert kept == package
-    assert bob("handoff", "show", renamed, where=one).out.encode() == package
+    kept = next((one / ".memory" / "handoffs").rglob(f"{renamed}*.package.txt")).read_text()
+    assert f"`memctl handoff accept {renamed}` takes it over" in kept
+    assert kept == package.replace(first.data["id"], renamed)
+    assert bob("handoff", "show", renamed, where=one).out == kept
+    assert f"`memctl handoff accept {first.data['id']}`" in bob("handoff", "show", first.data["id"], where=one).out
     assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
-    bob("handoff", "decline", renamed, where=one)  # ownership names it by its first id
+    reasons = [row["lock_reason"] for row in memctl("own", "list", "--json", where=two).data["sections"]]
+    assert reasons == [f"Handoff {first.data['id']} from claude", f"Handoff {renamed} from claude"]
+    bob("handoff", "decline", renamed, where=one)
     assert owners(memctl, one) == {"§2.1": "bob"}
     bob("handoff", "accept", first.data["id"], where=one)
     synced(memctl, one, two)

@@ -15,6 +15,7 @@ from memctl.model.said import LONGEST_LINE, Wrong, misfits
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
+from memctl.workflow import handed as handed_over
 from memctl.workflow import names
 
 _SECTIONS = 8  # that an event names
@@ -41,7 +42,7 @@ def emit(memory: Memory, workflow: str, said: dict[str, Any]) -> Stream:
 
 def handed(memory: Memory, identifier: str, became: str, target: str, sections: Sequence[str]) -> str:
     """Note in the stream that a handoff was offered or answered, for whoever coordinates; what went wrong, or ""."""
-    about = f"{identifier} is {became}" + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
+    about = handed_over.about(identifier, became) + (f": {', '.join(sections[:_SECTIONS])}" if sections else "")
     about += f" and {len(sections) - _SECTIONS} more" if len(sections) > _SECTIONS else ""
     try:
         emit(memory, names.workflow(memory, ""), {"event_type": HANDED, "action_taken": about, "target_agent": target})

@@ -11,7 +11,7 @@ from memctl.model.checkpoint import Checkpoint, Version
 from memctl.model.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.workflow import emitting, environment, readable, versions
+from memctl.workflow import emitting, environment, handed, readable, versions
 from memctl.workflow.bootstrap import Bootstrap, bootstrap
 from memctl.workflow.completeness import Missing, missing
 from memctl.workflow.environment import Drift
@@ -51,13 +51,14 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
     drift = drifted(memory, snapshot, saved)
+    told = msgspec.structs.replace(saved, event_stream_summary=handed.up_to_date(saved.event_stream_summary, snapshot))
     return Resumption(
         checkpoint=saved,
         missing=lacking,
         drift=drift,
         newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
-        bootstrap=bootstrap(saved, lacking, drift),
+        bootstrap=bootstrap(told, lacking, drift),
         closed=closed,
     )
 
@@ -65,10 +66,10 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
 def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[Drift]:
     """How the environment and the events have gone on since a checkpoint."""
     now = readable.open_environment(environment.look(memory), snapshot)
-    return [*environment.drift(memory, saved, now), *_of_events(memory, saved)]
+    return [*environment.drift(memory, saved, now), *_of_events(memory, snapshot, saved)]
 
 
-def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
+def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Drift]:
     """What this clone's event stream has that the checkpoint does not, and whether the stream is whole.
 
     S1, "Resume Protocol": "validation of event stream integrity".
@@ -76,7 +77,8 @@ def _of_events(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
     stream = event_stream.read(memory)
     waiting = emitting.since_checkpoint(stream.events, saved.workflow_id)
     if since := emitting.told([event for event in waiting if event.timestamp >= saved.saved_at]):
-        yield Drift("events", f"{len(since)} event{'s' if len(since) > 1 else ''} since", since)
+        more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
+        yield Drift("events", more, handed.up_to_date(since, snapshot))
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
         yield Drift("event_stream", "lines of the event stream are unreadable or missing")

@@ -366,8 +366,8 @@ def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob:
     bob("handoff", "accept", made)
     events = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
     assert [(one["action_taken"], one["source_agent"], one["target_agent"]) for one in reversed(events)] == [
-        (f"{made} is offered: §2.1", "claude", "bob"),
-        (f"{made} is accepted: §2.1", "bob", "claude"),
+        (f"{made} was offered: §2.1", "claude", "bob"),
+        (f"{made} was accepted: §2.1", "bob", "claude"),
     ]
     assert made in memctl("event", "show").out
 

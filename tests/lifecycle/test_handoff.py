@@ -127,6 +127,7 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
     memctl("own", "acquire", "2.1", "--remote", "hub")
     command = (*OFFER, "--remote", "hub")
     step = 1 - STRIDE
+    said: set[str] = set()
     while True:
         step += STRIDE
         victim = copied(shared, f"victim{step}", tmp_path / "hub.git")
@@ -138,14 +139,31 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
             "../hub.git/refs/memctl/coordination.lock",
         ):
             (victim / lock).unlink(missing_ok=True)
-        memctl("handoff", "recover", where=victim)
+        words = memctl("handoff", "recover", where=victim).out.partition(": ")
         memctl("learn", "The next write", where=victim)
         happened = agree(memctl, victim, step)
+        assert words[0] in (("", "finished") if happened else ("", "undone")), f"step {step}"
+        assert words[2].startswith("handoff HND-2025-11-04-001 To bob: Write the cascade") == bool(words[0])
+        said.add(words[0])
         assert (owner(memctl, victim) == "bob") == happened
         memctl("own", "list", "--remote", "hub", where=victim)
         assert (owner(memctl, victim) == "bob") == happened, f"step {step}"
         shutil.rmtree(victim.parent)
     assert step > 30
+    assert said >= {"", "finished"}
+
+
+def test_a_push_that_nobody_knows_of_whether_it_came_through_is_asked_after_and_undone(
+    shared: Path, memctl: Memctl
+) -> None:
+    memctl("own", "acquire", "2.1", "--remote", "hub")
+    git(shared, "config", "remote.hub.pushurl", "../nowhere.git")
+    memctl(*OFFER, "--remote", "hub", code=1)
+    assert "`memctl handoff recover` asks hub" in memctl("handoff", "list").err
+    out = memctl("handoff", "recover").out
+    assert out == "undone: handoff HND-2025-11-04-001 To bob: Write the cascade; nothing has changed hands\n"
+    assert not agree(memctl, shared, "undone")
+    assert memctl("handoff", "recover").out == ""
 
 
 def test_of_handoffs_of_one_section_exactly_one_wins(shop: Path, memctl: Memctl) -> None:

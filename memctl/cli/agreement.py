@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import output
-from memctl.cli.command import json_option
+from memctl.cli.command import json_option, said
 from memctl.coordination import exchange, shared
 from memctl.coordination.shared import Outcome, Plan, Seen, Terms
 from memctl.lifecycle import joint
@@ -19,7 +19,7 @@ def agreeing(function: Any) -> Any:
     """The options of every command that changes the shared state."""
     for option in reversed(
         (
-            click.option("--reason", default="", help="Why; the history of the state keeps it."),
+            click.option("--reason", callback=said, help="Why; the history of the state keeps it."),
             click.option("--remote", metavar="NAME", help="Agree with a remote too: fetch, change, push."),
             click.option(
                 "--expect-version", "expected", type=click.IntRange(min=0), metavar="N",
@@ -46,7 +46,7 @@ def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[
     remote = given["remote"]
     if not given["dry_run"]:
         joint.recover(memory, ask_remote=bool(remote))
-    terms = Terms(given["reason"], given["dry_run"], given["expected"])
+    terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
     result = shared.update(memory, plan, terms) if alone else exchange.update(memory, remote, plan, terms)
     _tell(result.lost)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from memctl.lifecycle.door import How
-from memctl.model.said import Wrong
+from memctl.model.said import Wrong, refuse_stand_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,6 +97,12 @@ def naming_options(ctx: click.Context) -> Iterator[None]:
         told = [f"{m} ({options[f]})" if f in options else m for f, m in error.fields]
         fields = [(field, message) for (field, _), message in zip(error.fields, told, strict=True)]
         raise Wrong(error.title, fields, error.hint, error.exit_code) from None
+
+
+def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The value of an option or argument that has to say something if it is given at all."""
+    refuse_stand_in(value or "", param.opts[0] if isinstance(param, click.Option) else param.human_readable_name)
+    return value
 
 
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")

@@ -9,10 +9,11 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
-from memctl.cli.command import Command, Group, json_option
+from memctl.cli.command import Command, Group, json_option, said
 from memctl.coordination import agents
 from memctl.coordination.state import Agent, State
 from memctl.errors import USAGE, MemctlError
+from memctl.model.said import refuse_stand_in
 
 coordination_command = Group(
     "coordination", help="Say which agents are at work, on what, and what stands in their way.", no_args_is_help=True
@@ -47,7 +48,7 @@ def show_command(ctx: click.Context, /, remote: str | None, as_json: bool) -> No
     cls=Command,
     examples=(("memctl coordination join --task 'Refunds'", "Tell the others that you are at work, and at what."),),
 )
-@click.option("--task", default="", metavar="TEXT", help="What you work at.")
+@click.option("--task", default="", metavar="TEXT", callback=said, help="What you work at.")
 @agreeing
 @click.pass_context
 def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
@@ -68,7 +69,7 @@ def join_command(ctx: click.Context, /, task: str, **given: Any) -> None:
 def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any) -> None:
     """No longer be among the agents at work. Sections stay owned unless they are released."""
     memory = opening.memory(ctx)
-    if agent not in ("", memory.actor) and not given["reason"].strip():
+    if agent not in ("", memory.actor) and not (given["reason"] or "").strip():
         raise MemctlError("--agent needs --reason: it is recorded why", exit_code=USAGE)
     carry_out(memory, agents.leave(agent or memory.actor, release=release), given)
 
@@ -88,13 +89,15 @@ def leave_command(ctx: click.Context, /, agent: str, release: bool, **given: Any
 @click.pass_context
 def assign_command(ctx: click.Context, /, agent: str, task: str, remove: bool, **given: Any) -> None:
     """Give an agent a task, or take one from it."""
+    if not remove:
+        refuse_stand_in(task, "TASK")
     carry_out(opening.memory(ctx), agents.assign(agent, task, remove=remove), given)
 
 
 @coordination_command.command(
     "block", cls=Command, examples=(("memctl coordination block 'Staging is down'", "Tell all that nobody can go on."),)
 )
-@click.argument("text")
+@click.argument("text", callback=said)
 @agreeing
 @click.pass_context
 def block_command(ctx: click.Context, /, text: str, **given: Any) -> None:

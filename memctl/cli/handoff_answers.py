@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, command, complete_id, how, json_option, reading
+from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
 from memctl.coordination import handing, ownership, shared
 from memctl.coordination.state import State
 from memctl.errors import OK, MemctlError
@@ -84,7 +84,7 @@ def _answering(function: Any) -> Any:
     """The options of every command that answers a handoff."""
     for option in reversed(
         (
-            click.option("--reason", default="", help="Why, for the log."),
+            click.option("--reason", default="", callback=said, help="Why, for the log."),
             click.option("--force", is_flag=True, help="Although it is another's to say; needs --reason."),
             click.option("--remote", default="", metavar="NAME", help="At a remote too: fetch, change, push."),
             click.option("--dry-run", "-n", is_flag=True, help="Show what would change, and change nothing."),
@@ -106,7 +106,7 @@ def _answering(function: Any) -> Any:
 @click.option(
     "--decline", "declined", multiple=True, metavar="§2.N", help="Not this section: it goes back. Repeatable."
 )
-@click.option("--note", default="", metavar="TEXT", help="What there is to say to it.")
+@click.option("--note", default="", metavar="TEXT", callback=said, help="What there is to say to it.")
 @_answering
 @click.pass_context
 def accept_command(ctx: click.Context, /, id: str, declined: tuple[str, ...], note: str, **given: Any) -> None:

@@ -32,6 +32,7 @@ _FORCE = "Although another owns it; needs --reason."
         ("memctl own acquire §2.1 --for 4h --reason 'New schema'", "Only you write there for the next four hours."),
         ("memctl own acquire §2.1 §3.2 --type shared-write", "All may write there, and see that it is shared."),
         ("memctl own acquire §3.2 --reader elena", "Besides you, only Elena reads these details."),
+        ("memctl own acquire §2.1 --reason ''", "It is yours still, for no reason any more."),
     ),
 )
 @click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
@@ -92,7 +93,7 @@ def release_command(ctx: click.Context, /, sections: tuple[str, ...], force: boo
     """Give sections back."""
     memory = opening.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"])
+    plan = ownership.release(markers, memory.actor, memory.now, force=force, reason=given["reason"] or "")
     carry_out(memory, plan, given, lambda _: f"release {', '.join(markers)}")
 
 
@@ -110,7 +111,7 @@ def transfer_command(ctx: click.Context, /, sections: tuple[str, ...], to: str, 
     """Hand sections to another agent, all or none, with type and end as they are."""
     memory = opening.memory(ctx)
     markers = tuple(map(ownership.section_id, sections))
-    plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"])
+    plan = ownership.transfer(markers, memory.actor, to, memory.now, force=force, reason=given["reason"] or "")
     carry_out(memory, plan, given, lambda result: _told(result.step.state, markers))
 
 

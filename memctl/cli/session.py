@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output, report, session_probe, session_text
-from memctl.cli.command import Command, Group, how, json_option, writing
+from memctl.cli.command import Command, Group, how, json_option, said, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
@@ -170,7 +170,7 @@ def show_command(ctx: click.Context, /, given: str, as_json: bool, at: str | Non
     ),
 )
 @click.argument("given", metavar="[NAME]", required=False, default="")
-@click.option("--intent", default="", metavar="TEXT", help="What the session is to accomplish.")
+@click.option("--intent", default="", metavar="TEXT", callback=said, help="What the session is to accomplish.")
 @json_option
 @click.pass_context
 def start_command(ctx: click.Context, /, given: str, intent: str, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import Record, parse
+from memctl.model.said import is_said
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -45,7 +46,7 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
         lines = [f"{memory.tracked(item.path)}: {item.ownership.told}" for item in found[:_SHOWN]]
         lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
         raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or write with --allow-owned --reason WHY")
-    if not change.reason.strip():
+    if not is_said(change.reason):
         raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
     return msgspec.structs.replace(change, reason=f"{change.reason} (written to {over})")

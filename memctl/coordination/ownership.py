@@ -11,12 +11,14 @@ from memctl.coordination import work
 from memctl.coordination.shared import Plan, Step
 from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State, plain_line
 from memctl.errors import USAGE, MemctlError
+from memctl.model.said import is_said
 
 _NAME, _REASON = 100, 500  # characters
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others.
+    Of what the agent has already, None for the reason or the readers lets them stay as they are.
 
     `parents` says of which section a page of details is, since who owns that has the page too.
     """
@@ -26,7 +28,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     now: str
     ownership_type: str = "exclusive"
     expires_at: str | None = None
-    reason: str = ""
+    reason: str | None = None
     readers: tuple[str, ...] | None = None
     force: bool = False
     parents: Mapping[str, str] = {}
@@ -40,8 +42,9 @@ def acquire(claim: Claim) -> Plan:
     name = agent_name(claim.agent)
     if claim.expires_at is not None and claim.expires_at <= claim.now:
         raise MemctlError(f"{claim.expires_at} is not ahead", "give a time to come, or a span such as 4h", USAGE)
-    refuse_no_reason(claim.force, claim.reason)
-    claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
+    refuse_no_reason(claim.force, claim.reason or "")
+    if claim.reason is not None:
+        claim = msgspec.structs.replace(claim, reason=_reason(claim.reason))
 
     def plan(state: State) -> Step:
         owned = dict(state.section_ownership_map)
@@ -162,7 +165,7 @@ def _reason(text: str) -> str:
 
 def refuse_no_reason(force: bool, reason: str) -> None:
     """Going over what is another's is recorded with its reason, so there must be one."""
-    if force and not reason.strip():
+    if force and not is_said(reason):
         raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
 
 
@@ -178,7 +181,7 @@ def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: 
         "acquired_at": own.acquired_at if own else claim.now,
         "expires_at": claim.expires_at or (own.expires_at if own else None),
         "previous_owner": former,
-        "lock_reason": claim.reason or (own.lock_reason if own else ""),
+        "lock_reason": claim.reason if claim.reason is not None else own.lock_reason if own else "",
         "agents_with_read_access": readers,
     }
     return msgspec.convert(values, Ownership)

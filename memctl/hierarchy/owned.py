@@ -22,6 +22,8 @@ def owners(memory: Memory, snapshot: Snapshot, state: State, folder: Path, place
     A path need not be there yet. Raises MemctlError for a section that does not exist, and for what lies outside of
     the repository.
     """
+    if not place.strip():
+        raise MemctlError("a place is empty", "give a section such as §2.1, or a path; `.` is all of it", USAGE)
     if navigate.is_marker(place):
         return _of_markers(memory, state, _section(snapshot, state, place))
     paths = readings(memory.repository.top, folder, place)

@@ -16,6 +16,7 @@ from memctl.lifecycle.joint import Done
 from memctl.model import handoff
 from memctl.model.change import Change
 from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.model.said import is_said
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -86,7 +87,7 @@ def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, de
                 f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
                 f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
             )
-        if not how.reason.strip():
+        if not is_said(how.reason):
             raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
     strange = [section for section in declined if section not in who.sections]
     if strange:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.errors import REFUSED, MemctlError
+from memctl.errors import REFUSED, USAGE, MemctlError
 
 LONGEST_LINE = 500  # characters; the long part belongs into a file or a record
 LONGEST_MISSION = 2_000
@@ -57,6 +57,12 @@ def _in_words(said: str) -> str:
         return f"{which}is empty"
     much = f"{int(number):,}"
     return f"{which}has more than {much} characters" if kind == "str" else f"are more than {much}"
+
+
+def refuse_stand_in(text: str, name: str) -> None:
+    """Raise MemctlError if a text, given for what is called `name`, is there and says nothing."""
+    if text.strip() and not is_said(text):
+        raise MemctlError(f"{name}: {text.strip()!r} says nothing", "say it in words, or leave it out", USAGE)
 
 
 def is_said(text: str) -> bool:

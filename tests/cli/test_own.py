@@ -193,10 +193,10 @@ def test_a_reason_is_one_harmless_line_and_no_story(memctl: Memctl, bob: Memctl)
     assert "501 characters" in memctl("own", "acquire", "2.2", "--reason", "x" * 501, code=2).err
 
 
-def rewritten(repo: Path, before: str, after: str) -> None:
-    """Let the ownerships on the ref say something that memctl would not write."""
+def rewritten(repo: Path, before: str, after: str, file: str = "ownership.json") -> None:
+    """Let a file on the ref say something that memctl would not write."""
     tree = git(repo, "ls-tree", REF)
-    old = next(line.split()[2] for line in tree.splitlines() if line.endswith("ownership.json"))
+    old = next(line.split()[2] for line in tree.splitlines() if line.endswith(file))
     text = git(repo, "cat-file", "blob", old)
     assert before in text
     blob = git(repo, "hash-object", "-w", "--stdin", stdin=text.replace(before, after)).strip()
@@ -302,3 +302,70 @@ def test_whose_a_section_was_that_was_given_away_by_force_is_recorded(
     said = git(repo, "log", "-1", "--format=%B", REF)
     assert f"docs(memory): {told}\n" in said
     assert "Memctl-Actor: bob\nMemctl-Reason: claude is gone" in said
+
+
+STAND_INS = ["TBD", "n/a", "-", "todo", " ... ", "Unknown."]
+
+
+@pytest.mark.parametrize("text", STAND_INS)
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("own", "acquire", "2.1", "--reason"),
+        ("own", "acquire", "2.1", "--force", "--reason"),
+        ("own", "release", "2.1", "--reason"),
+        ("own", "transfer", "2.1", "--to", "bob", "--reason"),
+        ("coordination", "join", "--task"),
+        ("coordination", "leave", "--agent", "bob", "--reason"),
+        ("coordination", "assign", "bob"),
+        ("coordination", "block"),
+        ("handoff", "accept", "HND", "--note"),
+        ("handoff", "decline", "HND", "--reason"),
+        ("session", "start", "refunds", "--intent"),
+    ],
+)
+def test_what_stands_for_nothing_said_is_refused(memctl: Memctl, args: tuple[str, ...], text: str) -> None:
+    err = memctl(*args, text, code=2).err
+    assert f"{text.strip()!r} says nothing" in err
+    assert memctl("coordination", "show", "--json").data["sync_version"] == 0
+
+
+def test_a_task_from_before_that_says_nothing_can_be_taken_out(memctl: Memctl, repo: Path) -> None:
+    memctl("coordination", "assign", "bob", "Tests")
+    rewritten(repo, "Tests", "TBD", "assignments.json")
+    memctl("coordination", "assign", "bob", "TBD", "--remove")
+    assert memctl("coordination", "show", "--json").data["agent_task_assignments"] == {}
+
+
+def test_going_over_what_is_owned_needs_a_reason_that_says_something(memctl: Memctl, bob: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("own", "acquire", "2.1")
+    args = ("learn", "It is slow", "--section", "2.1", "--allow-owned", "--reason")
+    assert "--allow-owned needs --reason" in bob(*args, "n/a", code=2).err
+    bob(*args, "none is at hand")
+
+
+def test_an_empty_reason_takes_the_reason_out(memctl: Memctl, bob: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    memctl("own", "acquire", "2.1", "--reason", "New schema", "--for", "4h")
+    memctl("own", "acquire", "2.1", "--type", "read-only")
+    assert "New schema" in memctl("own", "list").out
+    memctl("own", "acquire", "2.1", "--reason", "")
+    held = memctl("own", "list", "--json").data["sections"][0]
+    assert (held["lock_reason"], held["expires_at"]) == ("", "2025-11-04T18:32:00Z")
+    assert "--reason" in bob("own", "acquire", "2.1", "--force", "--reason", " ", code=2).err
+
+
+@pytest.mark.parametrize("place", ["", "  "])
+def test_an_empty_place_is_wrong_usage(memctl: Memctl, place: str) -> None:
+    assert "a place is empty" in memctl("own", "check", place, code=2).err
+    assert "a place is empty" in memctl("own", "check", "--read", "app.py", place, code=2).err
+
+
+@pytest.mark.parametrize(("option", "text"), [("--for", "-4h"), ("--until", "-4h"), ("--for", "+4h")])
+def test_a_span_has_no_sign(memctl: Memctl, option: str, text: str) -> None:
+    memctl("section", "add", "Payment")
+    err = memctl("own", "acquire", "2.1", option, text, code=2).err
+    assert f"{text!r} has a sign" in err
+    assert "give 4h: a span is always of the time to come" in err
+    assert "give 7d: a span is always of the time that is past" in memctl("log", "--since", "-7d", code=2).err

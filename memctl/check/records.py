@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
 from memctl.hierarchy.places import FOLDER
-from memctl.model import credentials
+from memctl.model import credentials, handoff
 from memctl.model.change import rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, OTHER_END
@@ -24,7 +24,7 @@ _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 
 
 def readable(subject: Subject) -> Iterator[Finding]:
     codes = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
-    for fault in subject.snapshot.faults:
+    for fault in (*subject.snapshot.faults, *handoff.faults(subject.snapshot)):
         message = f"{fault.field}: {fault.message}" if fault.field else fault.message
         yield Finding(codes.get(fault.about, "MEM101"), fault.path, fault.line, message)
 

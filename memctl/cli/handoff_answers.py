@@ -11,7 +11,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
 from memctl.coordination import handing, ownership, shared
 from memctl.coordination.state import State
-from memctl.errors import OK, MemctlError
+from memctl.errors import OK, REFUSED, MemctlError
 from memctl.lifecycle import handoffs, joint
 from memctl.lifecycle.joint import Done
 from memctl.model import handoff
@@ -38,15 +38,20 @@ def list_command(ctx: click.Context, /, everything: bool, taker: str, as_json: b
     snapshot = opening.snapshot(memory, at)
     found = [one for one in handoff.found(snapshot, everything=everything) if taker in ("", one.parties.to_agent_id)]
     found.sort(key=lambda one: _nearness(memory, one))
+    wrong = handoff.faults(snapshot)
     if as_json:
-        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, snapshot.faults, memory)
+        faults = [*snapshot.faults, *wrong]
+        output.json("handoffs", {"handoffs": [_data(memory, one) for one in found]}, faults, memory)
     else:
         output.columns([_row(one) for one in found])
         if not found:
             output.note("no handoff waits for an answer" if not everything else "there are no handoffs")
     if at is None:
         _note_elsewhere(memory, snapshot)
-    ctx.exit(output.finish(memory, snapshot))
+    for fault in wrong:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    code = output.finish(memory, snapshot)
+    ctx.exit(REFUSED if wrong else code)
 
 
 @command(

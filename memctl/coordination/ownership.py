@@ -148,8 +148,13 @@ def section_id(text: str) -> str:
 
 
 def agent_name(text: str) -> str:
-    """The name of an agent: one line of at most 100 printable characters; raises MemctlError."""
+    """The name of an agent: one line of at most 100 printable characters; raises MemctlError.
+
+    What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
+    """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
+    if name.startswith("-"):
+        raise MemctlError(f"{name[:_NAME]!r} is no name for an agent", "it begins like an option", USAGE)
     if not name or len(name) > _NAME or not name.isprintable():
         raise MemctlError(f"{text[:_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
     return name

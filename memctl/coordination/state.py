@@ -145,8 +145,13 @@ def encode(state: State) -> dict[str, bytes]:
 def decode(files: Mapping[str, bytes], where: str) -> State:
     """Read a state back; raises MemctlError for files that are not of this form, or of a newer one."""
     name = _HEAD
+    if _HEAD not in files:
+        raise MemctlError(
+            f"{where} has no {_HEAD}: it is nothing that memctl has written",
+            f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
+        )
     try:
-        head = msgspec.json.decode(files.get(_HEAD, b""), type=_Head)
+        head = msgspec.json.decode(files[_HEAD], type=_Head)
         if head.format > FORMAT:
             raise MemctlError(
                 f"{where}: this state has format {head.format}; this memctl knows formats up to {FORMAT}",

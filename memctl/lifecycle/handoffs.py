@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.coordination import exchange, handing, settling, shared
 from memctl.coordination.shared import Terms
+from memctl.coordination.state import plain_line
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import edit, joint
 from memctl.lifecycle.door import How
@@ -16,7 +17,7 @@ from memctl.lifecycle.joint import Done
 from memctl.model import handoff
 from memctl.model.change import Change
 from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
-from memctl.model.said import is_said
+from memctl.model.said import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -45,7 +46,8 @@ def answer(
     _refuse(memory, one, status, how, force, declined)
     given = handing.of(one, memory.now)
     if status == ACCEPTED:
-        plan = handing.accept(given, one.parties.task or one.record.title, declined)
+        task = plain_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
+        plan = handing.accept(given, task or one.record.title, declined)
     else:
         plan = handing.give_back(given, _OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}

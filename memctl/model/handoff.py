@@ -61,8 +61,18 @@ def read(text: str, path: str) -> Handoff:
         parties = msgspec.convert({key: values[key] for key in KEYS if values.get(key) is not None}, Parties)
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at `$.")
-        raise InvalidRecord([Fault(path, 1, field.rstrip("`"), message)]) from None
+        field = field.rstrip("`")
+        raise InvalidRecord([Fault(path, _line(text, field), field, message)]) from None
+    for field in ("from_agent_id", "to_agent_id", "answered_by"):
+        if not getattr(parties, field).isprintable():
+            raise InvalidRecord([Fault(path, _line(text, field), field, "a name is one line of printable characters")])
     return Handoff(record, parties, body)
+
+
+def _line(text: str, field: str) -> int:
+    """The line of a key; of an item of a list that of its key, 1 if there is none."""
+    blocks = frontmatter.blocks(frontmatter.clean_newlines(text))
+    return next((block.line for block in blocks if block.key == field.partition("[")[0]), 1)
 
 
 def of(snapshot: Snapshot, record: Record) -> Handoff:
@@ -85,6 +95,20 @@ def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
             except (InvalidRecord, FileNotFoundError):
                 continue
     return sorted(handoffs, key=lambda one: (one.record.timestamp, one.record.id), reverse=True)
+
+
+def faults(snapshot: Snapshot) -> list[Fault]:
+    """What is wrong with records of handoffs that are records and yet don't say who gave what to whom."""
+    wrong: list[Fault] = []
+    for record in snapshot.records:
+        if record.memory_type == HANDOFF.name:
+            try:
+                read(snapshot.read(record.path), record.path)
+            except InvalidRecord as error:
+                wrong += error.faults
+            except FileNotFoundError:
+                continue
+    return wrong
 
 
 def waiting(snapshot: Snapshot, agent: str) -> list[Handoff]:

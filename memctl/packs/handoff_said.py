@@ -90,7 +90,9 @@ def findings(given: Said, whole: Said, kind: str, count: CountTokens) -> Iterato
         value = getattr(given, name)
         texts = (value,) if isinstance(value, str) and value else value or ()
         for text in texts:
-            if not is_said(text):
+            if not all(c.isprintable() or c in "\n\t" for c in text):
+                yield Finding(name, "has control characters", _option(name))
+            elif not is_said(text):
                 yield Finding(name, f"{text!r} says nothing", _option(name))
             elif name != "summary" and len(text) > LONGEST_LINE:
                 message = f"has {len(text):,} characters, of {LONGEST_LINE}"

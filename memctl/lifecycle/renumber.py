@@ -7,7 +7,8 @@ that kept the name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -19,6 +20,7 @@ from memctl.lifecycle.referring import Rewriting, Unclear
 from memctl.model import checkpoint, handoff, session_page
 from memctl.model.change import RENUMBER, Change, Deed, Delete, Write
 from memctl.model.faults import InvalidRecord
+from memctl.model.handoff import package_path
 from memctl.model.kinds import BY_FOLDER, HANDOFF
 from memctl.model.provenance import History
 from memctl.model.record import parse
@@ -30,10 +32,14 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 
 
 class Apart(msgspec.Struct, frozen=True):
-    """A record that no file has, because a merge found another one in its path: that path, and its text."""
+    """A record that no file has, because a merge found another one in its path: that path, and its text.
+
+    `package` is that of a handoff, which has no file of its own then either.
+    """
 
     path: str
     text: str
+    package: str | None = None
 
 
 class Renumbering(msgspec.Struct, frozen=True):
@@ -62,10 +68,12 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     holders += [*naming.of_pages(snapshot, history), *naming.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
-    rewriting = Rewriting(holders, [*records, *_others(snapshot)], history)
+    given = _packages(apart, holders)
+    others = [file for file in _others(snapshot) if file.path not in given]
+    rewriting = Rewriting(holders, [*records, *others], history)
     packages = naming.packages(holders)
     old: dict[str, str] = {}
-    new: dict[str, str] = {}
+    new = dict(given)
     for file, moving, text in rewriting.texts():
         path = naming.new_path(moving) if moving else packages.get(file.path, file.path)
         if text != file.text or path != file.path or file.apart:
@@ -89,7 +97,8 @@ def _returned(snapshot: Snapshot) -> dict[str, str]:
 def conflicting(memory: Memory) -> list[Apart]:
     """The records of both sides in files where a merge under way found two different records in one path."""
     found: list[Apart] = []
-    for tracked, blobs in index.unmerged(memory.repository, memory.prefix).items():
+    unmerged = index.unmerged(memory.repository, memory.prefix)
+    for tracked, blobs in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
         if not files.is_record_path(path, BY_FOLDER):
             continue
@@ -97,7 +106,34 @@ def conflicting(memory: Memory) -> list[Apart]:
         with suppress(InvalidRecord):
             texts = [files.decode(contents[blob] or b"", path) for blob in blobs]
             if len({parse(text, path)[0].memory_id for text in texts}) == len(texts):
-                found += [Apart(path, text) for text in texts]
+                packages = _packages_of_both(memory, path, unmerged)
+                found += [Apart(path, text, package) for text, package in zip(texts, packages, strict=True)]
+    return found
+
+
+def _packages_of_both(memory: Memory, path: str, unmerged: Mapping[str, tuple[str, str]]) -> list[str | None]:
+    """The packages that both sides of a merge have beside a record, None for what is no handoff."""
+    package = package_path(path)
+    blobs = unmerged.get(memory.tracked(package))
+    if blobs:
+        contents = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
+        return [files.decode(contents[blob] or b"", package) for blob in blobs]
+    with suppress(OSError):  # else it is the same on both sides
+        return [files.read(memory.folder, package)] * 2
+    return [None, None]
+
+
+def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, str]:
+    """The packages of handoffs that had one path, each beside its own record, with the id that it has now."""
+    found = {}
+    for item in apart:
+        record = parse(item.text, item.path)[0]
+        mine = [one for one in holders if (one.path, one.origin.mark) == (item.path, record.memory_id) and one.moves]
+        if item.package is not None:
+            text, path = item.package, naming.new_path(mine[0]) if mine else item.path
+            for one in mine:
+                text = re.sub(rf"(?<![\w-]){re.escape(one.name)}(?![\w-])", one.now, text)
+            found[package_path(path)] = text
     return found
 
 

@@ -316,6 +316,26 @@ def test_a_handoff_is_renamed_with_its_package(clones: tuple[Clone, ...], memctl
     assert git(two.folder, "status", "--porcelain") == ""
 
 
+def test_handoffs_of_one_id_and_title_have_their_own_packages_within_the_merge(
+    clones: tuple[Clone, ...], memctl: Memctl
+) -> None:
+    one, two, _ = clones
+    said = ("--summary", "It stands", "--reason", "Done", "--task", "Books", "--success", "All pass")
+    for clone in (one, two):
+        clone("handoff", "--to", "bob", "--immediate", f"Go on in {clone.folder.name}", *said)
+    packages = [next(f for f in c.files() if f.name.endswith(".package.txt")).read_text() for c in (one, two)]
+    two.merge(one, conclude=False)
+    before, renamed = two("renumber").splitlines()[0].split("  ")[0].split(" -> ")
+    two.conclude()
+    shown = [memctl("handoff", "show", name, where=two.folder).out for name in (before, renamed)]
+    assert sorted([shown[0], shown[1].replace(renamed, before)]) == sorted(packages)
+    assert f"`memctl handoff accept {renamed}` takes it over" in shown[1]
+    assert "<<<<<<<" not in "".join(shown)
+    two("commit")
+    two("render")
+    assert two.errors() == ""
+
+
 def test_headings_of_one_page_get_numbers_of_their_own(clones: tuple[Clone, ...]) -> None:
     one, two, _ = clones
     base = "---\nid: §3.1\ntitle: Shelves\nsection: §2.1\n---\n\n## 3.1.1 First\n\nx\n"

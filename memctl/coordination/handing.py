@@ -131,10 +131,16 @@ def offer(given: Given) -> Plan:
 
 
 def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
-    """The taker is at work, at the task of the handoff; sections that it declines go back."""
+    """The taker is at work, at the task of the handoff; sections that it declines go back.
+
+    Raises MemctlError if the handoff was withdrawn or declined elsewhere, which this clone's record does not say yet.
+    """
     taker, join = ownership.agent_name(given.taker), agents.join(given.taker, given.now, task)
 
     def plan(state: State) -> Step:
+        back = [s for s in given.sections if (held := state.section_ownership_map.get(s)) and is_back(held, given)]
+        if back:
+            raise _answered(given, f"{', '.join(back)} went back to {given.giver}")
         state = join(given_back(state, given, declined)).state
         accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and is_by(held, given))
         begun = Work(since=given.now, task=state.active_agents[taker].task, sections=accepted)
@@ -146,8 +152,25 @@ def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
 
 
 def give_back(given: Given, op: str) -> Plan:
-    """All sections go back, as far as the taker has them still by this handoff."""
-    return lambda state: Step(given_back(state, given, given.sections), op, given.handoff)
+    """All sections go back, as far as the taker has them still by this handoff.
+
+    Raises MemctlError if the taker accepted it elsewhere, which this clone's record does not say yet.
+    """
+
+    def plan(state: State) -> Step:
+        active = state.active_agents.get(given.taker)
+        if active and any(name in active.handoffs for name in given.names):
+            raise _answered(given, f"{given.taker} is at work by it")
+        return Step(given_back(state, given, given.sections), op, given.handoff)
+
+    return plan
+
+
+def _answered(given: Given, why: str) -> MemctlError:
+    return MemctlError(
+        f"{given.handoff} was answered in another clone or on another branch: {why}",
+        "`memctl sync` brings the answer here, or merge the branch that has it",
+    )
 
 
 def kept(state: State, given: Given) -> list[Ownership]:

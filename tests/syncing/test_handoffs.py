@@ -73,6 +73,22 @@ def test_the_answer_that_was_published_decides_who_owns_the_sections(
         assert f"Said in {other}" not in text  # the words of an answer go with it
 
 
+@pytest.mark.parametrize(("first", "then"), [("withdraw", "accept"), ("decline", "accept"), ("accept", "withdraw")])
+def test_of_answers_at_the_remote_the_second_is_refused(
+    memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, first: str, then: str
+) -> None:
+    who = {"withdraw": memctl, "accept": bob, "decline": bob}
+    who[first]("handoff", first, given, "--remote", "origin", where=one)
+    owned = owners(memctl, one)
+    err = who[then]("handoff", then, given, "--remote", "origin", where=two, code=1).err
+    assert f"{given} was answered in another clone" in err
+    assert "`memctl sync` brings the answer here" in err
+    assert owners(memctl, two) == owned
+    assert status(memctl, two) == "offered"
+    synced(memctl, one, two)
+    assert status(memctl, two) == ANSWERS[first]
+
+
 def test_what_a_sync_has_settled_is_said(memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path) -> None:
     memctl("handoff", "withdraw", given, "--reason", "After all", where=one)
     bob("handoff", "accept", given, where=two)

@@ -69,7 +69,18 @@ def test_a_model_is_asked_if_there_is_one_and_not_with_no_llm(
     program.chmod(0o755)
     monkeypatch.setenv("MEMCTL_LLM_PROVIDER", "command")
     monkeypatch.setenv("MEMCTL_LLM_COMMAND", str(program))
-    args = ("window", "compact", str(file), "--strategy", "compaction", "--target", "9000", "--json", "-o", "out.json")
+    args = (
+        "window",
+        "compact",
+        str(file),
+        "--strategy",
+        "compaction",
+        "--target",
+        "9000",
+        "--json",
+        "-o",
+        str(tmp_path / "out.json"),
+    )
     alone = memctl(*args, "--no-llm").data
     assert not asked.exists()
     data = memctl(*args).data

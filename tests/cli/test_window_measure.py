@@ -74,10 +74,13 @@ def test_status_takes_the_newest_transcript_of_the_project(
 def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     assert memctl("window", "status", str(session), "--window", "1000000", "--json").data["limit"]["usable"] == 967_000
     settings = tmp_path / "w.yaml"
-    settings.write_text("max_context_tokens: 150000\npressure:\n  thresholds:\n    red: 0.92\n")
-    data = memctl("window", "status", str(session), "--config", str(settings), "--json").data
-    assert data["limit"]["usable"] == 150_000
-    assert data["reading"]["zone"] == "red"
+    tokens = memctl("window", "status", str(session), "--json").data["reading"]["current_tokens"]
+    most = int(tokens / 0.93)
+    for red, zone in ((0.92, "red"), (0.95, "orange")):
+        settings.write_text(f"max_context_tokens: {most}\npressure:\n  thresholds:\n    red: {red}\n")
+        data = memctl("window", "status", str(session), "--config", str(settings), "--json").data
+        assert data["limit"]["usable"] == most
+        assert data["reading"]["zone"] == zone
     settings.write_text("presure: {}\n")
     result = memctl("window", "status", str(session), "--config", str(settings), code=1)
     assert "there is no key `presure`" in result.err
@@ -236,7 +239,7 @@ def test_health_of_a_small_conversation_is_fine(memctl: Memctl) -> None:
 
 def test_health_tells_earlier_alarms(memctl: Memctl, tmp_path: Path) -> None:
     file = tmp_path / "long.jsonl"
-    file.write_text("".join(line.rstrip("\n") + "\n" for line in generated.transcript(3, 400)))
+    file.write_text("".join(line.rstrip("\n") + "\n" for line in generated.transcript(6, 400)))
     result = memctl("window", "health", str(file), code=None)
     assert "earlier" in result.out
     data = memctl("window", "health", str(file), "--json", code=None).data

@@ -4,7 +4,8 @@ S4, "Policy 2 -- LRU", wants references and does not say how they are found. Her
 model or the user says later, or the arguments of a later call, name something that stands in it: a path (also by its
 last two parts, or by a file name that has a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`) or an id
 (of a call, a record, a commit). The latest block that has the name is meant: of two readings of a file, the newer one.
-What can't be found so is a reference in plain words ("as said above").
+Who names a file with its folder does not mean one of the same name elsewhere. What can't be found so is a reference in
+plain words ("as said above").
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
     for number, block in enumerate(blocks):
         told = found[number] - common
         if block.content_type in _REFERRING:
-            for meant in sorted(_meant(told, latest)):
+            for meant in sorted(_meant(_exact(told), latest)):
                 if blocks[meant].turn_created < block.turn_created:
                     yield Reference(number, meant)
         for name in told:
@@ -94,6 +95,11 @@ def _common(names: Sequence[set[str]]) -> set[str]:
             counts[name] = counts.get(name, 0) + 1
     most = max(_LEAST, len(names) * _COMMON)
     return {name for name, count in counts.items() if count > most}
+
+
+def _exact(told: Set[str]) -> Set[str]:
+    """Names without those of files whose path is among them, too."""
+    return told - {name.rpartition("/")[2] for name in told if "/" in name}
 
 
 def _meant(told: Iterable[str], latest: dict[tuple[bool, str], int]) -> set[int]:

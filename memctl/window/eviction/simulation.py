@@ -1,8 +1,18 @@
 """What a whole conversation would have cost under an eviction policy: a replay of it, request by request.
 
 Nothing is asked of a model and nothing is written: the requests are those that were made, and before each of them the
-policy evicts what it would have. What it evicts too early shows as regret: a later block names something whose content
-is gone by then (`references`), so that it would have had to be got again.
+policy evicts what it would have. What it evicts too early shows as regret. Regret is what an eviction costs that turns
+out to be wrong, and is defined by that alone:
+
+- A later block that names something whose content is gone (`references`: by path, by identifier, by id) has to get it
+  again. Whatever was evicted counts: a result, what was said, a thought. The model that wrote the transcript had it all
+  before it, and nobody can tell what of it that model could have done without.
+- What the turn gets again by itself is no regret: the same call made anew, or a reading of the file. The transcript
+  pays for it whether the old content is there or not. A reading in a later turn comes too late for what was named
+  before; and from then on it is the one that is meant.
+- The cost is the tokens of the whole content. It is put back behind all others before the next request, so that it has
+  its part in what follows, can be evicted again, and regretted again. `saved` has this taken off; the requests by which
+  things would be got again are not made, and not counted.
 """
 
 from __future__ import annotations
@@ -11,12 +21,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from memctl.sessions import calls
+from memctl.sessions.events import CALL, Event
+from memctl.sessions.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.preservation.happenings import arguments_of
 
 TRIGGER, TARGET = 0.75, 0.60  # S4: where the orange zone begins, and what `_active_management` aims at
 _AGAIN = 0.02  # of the budget: so much more must stand there before what has freed too little is tried again
@@ -28,8 +42,6 @@ class Replay(msgspec.Struct, frozen=True):
 
     `saved` is what all requests together had less than without management. `evictions` is how often the policy was
     called, `evicted` how many blocks went, `over_budget` how many requests had more than the budget although it was
-    called: there the window begins anew, with the task and what is at work. `regrets` counts references to what was
-    gone, once for a block and a turn, and `regret_tokens` what was lost of those blocks.
     """
 
     policy: EvictionPolicy
@@ -68,11 +80,7 @@ class Simulation:
         self._blocks = blocks
         self._counter = counter
         self._requests = list(_requests(blocks))
-        self._referred: dict[int, set[int]] = {}  # turn -> the places of what is referred to in it
-        for pair in references.pairs(blocks):
-            if blocks[pair.meant].content_type is ContentType.THINKING:
-                continue
-            self._referred.setdefault(blocks[pair.by].turn_created, set()).add(pair.meant)
+        self._wanted = _wanted(blocks)
         self.curve = tuple(self._unmanaged())
 
     def _unmanaged(self) -> Iterator[int]:
@@ -103,10 +111,9 @@ class Simulation:
                 window.begin_anew(request.turn)
                 tokens, again = window.tokens + _overhead(request), 0
             curve.append(tokens)
-            for place in self._referred.get(request.turn, ()):
-                lost = window.lost.get(self._blocks[place].block_id, 0)
-                regrets += lost > 0
-                regret_tokens += lost
+            for place in self._wanted.get(request.turn, ()):
+                again_there = window.get_again(self._blocks[place], request.turn)
+                regrets, regret_tokens = regrets + (again_there > 0), regret_tokens + again_there
         return Replay(
             policy=engine.policy,
             requests=len(curve),
@@ -114,7 +121,7 @@ class Simulation:
             managed=sum(curve),
             peak=max(curve, default=0),
             evictions=evictions,
-            evicted=len(window.lost),
+            evicted=window.evicted,
             over_budget=over,
             regrets=regrets,
             regret_tokens=regret_tokens,
@@ -123,18 +130,30 @@ class Simulation:
 
 
 class _Window:
-    """The blocks in a window now; `lost` is what went of the others, in tokens, by their ids."""
+    """The blocks in a window now, and how many were evicted so far."""
 
     def __init__(self, engine: EvictionEngine, counter: TokenCounter) -> None:
-        self.lost: dict[str, int] = {}
         self.tokens = 0
+        self.evicted = 0
         self._engine = engine
         self._counter = counter
         self._blocks: list[ContentBlock] = []
+        self._gone: set[str] = set()  # the ids of blocks whose content is nowhere
+        self._copies: dict[str, str] = {}  # what was got again: its id -> that of the block whose content it is
 
     def add(self, block: ContentBlock) -> None:
         self._blocks.append(block)
         self.tokens += block.token_count
+
+    def get_again(self, block: ContentBlock, turn: int) -> int:
+        """Put the content of a block back if it is gone; what that takes in tokens, else 0."""
+        if block.block_id not in self._gone:
+            return 0
+        self._gone.remove(block.block_id)
+        copy = f"{block.block_id}@{turn}"
+        self._copies[copy] = block.block_id
+        self.add(msgspec.structs.replace(block, block_id=copy, turn_created=turn))
+        return block.token_count
 
     def evict(self, free: int, turn: int) -> None:
         result = self._engine.evict(self._blocks, free, turn)
@@ -153,7 +172,8 @@ class _Window:
                 continue
             text = texts[block.block_id]
             tokens = recount(block, text, self._counter) if text is not None else 0
-            self.lost[block.block_id] = self.lost.get(block.block_id, 0) + block.token_count - tokens
+            self.evicted += 1
+            self._gone.add(self._copies.get(block.block_id, block.block_id))
             self.tokens -= block.token_count - tokens
             if text is not None:
                 kept.append(msgspec.structs.replace(block, content=text, token_count=tokens))
@@ -172,3 +192,33 @@ def _requests(blocks: Sequence[ContentBlock]) -> Iterator[_Request]:
 
 def _overhead(request: _Request) -> int:
     return PER_REQUEST + PER_MESSAGE * request.messages
+
+
+def _wanted(blocks: Sequence[ContentBlock]) -> dict[int, list[int]]:
+    """Of each turn the places of the blocks that it refers to and does not get again itself."""
+    got: dict[int, set[str]] = {}
+    of_calls: dict[str, set[str]] = {}
+    for block in blocks:
+        if block.is_call:
+            got.setdefault(block.turn_created, set()).update(_got(block))
+            of_calls[block.call_id] = {_same(block), *_files(block)}
+    found: dict[int, set[int]] = {}
+    for pair in references.pairs(blocks):
+        turn, meant = blocks[pair.by].turn_created, blocks[pair.meant]
+        if not of_calls.get(meant.call_id, set()) & got.get(turn, set()):
+            found.setdefault(turn, set()).add(pair.meant)
+    return {turn: sorted(places) for turn, places in found.items()}
+
+
+def _got(call: ContentBlock) -> set[str]:
+    """What a call gets: what the same call got before, and the files that it reads."""
+    return {_same(call), *_files(call, READ)}
+
+
+def _same(call: ContentBlock) -> str:
+    return f"call {call.tool_name} {call.content}"
+
+
+def _files(call: ContentBlock, *actions: str) -> set[str]:
+    event = Event(CALL, tool=call.tool_name, arguments=arguments_of(call))
+    return {f"file {touch.path}" for touch in calls.touched(event) if not actions or touch.action in actions}

@@ -51,6 +51,12 @@ def test_what_is_said_in_the_same_turn_is_no_reference() -> None:
     assert turns(one("r", "src/api.ts", 3), one("a", "src/api.ts", 3, ANSWER))["r"] == 0
 
 
+def test_a_file_of_the_same_name_in_another_folder_is_not_meant() -> None:
+    blocks = (one("a", "src/api/index.ts", 2), one("b", "src/web/index.ts", 3))
+    assert turns(*blocks, one("c", "src/api/index.ts is wrong", 7, ANSWER)) == {"a": 7, "b": 0, "c": 0}
+    assert turns(*blocks, one("c", "index.ts is wrong", 7, ANSWER)) == {"a": 0, "b": 7, "c": 0}
+
+
 def test_plain_words_are_no_reference() -> None:
     assert turns(one("r", "23 files reference axios", 2), one("a", "axios is in 23 files", 7, ANSWER))["r"] == 0
 

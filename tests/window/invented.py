@@ -32,6 +32,13 @@ _SAID = (
     "Tests for {0} pass now; {1} still fails in two places.",
     "I keep `{2}` as it is, since {1} depends on its return type.",
 )
+_PLAIN = (  # what is said about nothing by name
+    "The error handling has to stay as it is, whatever is done about the rest.",
+    "That is what the tests expect, so I leave it alone for now.",
+    "There may be a simpler way, but it would change what callers get back.",
+    "First the small steps, then one run of all tests.",
+)
+_NAMING = 0.4  # of the sentences name something; all of a text are about the same two files
 _ASKED = (
     "Go on.",
     "Please also run the tests.",
@@ -92,7 +99,7 @@ class Session:
             steps = tuple(self._step() for _ in range(number))
             made += number
             answer = self._tell(1, 5) if chance.random() < 0.4 else ""
-            thought = self._tell(10, 80) if chance.random() < 0.18 else ""
+            thought = self._tell(10, 100) if chance.random() < 0.18 else ""
             request = Request(said, thought, f"{answer}{self._note()}".strip(), steps, compacted)
             yield request
             self._tokens += tokens_of(request)
@@ -103,13 +110,13 @@ class Session:
                 self._tokens = FRAME + len(said) // 4
                 self._read.clear()
             else:
-                said = self._told(_ASKED) if chance.random() < 0.06 else ""
+                said = chance.choice(_ASKED).format(*self._about()) if chance.random() < 0.06 else ""
         yield Request(said, "", "All calls in " + self._areas[0] + " are migrated; 214 tests passed, 0 failed.", ())
 
     def _limit(self) -> int:
         """Where the window is compacted: by the host when it has to be, or by its user before that."""
         by_hand = self._random.random() < 0.55
-        return self._random.randint(56_000, 130_000) if by_hand else COMPACTED_AT
+        return self._random.randint(62_000, 138_000) if by_hand else COMPACTED_AT
 
     def _unknown(self) -> str:
         """A path that no step has had yet."""
@@ -198,12 +205,16 @@ class Session:
         return "\n" + chance.choice(_NOTED).format(path, name, chance.randint(11, 999))
 
     def _tell(self, least: int, most: int) -> str:
-        return " ".join(self._told(_SAID) for _ in range(self._random.randint(least, most)))
+        chance, about = self._random, self._about()
+        return " ".join(
+            chance.choice(_SAID).format(*about) if chance.random() < _NAMING else chance.choice(_PLAIN)
+            for _ in range(chance.randint(least, most))
+        )
 
-    def _told(self, choices: tuple[str, ...]) -> str:
+    def _about(self) -> tuple[str, str, str]:
+        """What a text is about: two files, and a name in the first."""
         one, other = self._touches.said(), self._touches.said()
-        name = self._random.choice(self._file(one).names)
-        return self._random.choice(choices).format(one, other, name)
+        return one, other, self._random.choice(self._file(one).names)
 
 
 def tokens_of(request: Request) -> int:

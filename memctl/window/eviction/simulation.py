@@ -30,7 +30,7 @@ from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
-from memctl.window.preservation.happenings import arguments_of
+from memctl.window.preservation.events import arguments_of
 
 TRIGGER, TARGET = 0.75, 0.60  # S4: where the orange zone begins, and what `_active_management` aims at
 _AGAIN = 0.02  # of the budget: so much more must stand there before what has freed too little is tried again

@@ -115,7 +115,7 @@ def judged(lines: Iterable[str], limit: Limit = LIMIT) -> tuple[status.Seen, sta
 
 
 def test_the_parts_of_a_reported_window_sum_to_it() -> None:
-    _, found = judged(generated.transcript(3, 120))
+    _, found = judged(generated.transcript(1, 120))
     used = {part.name: part.used for part in found.parts}
     assert sum(used.values()) == pytest.approx(found.reading.current_tokens, abs=3)
     assert used["system_prompt + tool_definitions"] == pytest.approx(generated.FRAME, rel=0.03)

@@ -28,8 +28,7 @@ class ClaudeCode:
         self._events: list[Event] = []
         self._seen: set[str] = set()  # the uuids of lines
         self._answers: dict[str, Usage] = {}
-        self._id = self._model = self._branch = ""
-        self._moments: list[str] = []
+        self._id = self._model = self._branch = self._started = self._ended = ""
 
     def read(self, line: dict[str, Any]) -> None:
         uuid = line.get("uuid")
@@ -39,7 +38,8 @@ class ClaudeCode:
             self._seen.add(uuid)
         moment = _moment(line)
         if moment:
-            self._moments.append(moment)
+            self._started = min(self._started or moment, moment)
+            self._ended = max(self._ended, moment)
         self._id = self._id or _text(line, "sessionId")
         self._branch = _text(line, "gitBranch") or self._branch
         common = {"moment": moment, "agent": _agent(line), "cwd": _text(line, "cwd")}
@@ -94,8 +94,8 @@ class ClaudeCode:
             usage=Usage(sum(one.read for one in used), sum(one.written for one in used)),
             answers=len(self._answers),
             broken=broken,
-            started=min(self._moments, default=""),
-            ended=max(self._moments, default=""),
+            started=self._started,
+            ended=self._ended,
         )
 
 

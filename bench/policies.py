@@ -9,11 +9,12 @@ from __future__ import annotations
 import statistics
 from itertools import product
 
+from memctl.window.scoring import EvictionPolicy
+from memctl.window.simulation import Replay, Simulation
+
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import reading
-from memctl.window.scoring import EvictionPolicy
-from memctl.window.simulation import Replay, Simulation
 from tests.window import generated
 
 _CALLS = (80, 160, 320)

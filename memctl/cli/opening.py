@@ -42,7 +42,8 @@ def memory(ctx: click.Context) -> Memory:
 
 def _writes(ctx: click.Context) -> bool:
     """Whether a command makes commits, by the options that such commands have."""
-    return not ctx.params.get("dry_run") and (ctx.command.name == "commit" or "no_commit" in ctx.params)
+    is_one = "no_commit" in ctx.params or ctx.command.name in ("commit", "sync")
+    return is_one and not ctx.params.get("dry_run")
 
 
 def memory_if_any(ctx: click.Context) -> Memory | None:

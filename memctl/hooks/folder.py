@@ -67,9 +67,9 @@ class SessionFolder:
 
     def tidy(self) -> None:
         """Forget the oldest sessions, if there are very many."""
-        from shutil import rmtree  # 4 ms, and a tool call tidies nothing
-
         for path in _by_age(self.path.parent)[_MOST_SESSIONS:]:
+            from shutil import rmtree  # 4 ms, and mostly there is nothing to tidy
+
             rmtree(path, ignore_errors=True)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memctl.hooks import checkpointing, ending, known, log, opening, summing, undone
+from memctl.hooks import known, log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
@@ -67,6 +67,8 @@ def _worked(folder: SessionFolder, entry: Mapping[str, Any], environ: Mapping[st
 
 
 def _compact(work: _Work) -> None:
+    from memctl.hooks import checkpointing  # the end of a session saves none, and is waited for
+
     try:
         summing.take_in(work.memory, work.host, work.given, work.folder)
     except Exception as error:  # what was known before is saved all the same
@@ -87,6 +89,8 @@ def _moment(work: _Work) -> str:
 
 
 def _end(work: _Work) -> None:
+    from memctl.hooks import ending
+
     _stop(work)
     ending.end(work.memory, work.folder)
 

@@ -51,7 +51,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
 
     def plan(_: Sequence) -> Change:
         history = Authorship(memory.repository, memory.prefix)
-        made.append(renumber.renumber(load.disk(memory), history, renumber.conflicting(memory)))
+        snapshot = load.disk(memory)
+        made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
         return made[0].change
 
     result = door.carry_out(memory, plan, how(flags))
@@ -67,6 +68,9 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
     for one in made[0].unclear:
         place = f"{output.name(memory.tracked(one.path))}:{one.line}"
         output.note(output.plain(f"unclear: {place}: {one.name} stays, and means {one.taken_for!r} now"))
+    for path, lost in made[0].lost:
+        note = f"note: {output.name(memory.tracked(path))}: {lost.key}: {lost.lost!r} gave way to {lost.kept!r}"
+        output.note(output.plain(note))
     for line in _owned(memory, made[0]):
         output.note(output.plain(line))
     for line in settled:
@@ -151,4 +155,7 @@ def _data(memory: Memory, made: Renumbering) -> dict[str, Any]:
         for one in made.unclear
     ]
     returned = [{"path": memory.tracked(path), "id": identifier} for path, identifier in made.returned]
-    return {"renamed": renamed, "unclear": unclear, "returned": returned}
+    lost = [
+        {"path": memory.tracked(path), "field": one.key, "lost": one.lost, "kept": one.kept} for path, one in made.lost
+    ]
+    return {"renamed": renamed, "unclear": unclear, "returned": returned, "lost": lost}

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 
+import msgspec
+
 from memctl.journal import git
 from memctl.journal.repository import Repository
 from memctl.journal.trees import REGULAR, Entry
@@ -30,8 +32,16 @@ def entries(repository: Repository, folder: str = "", *, without: str = "") -> l
     return list(found.values())
 
 
-def unmerged(repository: Repository, folder: str) -> dict[str, tuple[str, str]]:
-    """The files below `folder` that a merge left in conflict and that both sides have: our blob and theirs."""
+class Sides(msgspec.Struct, frozen=True):
+    """The blobs of a file in conflict: of what both sides come from ("" if both added it), ours and theirs."""
+
+    base: str
+    ours: str
+    theirs: str
+
+
+def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
+    """The files below `folder` that a merge left in conflict and that both sides have."""
     args = ["ls-files", "-u", "-z", "--full-name", "--", folder]
     sides: dict[str, dict[bytes, str]] = {}
     for item in git.read(args, repository.top, extra=repository.index_in_use()).split(b"\0"):
@@ -40,7 +50,11 @@ def unmerged(repository: Repository, folder: str) -> dict[str, tuple[str, str]]:
             mode, blob, stage = meta.split()
             if mode in REGULAR:
                 sides.setdefault(git.name(path), {})[stage] = blob.decode()
-    return {path: (found[b"2"], found[b"3"]) for path, found in sides.items() if {b"2", b"3"} <= found.keys()}
+    return {
+        path: Sides(found.get(b"1", ""), found[b"2"], found[b"3"])
+        for path, found in sides.items()
+        if {b"2", b"3"} <= found.keys()
+    }
 
 
 def in_conflict(repository: Repository) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ from memctl.model.record import ORDER
 
 WHOLE = "the text"  # what conflicts if the versions can't be taken apart
 
+_APART = ("these are two records: `memctl renumber` takes them apart",)
+
 
 class Merged(msgspec.Struct, frozen=True):
     """What a merge came to: the text, the keys and headings that conflict in it, and what was decided for a person.
@@ -62,9 +64,10 @@ def _merge(base_text: str, ours_text: str, theirs_text: str, *, prefer: Preferen
     base, ours, theirs = map(_side, (base_text, ours_text, theirs_text))
     if ours is None or theirs is None:
         return _plain(base_text, ours_text, theirs_text, prefer)
+    if ours.values.get("memory_id") != theirs.values.get("memory_id"):
+        # Two records that share their path, or of which Git took the one for the other, renamed: records are alike.
+        return msgspec.structs.replace(_plain("", ours_text, theirs_text, prefer), notes=_APART)
     if base is None:  # both added it, or an inner merge of a criss-cross left its markers
-        if ours.values.get("memory_id") != theirs.values.get("memory_id"):
-            return _plain(base_text, ours_text, theirs_text, prefer)  # two records that only share their path
         # Of a count that was there before it is known only that it was no more than the smaller one.
         count = {COUNT: min(side.values.get(COUNT, 0) for side in (ours, theirs))} if base_text else {}
         base = _Side({}, count, "")

@@ -18,6 +18,7 @@ from memctl.model.provenance import History, Origin
 from memctl.model.record import ORDER, Record
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s<>()\[\]\"'`|]+")
 _PERHAPS, _SURELY = 1, 2
 
 
@@ -205,11 +206,12 @@ def _writer(file: File, found: Reference) -> Origin:
 
 
 def _skipped(file: File) -> list[tuple[int, int]]:
-    """The pieces of a record's or page's front matter that are not looked through: names of its own, and links."""
+    """The pieces that are not looked through: addresses of web pages, which are not ours to change, and of a record's
+    or page's front matter names of its own, and links."""
+    found = [match.span() for match in _ADDRESS.finditer(file.text)]
     if file.record is None and pages.kind_at(file.path) is None:
-        return []
-    keys = (*_OWN, *OTHER_END) if file.record else _OWN
-    found, start = [], len(frontmatter.FENCE) + 1
+        return found
+    keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
     with suppress(Malformed):  # then nothing in it is a name of its own
         for block in frontmatter.blocks(file.text):
             found += [(start, start + len(block.text))] if block.key in keys else []

@@ -14,7 +14,9 @@ from contextlib import suppress
 import msgspec
 
 from memctl.journal import index, trees
-from memctl.lifecycle import naming
+from memctl.journal.index import Sides
+from memctl.lifecycle import merge, naming
+from memctl.lifecycle.merge_bodies import Lost
 from memctl.lifecycle.naming import File, Holder
 from memctl.lifecycle.referring import Rewriting, Unclear
 from memctl.model import checkpoint, handoff, session_page
@@ -34,25 +36,29 @@ _SHOWN = 3  # of those renamed, in the subject of the commit
 class Apart(msgspec.Struct, frozen=True):
     """A record that no file has, because a merge found another one in its path: that path, and its text.
 
-    `package` is that of a handoff, which has no file of its own then either.
+    `package` is that of a handoff, which has no file of its own then either. With `base` the record has a file, and Git
+    took another for it: the text is what one side made of what it was, which is to be merged into that file.
     """
 
     path: str
     text: str
     package: str | None = None
+    base: str | None = None
 
 
 class Renumbering(msgspec.Struct, frozen=True):
     """What is to be done: the change, who is renamed, and the references of which it can't be told whom they mean.
 
     `returned` are pairs of a path and an id: a file of a record from before it was renamed, which a merge has brought
-    back, and what the record is called now. Which of the two says more, only a person can tell.
+    back, and what the record is called now. Which of the two says more, only a person can tell. `lost` are values that
+    gave way in a record whose changes Git had given to another: its path, and what.
     """
 
     change: Change
     renamed: tuple[Holder, ...] = ()
     unclear: tuple[Unclear, ...] = ()
     returned: tuple[tuple[str, str], ...] = ()
+    lost: tuple[tuple[str, Lost], ...] = ()
 
 
 def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) -> Renumbering:
@@ -61,6 +67,8 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     It also mends references that another clone made, under the old name, to what was renamed before. What `apart` has
     is put into files; of several with one path that goes to the record whose memory_id is first.
     """
+    strayed = [item for item in apart if item.base is not None]
+    apart = [item for item in apart if item.base is None]
     records = list(_records(snapshot, apart))
     returned = _returned(snapshot)
     records = [file for file in records if file.path not in returned]
@@ -80,11 +88,22 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
             new[path] = text
         if path != file.path and not file.apart:
             old[file.path] = file.text
+    lost = tuple(_bring_home(snapshot, strayed, new))
     writes = tuple(Write(path, text, _text(snapshot, path)) for path, text in sorted(new.items()))
     deletes = tuple(Delete(path, text) for path, text in sorted(old.items()) if path not in new)
     renamed = tuple(holder for holder in holders if holder.moves)
     change = msgspec.structs.replace(_told(holders), writes=writes, deletes=deletes)
-    return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()))
+    return Renumbering(change, renamed, tuple(rewriting.unclear), tuple(returned.items()), lost)
+
+
+def _bring_home(snapshot: Snapshot, strayed: Sequence[Apart], new: dict[str, str]) -> Iterator[tuple[str, Lost]]:
+    """Merge what one side made of records into their own files; what of it gave way to what those say."""
+    paths = {record.memory_id: record.path for record in snapshot.records}
+    for item in strayed:
+        path = paths[parse(item.text, item.path)[0].memory_id]
+        merged = merge.merge(item.base or "", item.text, new.get(path) or snapshot.read(path), prefer="theirs")
+        new[path] = merged.text
+        yield from ((path, one) for one in merged.lost)
 
 
 def _returned(snapshot: Snapshot) -> dict[str, str]:
@@ -94,33 +113,51 @@ def _returned(snapshot: Snapshot) -> dict[str, str]:
     return {path: identifier for path, identifier in pairs if identifier}
 
 
-def conflicting(memory: Memory) -> list[Apart]:
-    """The records of both sides in files where a merge under way found two different records in one path."""
-    found: list[Apart] = []
+def conflicting(memory: Memory, snapshot: Snapshot) -> list[Apart]:
+    """The records of both sides in files where a merge under way found two different records in one path.
+
+    Git may have taken the one for the other, renamed. Then what both sides come from is the same record as one of
+    theirs, and that one has a file elsewhere.
+    """
+    homes = {record.memory_id for record in snapshot.records}
     unmerged = index.unmerged(memory.repository, memory.prefix)
-    for tracked, blobs in unmerged.items():
+    wanted = {blob for sides in unmerged.values() for blob in (sides.base, sides.ours, sides.theirs) if blob}
+    contents = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
+    found: list[Apart] = []
+    for tracked, sides in unmerged.items():
         path = tracked[len(memory.prefix) + 1 :]
         if not files.is_record_path(path, BY_FOLDER):
             continue
-        contents = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
         with suppress(InvalidRecord):
-            texts = [files.decode(contents[blob] or b"", path) for blob in blobs]
-            if len({parse(text, path)[0].memory_id for text in texts}) == len(texts):
-                packages = _packages_of_both(memory, path, unmerged)
-                found += [Apart(path, text, package) for text, package in zip(texts, packages, strict=True)]
+            base, *texts = (
+                files.decode(contents[blob] or b"", path) if blob else None
+                for blob in (sides.base, sides.ours, sides.theirs)
+            )
+            known = [parse(text or "", path)[0].memory_id for text in texts]
+            if len(set(known)) < len(known):
+                continue
+            before = parse(base, path)[0].memory_id if base else ""
+            if before in known and before not in homes:
+                continue  # one side deleted it, and only a person can tell whether it is to stay
+            packages = _packages_of_both(memory, unmerged, contents, path)
+            for text, memory_id, package in zip(texts, known, packages, strict=True):
+                found.append(Apart(path, text or "", package, base if memory_id == before else None))
     return found
 
 
-def _packages_of_both(memory: Memory, path: str, unmerged: Mapping[str, tuple[str, str]]) -> list[str | None]:
-    """The packages that both sides of a merge have beside a record, None for what is no handoff."""
+def _packages_of_both(
+    memory: Memory, unmerged: Mapping[str, Sides], contents: Mapping[str, bytes | None], path: str
+) -> tuple[str | None, str | None]:
+    """The packages of both sides, of handoffs in one path; the same for both if they are not in conflict."""
     package = package_path(path)
-    blobs = unmerged.get(memory.tracked(package))
-    if blobs:
-        contents = trees.blobs(memory.repository, blobs, files.MAX_BYTES)
-        return [files.decode(contents[blob] or b"", package) for blob in blobs]
-    with suppress(OSError):  # else it is the same on both sides
-        return [files.read(memory.folder, package)] * 2
-    return [None, None]
+    sides = unmerged.get(memory.tracked(package))
+    if sides:
+        return files.decode(contents[sides.ours] or b"", package), files.decode(contents[sides.theirs] or b"", package)
+    try:
+        text = files.read(memory.folder, package)
+    except (FileNotFoundError, NotADirectoryError):
+        return None, None
+    return text, text
 
 
 def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, str]:
@@ -170,9 +207,8 @@ def _told(holders: Sequence[Holder]) -> Change:
     names = [f"{holder.name} -> {holder.now}" for holder in renamed[:_SHOWN]]
     title = ", ".join([*names, *(["…"] if len(renamed) > _SHOWN else [])])
     if not renamed:
-        title = "references to " + ", ".join(
-            dict.fromkeys(holder.now for holder in holders if holder.now != holder.name)
-        )
+        meant = ", ".join(dict.fromkeys(holder.now for holder in holders if holder.now != holder.name))
+        title = f"references to {meant}" if meant else "records that a merge had put into one file"
     deeds = tuple(
         Deed(RENUMBER, holder.now, f"{holder.title!r} was {holder.name}, which is {kept[holder.name]!r} alone now")
         for holder in renamed

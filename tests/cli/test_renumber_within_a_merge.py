@@ -160,3 +160,87 @@ def test_in_a_rebase_the_commands_are_named(
     git(two, "rebase", "-q", "FETCH_HEAD", check=False)
     result = memctl("renumber", where=two)
     assert result.err.splitlines()[-1] == "hint: `git add --all -- .memory`, then go on with the rebase"
+
+
+@pytest.fixture
+def mended(clones: tuple[Path, Path], memctl: Memctl) -> tuple[Path, Path]:
+    """Two clones, of which the first has merged the other and renumbered what it brought; the checks are off."""
+    one, two = clones
+    for folder in clones:
+        memctl("install", "git", "--uninstall", where=folder)
+        for kind in ("record", "docs"):
+            driver = f"'{sys.executable}' -m memctl merge-file {kind} %O %A %B %P"
+            git(folder, "config", f"merge.memctl-{kind}.driver", driver)
+    git(one, "fetch", "-q", str(two), "HEAD")
+    git(one, "merge", "-q", "--no-commit", "FETCH_HEAD")
+    memctl("renumber", where=one)
+    git(one, "commit", "-q", "--no-edit")
+    return one, two
+
+
+@pytest.mark.parametrize("into", ["one", "two"])
+def test_what_was_edited_under_the_old_id_comes_to_its_own_record(
+    mended: tuple[Path, Path], memctl: Memctl, into: str
+) -> None:
+    """Git takes the records for renamed, and the one for the other, since they are alike."""
+    one, two = mended
+    memctl("edit", "ISS-2025-11-04-001", "--set", "importance=9", "--add", "tags=mine", where=two)
+    folder, other = (one, two) if into == "one" else (two, one)
+    git(folder, "fetch", "-q", str(other), "HEAD")
+    git(folder, "merge", "-q", "--no-commit", "FETCH_HEAD", check=False)
+    memctl("renumber", where=folder)
+    git(folder, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, folder)
+    found = {r["title"]: (r["importance"], r["tags"]) for r in memctl("list", "--json", where=folder).data["records"]}
+    assert found["Ask one"] == (6, [])
+    assert found["Ask two"] == (9, ["mine"])
+
+
+def test_two_records_that_git_has_put_together_are_no_merge(tmp_path: Path, memctl: Memctl) -> None:
+    """The driver is given three versions, of which one is another record."""
+    texts = {}
+    for name, importance in (("base", 5), ("ours", 9), ("theirs", 5)):
+        mark = "2" if name != "theirs" else "1"
+        memory_id = f"0000000{mark}-0000-7000-8000-000000000000"
+        texts[name] = f"---\nid: {FIRST}\nmemory_id: {memory_id}\nimportance: {importance}\n---\n\nx\n"
+        (tmp_path / name).write_text(texts[name])
+    files = [str(tmp_path / name) for name in texts]
+    result = memctl("merge-file", "record", *files, "path.md", code=1)
+    assert "note: path.md: these are two records: `memctl renumber` takes them apart" in result.err
+    assert "<<<<<<<" in (tmp_path / "ours").read_text()
+
+
+def test_the_packages_of_two_handoffs_stay_with_their_handoffs(
+    clones: tuple[Path, Path], memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = clones
+    packages = []
+    for number, folder in enumerate(clones):
+        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T15:3{number}:00Z")
+        said = ("--summary", f"Of {folder.name}", "--reason", "Done", "--immediate", "Test", "--success", "All pass")
+        packages.append(memctl("handoff", "--to", "bob", "--task", "Same", *said, where=folder).out)
+    merge(two, one)
+    renamed = next(line.split()[2] for line in memctl("renumber", where=two).out.splitlines() if "HND" in line)
+    git(two, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, two)
+    assert memctl("handoff", "show", "HND-2025-11-04-001", where=two).out == packages[0]
+    assert memctl("handoff", "show", renamed, where=two).out == packages[1].replace("HND-2025-11-04-001", renamed)
+
+
+def test_an_address_in_the_web_is_left_as_it_is(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    said = f"See https://host/{FIRST}?id={FIRST}, [it](https://host/{FIRST}), <http://host/{FIRST}> and {FIRST}."
+    memctl("learn", "Linked", "--lesson", said, where=two)
+    merge(two, one)
+    new = memctl("renumber", where=two).out.split()[2]
+    text = next((two / ".memory/learnings").rglob("*linked.md")).read_text()
+    assert said.removesuffix(f"{FIRST}.") + f"{new}." in text
+
+
+def test_a_read_only_file_is_renamed_like_any_other(clones: tuple[Path, Path], memctl: Memctl) -> None:
+    one, two = clones
+    merge(two, one)
+    (two / ".memory/decisions/2025-11" / f"{FIRST}-by-two.md").chmod(0o400)
+    memctl("renumber", where=two)  # it is replaced, which its folder has to allow
+    git(two, "commit", "-q", "--no-edit")
+    assert_concluded(memctl, two)

@@ -49,6 +49,4 @@ def _row(policy: EvictionPolicy, cases: list[dict[EvictionPolicy, Replay]]) -> s
     over = sum(one.over_budget for one in found)
     pairs = [(case[policy].regret_tokens, case[_BASELINE].regret_tokens) for case in cases]
     less, same = sum(own < other for own, other in pairs), sum(own == other for own, other in pairs)
-    return (
-        f"{saved:>6.1%} {tokens:>8.1f} {times:>12.1f} {over:>5} {less:>6} {same:>5} {len(pairs) - less - same:>5}"
-    )
+    return f"{saved:>6.1%} {tokens:>8.1f} {times:>12.1f} {over:>5} {less:>6} {same:>5} {len(pairs) - less - same:>5}"

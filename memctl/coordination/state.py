@@ -147,7 +147,7 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
     name = _HEAD
     if _HEAD not in files:
         raise MemctlError(
-            f"{where} has no {_HEAD}: it is nothing that memctl has written",
+            f"{where} can't be read: it has no {_HEAD}, and is nothing that memctl has written",
             f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
         )
     try:

@@ -45,7 +45,7 @@ def test_a_refused_push_says_why_and_nothing_has_happened(
     assert "pre-receive hook declined" in result.err
     assert (git(repo, "rev-parse", "HEAD"), git(repo, "for-each-ref", REF)) == (head, tip)
     assert memctl("status", "--json").data["interrupted"] == []
-    assert memctl("handoff", "recover").err == "nothing was interrupted\n"
+    assert memctl("handoff", "recover").err.startswith("nothing was interrupted")
     (bare / "hooks" / "pre-receive").unlink()
     memctl(*command, *REMOTE)
     assert git(bare, "for-each-ref", REF)

@@ -154,12 +154,17 @@ def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
 
 
 def test_a_push_that_nobody_knows_of_whether_it_came_through_is_asked_after_and_undone(
-    shared: Path, memctl: Memctl
+    shared: Path, memctl: Memctl, tmp_path: Path
 ) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
-    git(shared, "config", "remote.hub.pushurl", "../nowhere.git")
+    bare, away = tmp_path / "hub.git", tmp_path / "away"
+    receiving = bare / "hooks" / "pre-receive"
+    receiving.parent.mkdir(exist_ok=True)
+    receiving.write_text(f"#!/bin/sh\nmv '{bare}' '{away}'; kill -9 $PPID\n")
+    receiving.chmod(0o755)
     memctl(*OFFER, "--remote", "hub", code=1)
     assert "`memctl handoff recover` asks hub" in memctl("handoff", "list").err
+    shutil.move(away, bare)
     out = memctl("handoff", "recover").out
     assert out == "undone: handoff HND-2025-11-04-001 To bob: Write the cascade; nothing has changed hands\n"
     assert not agree(memctl, shared, "undone")

@@ -166,17 +166,19 @@ def message(repository: Repository, commit: str) -> str:
     return raw.partition(b"\n\n")[2].decode(errors="replace")
 
 
-def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
+def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: str = "") -> str:
     """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
 
+    `also` is a refspec with a pattern, for refs that need not be there; those that are not any more go here too.
     Raises MemctlError if no remote has that name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE
-    args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", remote]
+    args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     while True:
         try:
-            git.write([*args, f"+{ref}:{tracking}"], repository.top, extra=_LANGUAGE)
+            specs = ["--prune", remote, also] if also else [remote]
+            git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=_LANGUAGE)
             return tip(repository, tracking)
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:
@@ -186,11 +188,12 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
                     f"{remote} can't be fetched from:\n{error.stderr.strip()}",
                     "nothing was changed; see whether `git fetch` works",
                 ) from None
+            also = ""  # it is not worth waiting for
             _wait_for(repository, tracking, deadline)
 
 
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
-    """Let the ref of a remote be at a commit if it is still at `expected` ("": if there is none); else False.
+    """Let the ref of a remote be at a commit ("": be gone) if it is still at `expected` ("": none there); else False.
 
     The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
     can't be told whether it has.

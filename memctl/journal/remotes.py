@@ -32,6 +32,16 @@ class Upstream(msgspec.Struct, frozen=True):
         """Where memctl keeps what it has fetched; the user's settings have no say in that."""
         return f"refs/memctl/remotes/{self.remote}/{self.ref.removeprefix('refs/')}"
 
+    @property
+    def turn(self) -> str:
+        """The ref at the remote of who is to push to the branch next (`turns`)."""
+        return f"refs/memctl/turns/{self.ref.removeprefix(_HEADS).replace('/', '%2F')}"
+
+    @property
+    def turn_tracking(self) -> str:
+        """Where memctl keeps what it has fetched of that."""
+        return self.turn.replace("refs/memctl/", f"refs/memctl/remotes/{self.remote}/", 1)
+
 
 def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
     """What a branch goes with: what is set for it, or the branch of the same name of a remote that is `given`.
@@ -60,11 +70,12 @@ def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
 
 
 def fetch(repository: Repository, upstream: Upstream) -> str:
-    """Bring the remote's branch here; its commit, "" if the remote has no such branch.
+    """Bring the remote's branch here, and whose turn it is there; its commit, "" if the remote has no such branch.
 
     Raises MemctlError if the remote can't be reached.
     """
-    return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking)
+    turn = f"+{upstream.turn}*:{upstream.turn_tracking}*"  # a pattern is no error where there is no such ref
+    return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking, turn)
 
 
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:

@@ -22,6 +22,7 @@ from memctl.journal import commits, git, remotes, tree_merge
 from memctl.journal.commits import CommitPending
 from memctl.journal.pushing import Refused
 from memctl.journal.remotes import Upstream
+from memctl.journal.turns import Turn
 from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
 from memctl.store import lock
@@ -30,10 +31,11 @@ from memctl.store.pending import PENDING
 from memctl.syncing import agreeing, assembling, soundness, telling
 from memctl.syncing.synced import Synced
 
-# Seconds in which other clones may be first again and again: with ten that do nothing but write and sync, on two busy
-# cores, five tries of six are lost. Who has lost the most waits the least, so that those who come later let it through.
+# Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
 _PATIENCE = 600.0
-_PAUSE = 3.0  # seconds: at most so long after the first try, half as long after the second, a third after the third
+_LOST = 1  # tries that somebody loses before asking for a turn
+_PAUSE = 0.1  # seconds, at most, after a try that was lost
+_POLL = 0.5  # seconds, at most, to the second look at whose turn it is, and less and less to those that follow
 
 
 Tell = Callable[[Synced], None]
@@ -55,9 +57,21 @@ def sync(
 
 
 def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_run: bool) -> Synced:
+    turn = Turn(memory.repository, upstream)
+    try:
+        return _tried(memory, upstream, tell, turn, push=push, dry_run=dry_run)
+    finally:
+        turn.give_back()
+
+
+def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: bool, dry_run: bool) -> Synced:
     deadline = time.monotonic() + _PATIENCE
-    for number in count(1):
+    number = 1
+    for rounds in count(1):
         theirs = _fetched(memory, upstream)
+        if push and not dry_run and not _may_go(memory, turn, number) and time.monotonic() < deadline:
+            time.sleep(random.random() * _POLL / rounds**0.5)
+            continue
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
             _recover(memory, upstream, theirs, dry_run=dry_run)
@@ -73,11 +87,17 @@ def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_r
                 return planned
         if time.monotonic() > deadline:
             break
-        time.sleep(random.random() * _PAUSE / number)
+        number += 1
+        time.sleep(random.random() * _PAUSE)
     raise MemctlError(
         f"for {_PATIENCE:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
         "nothing was changed here; try again when they are less busy",
     )
+
+
+def _may_go(memory: Memory, turn: Turn, number: int) -> bool:
+    """Whether the next try is to be made now: who has lost takes a turn, and who sees another's waits."""
+    return not turn.is_anothers and (number <= _LOST or turn.take(memory.actor))
 
 
 def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:

@@ -1,0 +1,83 @@
+"""Who has lost a race takes a turn: others wait for it, and a turn that nobody ends is waited for only so long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.journal import remotes, turns
+from memctl.journal.remotes import Upstream
+from memctl.journal.repository import Repository, open_repository
+from memctl.journal.turns import Turn
+from tests.conftest import Memctl, git, process
+from tests.syncing.test_refusals import hook
+
+MAIN = "refs/heads/main"
+TURN = "refs/memctl/turns/main"
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+def turn(clone: Path) -> tuple[Repository, Upstream, Turn]:
+    repository, upstream = open_repository(clone), Upstream(MAIN, "origin", MAIN)
+    remotes.fetch(repository, upstream)
+    return repository, upstream, Turn(repository, upstream)
+
+
+def test_only_one_has_it_and_it_goes_again(one: Path, two: Path, bare: Path) -> None:
+    _, _, first = turn(one)
+    repository, upstream, second = turn(two)
+    assert first.take("claude")
+    assert not second.take("bob")  # it has not seen the other's
+    remotes.fetch(repository, upstream)
+    assert second.is_anothers
+    assert not first.is_anothers
+    first.give_back()
+    remotes.fetch(repository, upstream)
+    assert not second.is_anothers
+    assert second.take("bob")
+    second.give_back()
+    assert git(bare, "for-each-ref", "refs/memctl") == ""
+
+
+def test_a_turn_that_nobody_ends_is_taken_over(
+    one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert turn(one)[2].take("killed")
+    _, _, second = turn(two)
+    assert second.is_anothers
+    monkeypatch.setattr(turns, "_PATIENCE", 0.0)
+    assert not second.is_anothers
+    assert second.take("bob")
+    second.give_back()
+    assert git(bare, "for-each-ref", TURN) == ""
+
+
+def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> None:
+    hook(bare, "update", 'case $1 in refs/memctl/turns/*) echo "no such refs" >&2; exit 1 ;; esac')
+    _, _, first = turn(one)
+    assert first.take("claude")
+    assert git(bare, "for-each-ref", TURN) == ""
+    first.give_back()
+
+
+def test_a_sync_waits_for_anothers_turn(memctl: Memctl, one: Path, two: Path) -> None:
+    _, _, first = turn(one)
+    assert first.take("claude")
+    memctl("learn", "By two", where=two)
+    waiting = process(two, "sync")
+    assert memctl("sync", "--dry-run", where=two).out.startswith("would push 1 commit")
+    assert waiting.poll() is None
+    first.give_back()
+    assert waiting.communicate()[0] == "pushed 1 commit to origin/main\n"
+
+
+def test_the_names_of_branches_are_no_folders_of_each_other(one: Path) -> None:
+    repository = open_repository(one)
+    taken = [Turn(repository, Upstream(MAIN, "origin", f"refs/heads/{name}")) for name in ("topic", "topic/part")]
+    assert all(each.take("claude") for each in taken)
+    assert len(git(one, "ls-remote", "origin", "refs/memctl/turns/*").splitlines()) == 2

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, hierarchy, hooks, repositories, sources, world, writers
+from bench import breakdown, comparisons, hierarchy, hooks, policies, repositories, sources, world, writers
 from bench.hierarchy import Repetitions
 from bench.world import World
 
@@ -74,6 +74,11 @@ def _hooks(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _policies(here: World, options: argparse.Namespace) -> bool:
+    policies.table(1 if options.quick else 7)
+    return True
+
+
 _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "starting": _starting,
     "deciding": _deciding,
@@ -82,6 +87,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "hierarchy": _hierarchy,
     "files": _files,
     "hooks": _hooks,
+    "policies": _policies,
 }
 
 

@@ -53,10 +53,10 @@ def simulate_command(
 ) -> None:
     """Replay a whole transcript, or messages, request by request under eviction policies. Nothing is written.
 
-    Compactions of the host are passed over, as if the window had never been cut. Regret is a reference to what is gone
-    by then: a later message or call names something whose content was evicted, so that it would have had to be got
-    again. Thinking counts for none. A request over budget is one that eviction could not bring under it: there
-    the window begins anew, with the task and what is at work.
+    Compactions of the host are passed over, as if the window had never been cut. Regret is what has to be got again: a
+    later message, thought or call names something whose content was evicted, and the turn does not read it again by
+    itself. It comes back with all its tokens, which are taken off what is saved. A request over budget is one that
+    eviction could not bring under it: there the window begins anew, with the task and what is at work.
     """
     if target >= trigger:
         raise MemctlError("--target is to be below --trigger", exit_code=USAGE)

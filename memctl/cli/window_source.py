@@ -14,9 +14,11 @@ from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.model import settings as yaml_settings
 from memctl.store.memory import Memory
+from memctl.tokens.count import Counter
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
+from memctl.window.following import Follower
 from memctl.window.messages import transcript_files
 from memctl.window.pressure import limits, models
 from memctl.window.pressure.limits import Limit
@@ -63,7 +65,14 @@ class Source:
     def read(self) -> Seen:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
-            return status.read(found, self.file, lambda model: counting.counter_for(None, model, self._memory))
+            return status.read(found, self.file, self._counter)
+
+    def follower(self) -> Follower:
+        """What reads the file again and again, of a transcript only what was added."""
+        return Follower(self.file, self._counter)
+
+    def _counter(self, model: str) -> Counter:
+        return counting.counter_for(None, model, self._memory)
 
     def limit(self, seen: Seen) -> Limit:
         """How much fits: as the options say, the settings, or the name of the model."""

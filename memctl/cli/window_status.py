@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -80,14 +81,14 @@ def status_command(
 
 def _follow(source: Source) -> None:
     """Show the status anew whenever the file has changed, until somebody has seen enough."""
-    last: tuple[int, int] | None = None
+    follower = source.follower()
+    last: tuple[int, int] | None = (0, 0)
     try:
         while True:
-            found = Path(source.file).stat()
-            now = (found.st_mtime_ns, found.st_size)
+            now = _changed(source.file)
             if now != last:
                 last = now
-                seen = source.read()
+                seen = follower.look() or source.read()
                 limit = source.limit(seen)
                 click.clear()
                 _print(source, seen, limit, status.judge(seen, limit, source.config))
@@ -95,6 +96,15 @@ def _follow(source: Source) -> None:
             time.sleep(_EVERY)
     except KeyboardInterrupt:
         output.text()
+
+
+def _changed(file: str) -> tuple[int, int] | None:
+    """When a file was changed last, and its size; None if it is gone, which whoever reads it complains of."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _headline(reading: PressureReading) -> str:

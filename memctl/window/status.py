@@ -18,7 +18,7 @@ from memctl.window.config import WindowConfig
 from memctl.window.health.alerts import HealthSnapshot
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.reading import Opened
+from memctl.window.messages.reading import Loaded, Opened
 from memctl.window.pressure import curve as curves
 from memctl.window.pressure.curve import Curve, CurveReader
 from memctl.window.pressure.limits import Limit
@@ -80,8 +80,13 @@ def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCoun
     """
     watched = CurveReader()
     loaded = reading.load(watched.watch(lines), name)
+    return of_loaded(loaded, watched.curve(), counter_for)
+
+
+def of_loaded(loaded: Loaded, curve: Curve, counter_for: Callable[[str], TokenCounter]) -> Seen:
+    """What was read, counted, with the curve of its lines; that of what nobody reported on is counted, too."""
     counter = counter_for(loaded.model)
-    opened, curve = loaded.opened(counter), watched.curve()
+    opened = loaded.opened(counter)
     if loaded.transcript is None or not curve.points:
         curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
     return Seen(opened, curve, loaded.model, counter)

@@ -58,12 +58,22 @@ def load(lines: Iterable[str], name: str, *, whole: bool = False) -> Loaded:
     """
     rest = iter(lines)
     first = next((line for line in rest if line.strip()), "")
+    if is_of_transcript(first):
+        return of_transcript(transcript.read(chain([first], rest), whole=whole), name)
     given = _decoded(first)
     if not isinstance(given, dict) or {"messages", "input"} & set(given):
         return Loaded(name, _decoded(first + "".join(rest)))
-    if "role" in given or "call_id" in given:
-        return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
-    found = transcript.read(chain([first], rest), whole=whole)
+    return Loaded(name, [given, *(_decoded(line) for line in rest if line.strip())])
+
+
+def is_of_transcript(line: str) -> bool:
+    """Whether a file with this first line is a transcript, and not a request's body or a list of messages."""
+    given = _decoded(line)
+    return isinstance(given, dict) and not {"messages", "input", "role", "call_id"} & set(given)
+
+
+def of_transcript(found: Transcript, name: str) -> Loaded:
+    """A transcript as what a file holds; raises MemctlError if it has no messages."""
     if not found.messages:
         raise MemctlError(f"{name} has no messages", "give a transcript, a request's body or a list of messages")
     return Loaded(name, found.messages, found)

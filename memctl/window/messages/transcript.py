@@ -38,10 +38,9 @@ def read(lines: Iterable[str], *, whole: bool = False) -> Transcript:
 
     With `whole` it is all that ever stood in the window, as if the host had never compacted it: without the summaries.
     """
-    reader = _Reader(whole)
+    reader = Reader(whole)
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            reader.take(number, line)
+        reader.take(number, line)
     return reader.finished()
 
 
@@ -53,16 +52,20 @@ class _Group(msgspec.Struct):
     blocks: list[tuple[dict[str, Any], int]]
 
 
-class _Reader:
-    def __init__(self, whole: bool) -> None:
+class Reader:
+    """Takes a transcript line by line; at any time it has the messages of the lines so far."""
+
+    def __init__(self, whole: bool = False) -> None:
         self._whole = whole
         self._groups: list[_Group] = []
         self._results: dict[str, tuple[dict[str, Any], int]] = {}
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()  # of uuids, their hashes: they are all that grows with the lines
         self._model = ""
         self._reported = self._compactions = self._broken = 0
 
     def take(self, number: int, line: str) -> None:
+        if not line.strip():
+            return
         try:
             given = msgspec.json.decode(line) if len(line) <= LONGEST else None
         except (msgspec.DecodeError, RecursionError):
@@ -76,9 +79,9 @@ class _Reader:
         uuid = given.get("uuid")
         if not isinstance(uuid, str):
             return False
-        is_known = uuid in self._seen
-        self._seen.add(uuid)
-        return is_known
+        before = len(self._seen)
+        self._seen.add(hash(uuid))
+        return len(self._seen) == before
 
     def _take(self, number: int, given: Mapping[str, Any]) -> None:
         if given.get("subtype") == "compact_boundary":

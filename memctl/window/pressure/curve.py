@@ -53,27 +53,32 @@ class CurveReader:
         self._lines: list[int] = []
         self._compactions: list[Compaction] = []
         self._beginning: list[str] = []
-        self._seen: set[str] = set()  # the uuids of lines: after a resumption they may stand there again
+        self._seen: set[int] = set()  # hashes of the uuids of lines: after a resumption they may stand there again
         self._answer = self._model = ""
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
         """Pass lines on, and look at them on the way."""
         for number, line in enumerate(lines, start=1):
-            if len(line) <= LONGEST and (not self._points or any(word in line for word in _TELLING)):
-                try:
-                    given = msgspec.json.decode(line)
-                except (msgspec.DecodeError, RecursionError):
-                    given = None
-                if isinstance(given, dict) and not given.get("isSidechain"):
-                    self._take(number, given)
+            self.take(number, line)
             yield line
+
+    def take(self, number: int, line: str) -> None:
+        """Look at one line."""
+        if len(line) > LONGEST or (self._points and not any(word in line for word in _TELLING)):
+            return
+        try:
+            given = msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            return
+        if isinstance(given, dict) and not given.get("isSidechain"):
+            self._take(number, given)
 
     def _take(self, number: int, given: dict[str, Any]) -> None:
         uuid = given.get("uuid")
         if isinstance(uuid, str):
-            if uuid in self._seen:
+            if hash(uuid) in self._seen:
                 return
-            self._seen.add(uuid)
+            self._seen.add(hash(uuid))
         if given.get("subtype") == "compact_boundary":
             self._compactions.append(_compaction(len(self._points), number, given.get("compactMetadata")))
             self._answer = ""

@@ -158,7 +158,7 @@ def test_hybrid_regrets_less_than_fifo_at_the_same_budget() -> None:
     times = {"fifo": 0, "hybrid": 0}
     for seed in range(3):
         for policy in tokens:
-            one = whole(seed, 120).replay(policy, 60_000)
+            one = whole(seed, 60).replay(policy, 30_000)
             tokens[policy] += one.regret_tokens
             times[policy] += one.regrets
     assert tokens["hybrid"] < tokens["fifo"], (tokens, times)

@@ -34,10 +34,18 @@ def test_each_profile_is_the_whole(name: str) -> None:
     assert sum(limits_of(127_999, profile(name)).values()) == 127_999
 
 
-def test_profiles_have_the_seeds_shares() -> None:
-    assert profile("code review")[RESULTS] == 0.18
-    assert profile("research")[MEMORY] == 0.15
-    assert profile("Customer-Support")[HISTORY] == 0.70
+@pytest.mark.parametrize(
+    ("name", "percents"),
+    [
+        (DEFAULT, (6, 4, 65, 12, 8, 5)),
+        ("code review", (6, 5, 60, 18, 6, 5)),
+        ("research", (5, 5, 55, 15, 15, 5)),
+        ("Customer-Support", (8, 3, 70, 8, 6, 5)),
+    ],
+)
+def test_profiles_have_the_seeds_shares(name: str, percents: tuple[int, ...]) -> None:
+    """S4, FAQ, "How large should the token budget be?", in the order of its table."""
+    assert [round(100 * profile(name)[part]) for part in BudgetComponent] == [*percents]
 
 
 def test_a_profile_that_is_not_known_is_named_with_the_nearest() -> None:

@@ -112,6 +112,29 @@ def test_turns_are_told_shorter_the_older_they_are() -> None:
     assert tokens[1][0] <= tokens[current - 20][0]
 
 
+def test_levels_change_at_the_seeds_ages_and_have_its_shares() -> None:
+    """One turn is whole, up to 5 are key points, up to 20 a line, then a title (S4, "Progressive Summarization")."""
+    talk = Talk()
+    sentences = " ".join(f"The module number {n} is wired to its neighbour by a plain call." for n in range(60))
+    for number in range(26):
+        talk.say(f"go on {number}", f"Turn {number}. {sentences}")
+    before = parsed(talk.messages)
+    after = CompressionEngine(COUNTER).progressive_summarize(before).conversation
+    answers = [block for block in after.blocks if block.content_type.value == "assistant_response"]
+    whole = next(block.token_count for block in before.blocks if block.content.startswith("Turn "))
+    assert len(answers) == 26
+    for block in answers:
+        age = before.current_turn - block.turn_created
+        label, share = (
+            ("Turn 25. ", 1.0) if age == 1
+            else ("[Shortened, L1_key_points]", 0.30) if age <= 5
+            else ("[Shortened, L2_one_line]", 0.05) if age <= 20
+            else ("[Shortened, L3_title]", 0.015)  # 1 %, and never less than 10 tokens
+        )  # fmt: skip
+        assert block.content.startswith(label)
+        assert 0.75 * share * whole < block.token_count <= share * whole
+
+
 def test_a_later_compaction_takes_the_earlier_one_in() -> None:
     talk = long_talk(3)
     first = CompressionEngine(COUNTER).compact_conversation(parsed(talk.messages))

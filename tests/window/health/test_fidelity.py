@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
@@ -82,6 +82,7 @@ def test_a_long_context_is_judged_in_pieces_and_none_is_left_out() -> None:
         assert found.calls > 5
 
 
+@settings(deadline=None)  # thousands of lines, a million characters
 @given(st.integers(1, 4_000), st.integers(4_000, 9_000), st.sampled_from([" ", "\n", "x"]))
 def test_pieces_hold_every_character(numbers: int, piece: int, between: str) -> None:
     whole = "".join(f"{number:06}{between}" for number in range(numbers))

@@ -66,6 +66,8 @@ def test_compression_alarms_when_it_is_consistently_poor_even_if_the_window_grew
     assert raised([poor, none, poor]) == []
     assert raised([poor, none, grown, none, none, grown]) == ["compression_ratio"]
     assert raised([poor, poor, HealthSnapshot(compression_ratio=2.0)]) == []
+    nearly = HealthSnapshot(compression_ratio=1.95)
+    assert raised([nearly, nearly, nearly]) == ["compression_ratio"]
     assert raised([poor, poor, poor, none]) == []  # nothing was compressed in this turn
 
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import statistics
 from itertools import product
 
-from memctl.window.scoring import EvictionPolicy
-from memctl.window.simulation import Replay, Simulation
-
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.eviction.policies import EvictionPolicy

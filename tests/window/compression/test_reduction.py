@@ -108,7 +108,7 @@ def test_eviction_spares_what_stands_nowhere_else() -> None:
 
 
 def test_placeholders_and_summaries_made_later_name_the_line_of_the_transcript() -> None:
-    opened = reading.read(generated.transcript(5, 70), "session", COUNTER).conversation
+    opened = reading.read(generated.transcript(3, 70), "session", COUNTER).conversation
     lines = {block.block_id: block.metadata["line"] for block in opened.blocks}
     _, first = reduced(opened, 0.70, RESULTS)
     summed = [b for b in first.conversation.blocks if b.content.startswith("[Summary of a result")]

@@ -288,3 +288,10 @@ def test_a_broken_file_is_named(text: str, message: str) -> None:
     with pytest.raises(MemctlError) as caught:
         questions.parse(text, "q.yaml")
     assert message in caught.value.message
+
+
+def test_six_of_ten_words_are_the_sentence_still() -> None:
+    words = ["alpha", "bravo", "charlie", "delta", "echoes", "foxtrot", "golfer", "hotel", "india", "juliet"]
+    question = Question("What was decided?", said=" ".join(words))
+    for kept, score in ((6, 1), (5, 0)):
+        assert evaluate(question.said, " ".join(words[:kept]), [question]).score == score

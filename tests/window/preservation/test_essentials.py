@@ -78,3 +78,12 @@ def test_what_a_long_message_names_in_passing_keeps_nothing_from_being_compacted
     step = CompressionEngine(COUNTER).compact_conversation(before)
     assert step.result.refused == ""
     assert "docs/port.md with 4711 rows" in step.result.compressed_content
+
+
+def test_of_files_that_were_read_the_last_fifteen_must_survive() -> None:
+    talk = Talk("Go on")
+    for number in range(20):
+        talk.call("Read", {"file_path": f"src/part{number:02}.py"}, "x = 1")
+    assert sorted(one.text for one in of(*talk.messages) if one.kind == PATH) == [
+        f"src/part{number:02}.py" for number in range(5, 20)
+    ]

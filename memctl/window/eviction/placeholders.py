@@ -62,7 +62,8 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | Non
     fitted = [_fitted(block, (head, said, back), most, counter) for head in dict.fromkeys(heads)]
     if best := max(fitted, key=lambda found: found[0])[1]:
         return best
-    tried = [(heads[1], said, ""), (heads[1], "", back), (f"{what}.", "", "")]
+    named = f"{what} ({_label(evicted.call, 0)})." if evicted.call else f"{what}."
+    tried = [(named, said, back), (heads[1], said, ""), (heads[1], "", back), (f"{what}.", "", "")]
     return next((text for parts in tried if (text := _fitted(block, parts, most, counter)[1])), None)
 
 
@@ -108,7 +109,7 @@ def _stop(words: list[str]) -> str:
 
 
 def _label(call: ContentBlock | None, most: int) -> str:
-    """What was called and what it was asked, in so many characters at most."""
+    """What was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
     given = _arguments(call)
@@ -117,7 +118,7 @@ def _label(call: ContentBlock | None, most: int) -> str:
     asked = plain(asked)
     asked = asked if len(asked) <= most else asked[: most - 1] + "…"
     name = plain(call.tool_name)[:_LONGEST_NAME]
-    return f'{name} "{asked}"' if asked else name
+    return f'{name} "{asked}"' if asked and most else name
 
 
 def _arguments(call: ContentBlock) -> Mapping[str, Any]:

@@ -89,6 +89,15 @@ def test_a_transcripts_line_is_named() -> None:
     assert "Whole: line 123 of the transcript.]" in (placeholder(Evicted(block, call("Read")), 50, COUNTER) or "")
 
 
+def test_where_it_is_whole_goes_before_what_was_asked() -> None:
+    """Where there is no room for the finding, the command and the line, the name of the tool is enough."""
+    block = result("Tests:       3 failed, 84 passed\n" * 2, metadata={"line": 5})
+    asked = call("Bash", command="npm test -- src/catalogue/client.test.ts --verbose")
+    text = placeholder(Evicted(block, asked), 34, COUNTER) or ""
+    assert text.startswith("[Evicted: tool_result from turn 7 (Bash). Finding: Tests:")
+    assert text.endswith("Whole: line 5 of the transcript.]")
+
+
 def test_images_that_go_along_are_named() -> None:
     block = result("a page", metadata={"uncounted": ["image", "image"]})
     assert "Finding: a page (and 2 of image)." in (placeholder(Evicted(block), 50, COUNTER) or "")

@@ -139,4 +139,7 @@ def _turn(number: int, cwd: Path) -> str:
         {"type": "user", "message": {"role": "user", "content": [result]}},
         {"type": "assistant", "message": {**answer, "content": [{"type": "text", "text": "It counts from one."}]}},
     ]
-    return "".join(json.dumps({**common, "uuid": f"{number}-{i}", **line}) + "\n" for i, line in enumerate(lines))
+    return "".join(
+        json.dumps({**common, "uuid": f"{number}-{i}", **line}, separators=(",", ":")) + "\n"
+        for i, line in enumerate(lines)
+    )

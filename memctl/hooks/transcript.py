@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,9 +13,10 @@ from memctl.sessions.claude_code import ClaudeCode, of_sub_agents
 from memctl.sessions.events import Session
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
-# that is worked on and the next; with 4 MB of each, reading 100 MB took 11 MB more than reading 10 MB, with 1 MB 2 MB.
+# that is worked on and the next: of 4 MB each they made reading 100 MB take 12 MB more than reading 10 MB; of 1 MB, 1 MB.
 _PART = 1024 * 1024
 _ROOM = 8 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
+_OF_USER = re.compile(rb'"type": ?"user"')
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class _Reading:
     def is_full(self, line: bytes) -> bool:
         if self.size <= _PART:
             return False
-        return self.size > _ROOM or (b'"type":"user"' in line and b"tool_result" not in line)
+        return self.size > _ROOM or (_OF_USER.search(line) is not None and b"tool_result" not in line)
 
     def take(self, path: str, offset: int, line: bytes) -> None:
         self.offsets[path] = offset

@@ -13,7 +13,7 @@ from memctl.sessions.claude_code import ClaudeCode, of_sub_agents
 from memctl.sessions.events import Session
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
-# that is worked on and the next: of 4 MB each they made reading 100 MB take 12 MB more than reading 10 MB; of 1 MB, 1 MB.
+# that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.
 _PART = 1024 * 1024
 _ROOM = 8 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
 _OF_USER = re.compile(rb'"type": ?"user"')

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from memctl.cli.main import main
 from tests.world import WORLD
@@ -21,9 +21,10 @@ from tests.world import WORLD
 NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
-# Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time.
-settings.register_profile("usual", max_examples=50)
-settings.register_profile("ci", derandomize=True, max_examples=50)
+# Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time. Times say
+# nothing on a machine that does other things too.
+settings.register_profile("usual", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "usual")
 
 
@@ -177,31 +178,44 @@ def repo(built: Path, tmp_path: Path) -> Path:
 Once = Callable[[Callable[[], Any]], Any]
 
 
+class Made(msgspec.Struct, frozen=True):
+    """What was made once: a copy of the folder, where it was made, and what the making returned."""
+
+    kept: Path
+    where: Path
+    value: Any
+
+
 @pytest.fixture(scope="session")
-def prepared() -> dict[tuple[str, str], tuple[Path, Any]]:
-    """What was made once in this process, by what made it: a repository, and what the making returned."""
+def prepared() -> dict[tuple[str, str], Made]:
+    """What was made once in this process, by what made it."""
     return {}
 
 
 @pytest.fixture
 def once(
-    repo: Path, prepared: dict[tuple[str, str], tuple[Path, Any]], tmp_path_factory: pytest.TempPathFactory
+    repo: Path, tmp_path: Path, prepared: dict[tuple[str, str], Made], tmp_path_factory: pytest.TempPathFactory
 ) -> Once:
-    """Do something to the repository for the first test of a worker that needs it; others get a copy of the outcome.
+    """Do something for the first test of a worker that needs it; others get a copy of all that its folder held then.
 
-    Returns what the function returned. All of what it does has to be in the test's repository.
+    Returns what the function returned. In copies clones have their remotes where those are now.
     """
 
     def run(make: Callable[[], Any]) -> Any:
         key = (make.__module__, make.__qualname__)
         if key not in prepared:
-            value, kept = make(), tmp_path_factory.mktemp("once") / repo.name
-            shutil.copytree(repo, kept, symlinks=True)
-            prepared[key] = kept, value
+            value, kept = make(), tmp_path_factory.mktemp("once") / "kept"
+            shutil.copytree(tmp_path, kept, symlinks=True)
+            prepared[key] = Made(kept, tmp_path, value)
             return value
-        shutil.rmtree(repo)
-        shutil.copytree(prepared[key][0], repo, symlinks=True)
-        return prepared[key][1]
+        made = prepared[key]
+        for source in made.kept.iterdir():
+            if (target := tmp_path / source.name).exists():
+                shutil.rmtree(target)
+            shutil.copytree(source, target, symlinks=True)
+        for config in (*tmp_path.glob("*/config"), *tmp_path.glob("*/.git/config")):
+            config.write_text(config.read_text().replace(f"{made.where}/", f"{tmp_path}/"))
+        return made.value
 
     return run
 

@@ -7,21 +7,25 @@ from pathlib import Path
 import pytest
 
 from memctl.coordination import exchange
-from tests.conftest import Memctl, git, process
+from tests.conftest import Memctl, Once, git, process
 
 REF = "refs/memctl/coordination"
 REMOTE = ("--remote", "origin")
 
 
 @pytest.fixture
-def clones(memctl: Memctl, repo: Path, tmp_path: Path) -> list[Path]:
+def clones(memctl: Memctl, repo: Path, tmp_path: Path, once: Once) -> list[Path]:
     """Four clones of one bare repository, with a memory that has two sections."""
-    memctl("section", "add", "Payment")
-    memctl("section", "add", "Search")
-    bare = tmp_path / "bare.git"
-    git(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
-    for number in range(4):
-        git(tmp_path, "clone", "-q", str(bare), str(tmp_path / f"clone{number}"))
+
+    def make() -> None:
+        memctl("section", "add", "Payment")
+        memctl("section", "add", "Search")
+        bare = tmp_path / "bare.git"
+        git(tmp_path, "clone", "-q", "--bare", str(repo), str(bare))
+        for number in range(4):
+            git(tmp_path, "clone", "-q", str(bare), str(tmp_path / f"clone{number}"))
+
+    once(make)
     return [tmp_path / f"clone{number}" for number in range(4)]
 
 

@@ -25,7 +25,7 @@ from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family
 from tests.generated import COUNTERS, NOW, SOURCES, Memory, bodies, budgets, families, memories, memory, tasks
 
-EXAMPLES = int(os.environ.get("MEMCTL_EXAMPLES", "100"))  # a thorough run takes some thousands
+EXAMPLES = int(os.environ.get("MEMCTL_EXAMPLES", "60"))  # a thorough run takes some thousands
 QUICK = settings(max_examples=EXAMPLES, deadline=None)
 FORMS = sorted(choice.NAMES)
 forms = st.sampled_from([*FORMS, choice.AUTO])

@@ -48,7 +48,7 @@ def test_a_small_file_is_told_of_whole(repo: Path) -> None:
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(budget=st.integers(120, 2_000))
 def test_the_budget_holds_for_every_family(repo: Path, family: str, budget: int) -> None:
     fuller = view(repo, "till.py", CODE, budget, family)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.journal import checkout
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 from tests.syncing.test_sync import errors, refused, the, write
 
 
@@ -18,11 +18,15 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parted(memctl: Memctl, one: Path, two: Path) -> Path:
+def parted(memctl: Memctl, one: Path, two: Path, once: Once) -> Path:
     """A clone that has something to push and something to take in."""
-    memctl("decide", "By one", where=one)
-    memctl("sync", where=one)
-    memctl("learn", "By two", where=two)
+
+    def make() -> None:
+        memctl("decide", "By one", where=one)
+        memctl("sync", where=one)
+        memctl("learn", "By two", where=two)
+
+    once(make)
     return two
 
 
@@ -215,6 +219,7 @@ def test_inside_a_hook_of_git_nothing_is_synced(memctl: Memctl, parted: Path, mo
 
 
 def test_an_index_that_is_locked(memctl: Memctl, parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(parted, "status")  # what is a copy looks changed until Git has read it
     monkeypatch.setattr(checkout, "_PATIENCE", 0.1)
     (parted / ".git" / "index.lock").touch()
     result = memctl("sync", where=parted, code=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memctl.model import ids
-from tests.conftest import Memctl, commits, git
+from tests.conftest import Memctl, Once, commits, git
 
 DAY = "2025-11-03"
 FIRST = f"DEC-{DAY}-001"
@@ -73,19 +73,26 @@ class Clone:
 
 
 @pytest.fixture
-def clones(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Clone, Clone, Clone]:
+def clones(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, once: Once
+) -> tuple[Clone, Clone, Clone]:
     """Three clones of a memory with one record that all know; they merge by memctl's drivers."""
     clock = [0]
-    base = Clone(repo, memctl, monkeypatch, clock)
-    base("issue", "Known to all")
-    found = []
-    for name in ("one", "two", "three"):
-        shutil.copytree(repo, tmp_path / name, symlinks=True)
-        for what in ("record", "docs"):
-            driver = f"'{sys.executable}' -m memctl merge-file {what} %O %A %B %P"
-            git(tmp_path / name, "config", f"merge.memctl-{what}.driver", driver)
-        found.append(Clone(tmp_path / name, memctl, monkeypatch, clock))
-    return found[0], found[1], found[2]
+    names = ("one", "two", "three")
+
+    def make() -> int:
+        base = Clone(repo, memctl, monkeypatch, clock)
+        base("issue", "Known to all")
+        for name in names:
+            shutil.copytree(repo, tmp_path / name, symlinks=True)
+            for what in ("record", "docs"):
+                driver = f"'{sys.executable}' -m memctl merge-file {what} %O %A %B %P"
+                git(tmp_path / name, "config", f"merge.memctl-{what}.driver", driver)
+        return clock[0]
+
+    clock[0] = once(make)
+    one, two, three = (Clone(tmp_path / name, memctl, monkeypatch, clock) for name in names)
+    return one, two, three
 
 
 def test_the_first_keeps_the_id_and_the_other_has_it_as_an_alias(clones: tuple[Clone, ...], memctl: Memctl) -> None:

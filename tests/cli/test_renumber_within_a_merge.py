@@ -9,22 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 
 FIRST = "DEC-2025-11-04-001"
 
 
 @pytest.fixture
-def clones(repo: Path, tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def clones(
+    repo: Path, tmp_path: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, once: Once
+) -> tuple[Path, Path]:
     """Two clones with hooks and drivers, which both have given out the first ids."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     made = (tmp_path / "one", tmp_path / "two")
-    for number, folder in enumerate(made):
-        shutil.copytree(repo, folder, symlinks=True)
-        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T14:3{number}:00Z")
-        memctl("install", "git", where=folder)
-        memctl("decide", f"By {folder.name}", where=folder)
-        memctl("issue", f"Ask {folder.name}", "--description", f"See {FIRST}.", where=folder)
+
+    def make() -> None:
+        for number, folder in enumerate(made):
+            shutil.copytree(repo, folder, symlinks=True)
+            monkeypatch.setenv("MEMCTL_NOW", f"2025-11-04T14:3{number}:00Z")
+            memctl("install", "git", where=folder)
+            memctl("decide", f"By {folder.name}", where=folder)
+            memctl("issue", f"Ask {folder.name}", "--description", f"See {FIRST}.", where=folder)
+
+    once(make)
     return made
 
 
@@ -163,18 +169,22 @@ def test_in_a_rebase_the_commands_are_named(
 
 
 @pytest.fixture
-def mended(clones: tuple[Path, Path], memctl: Memctl) -> tuple[Path, Path]:
+def mended(clones: tuple[Path, Path], memctl: Memctl, once: Once) -> tuple[Path, Path]:
     """Two clones, of which the first has merged the other and renumbered what it brought; the checks are off."""
     one, two = clones
-    for folder in clones:
-        memctl("install", "git", "--uninstall", where=folder)
-        for kind in ("record", "docs"):
-            driver = f"'{sys.executable}' -m memctl merge-file {kind} %O %A %B %P"
-            git(folder, "config", f"merge.memctl-{kind}.driver", driver)
-    git(one, "fetch", "-q", str(two), "HEAD")
-    git(one, "merge", "-q", "--no-commit", "FETCH_HEAD")
-    memctl("renumber", where=one)
-    git(one, "commit", "-q", "--no-edit")
+
+    def make() -> None:
+        for folder in clones:
+            memctl("install", "git", "--uninstall", where=folder)
+            for kind in ("record", "docs"):
+                driver = f"'{sys.executable}' -m memctl merge-file {kind} %O %A %B %P"
+                git(folder, "config", f"merge.memctl-{kind}.driver", driver)
+        git(one, "fetch", "-q", str(two), "HEAD")
+        git(one, "merge", "-q", "--no-commit", "FETCH_HEAD")
+        memctl("renumber", where=one)
+        git(one, "commit", "-q", "--no-edit")
+
+    once(make)
     return one, two
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, commits, git, process, stride
+from tests.conftest import Memctl, Once, commits, git, process, stride
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
@@ -17,14 +17,25 @@ OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema i
 
 
 @pytest.fixture
-def shop(repo: Path, memctl: Memctl) -> Path:
+def shop(repo: Path, memctl: Memctl, once: Once) -> Path:
     """A memory with a section that claude owns, and a state that says what comes next."""
-    memctl("section", "add", "Payment", "--path", "app.py")
-    memctl("section", "add", "Search")
-    memctl(
-        "state", "Refunds", "--task", "Refunds by card are tested", "--next", "Write the cascade", "--section", "2.1"
-    )
-    memctl("own", "acquire", "2.1", "--reason", "mine")
+
+    def make() -> None:
+        memctl("section", "add", "Payment", "--path", "app.py")
+        memctl("section", "add", "Search")
+        memctl(
+            "state",
+            "Refunds",
+            "--task",
+            "Refunds by card are tested",
+            "--next",
+            "Write the cascade",
+            "--section",
+            "2.1",
+        )
+        memctl("own", "acquire", "2.1", "--reason", "mine")
+
+    once(make)
     return repo
 
 

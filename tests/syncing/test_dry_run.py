@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 from tests.syncing.test_sync import refused, the, write
 
 
@@ -17,15 +17,19 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parted(memctl: Memctl, bob: Memctl, one: Path, two: Path) -> Path:
+def parted(memctl: Memctl, bob: Memctl, one: Path, two: Path, once: Once) -> Path:
     """A clone in which an id, a section's number, a field's value and an ownership have to give way."""
-    for clone, run in ((one, memctl), (two, bob)):
-        base = the(run, clone, "Shared")
-        run("decide", f"By {clone.name}", where=clone)
-        run("section", "add", f"Of {clone.name}", where=clone)
-        run("edit", base, "--set", f"importance={3 if clone is one else 8}", where=clone)
-        run("own", "acquire", "2.1", "2.2", where=clone)
-    memctl("sync", where=one)
+
+    def make() -> None:
+        for clone, run in ((one, memctl), (two, bob)):
+            base = the(run, clone, "Shared")
+            run("decide", f"By {clone.name}", where=clone)
+            run("section", "add", f"Of {clone.name}", where=clone)
+            run("edit", base, "--set", f"importance={3 if clone is one else 8}", where=clone)
+            run("own", "acquire", "2.1", "2.2", where=clone)
+        memctl("sync", where=one)
+
+    once(make)
     return two
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, Once, git
 from tests.lifecycle.test_door import run_until
 from tests.syncing.test_sync import errors, refused, the, write
 
@@ -26,20 +26,24 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def parted(memctl: Memctl, one: Path, two: Path, tmp_path: Path) -> Path:
+def parted(memctl: Memctl, one: Path, two: Path, tmp_path: Path, once: Once) -> Path:
     """A folder with a remote and two clones, of which one has pushed what the other has yet to merge."""
-    base = the(memctl, one, "Shared")
-    memctl("edit", base, "--add", "tags=one", where=one)
-    memctl("edit", base, "--add", "tags=two", where=two)
-    memctl("decide", "By one", where=one)
-    memctl("decide", "By two", where=two)
-    write(one, "app.py", "by one\n")
-    write(two, "two.py", "by two\n")
-    memctl("own", "acquire", "2.1", where=two)
-    memctl("section", "add", "Search", where=one)
-    memctl("section", "add", "Catalogue", where=two)
-    memctl("own", "acquire", "2.2", where=two)
-    memctl("sync", where=one)
+
+    def make() -> None:
+        base = the(memctl, one, "Shared")
+        memctl("edit", base, "--add", "tags=one", where=one)
+        memctl("edit", base, "--add", "tags=two", where=two)
+        memctl("decide", "By one", where=one)
+        memctl("decide", "By two", where=two)
+        write(one, "app.py", "by one\n")
+        write(two, "two.py", "by two\n")
+        memctl("own", "acquire", "2.1", where=two)
+        memctl("section", "add", "Search", where=one)
+        memctl("section", "add", "Catalogue", where=two)
+        memctl("own", "acquire", "2.2", where=two)
+        memctl("sync", where=one)
+
+    once(make)
     folder = tmp_path / "parted"
     folder.mkdir()
     for name in ("bare.git", "one", "two"):

@@ -42,8 +42,8 @@ class Turn:
     @property
     def is_anothers(self) -> bool:
         """Whether another clone's turn is under way, as far as the last fetch knows, and not for too long already."""
-        found = refs.tip(self._repository, self._tracking)
-        if not found or found == self._mine:
+        found = self._anothers
+        if not found:
             return False
         if found != self._seen:
             self._seen, self._since = found, time.monotonic()
@@ -51,23 +51,42 @@ class Turn:
 
     def take(self, who: str) -> bool:
         """Whether it is our turn from now on: nobody else's is under way. A remote may have it that nobody has any."""
-        if self._mine or self._is_refused:
-            return True
         found = refs.tip(self._repository, self._tracking)
+        if self._is_refused or (self._mine and found == self._mine):
+            return True
         text = f"memctl: {who} waits to push\n\n{os.urandom(8).hex()}\n"  # no two are the same
         commit = refs.write_commit(self._repository, {}, (), text)
         try:
-            if not refs.push(self._repository, self._remote, self._ref, commit, found):
+            if not self._push(commit, found):
                 return False
-        except (Refused, git.GitFailed):
+        except Refused:
             self._is_refused = True
             return True
+        except git.GitFailed:  # the connection broke, and the remote may have it
+            pass
         self._mine = commit
         return True
+
+    def clear_away(self) -> None:
+        """End a turn that was waited for in vain; who was killed does not, and every later sync would wait for it."""
+        if found := self._anothers:
+            self._end(found)
 
     def give_back(self) -> None:
         """Let others have theirs."""
         if self._mine:
-            with suppress(MemctlError, Refused):  # after a while nobody waits for it any more
-                refs.push(self._repository, self._remote, self._ref, "", self._mine)
+            self._end(self._mine)
             self._mine = ""
+
+    @property
+    def _anothers(self) -> str:
+        """The turn of another clone, however old, as far as the last fetch knows; "" for none."""
+        found = refs.tip(self._repository, self._tracking)
+        return found if found != self._mine else ""
+
+    def _end(self, turn: str) -> None:
+        with suppress(MemctlError, Refused):  # after a while nobody waits for it any more
+            self._push("", turn)
+
+    def _push(self, commit: str, expected: str) -> bool:
+        return refs.push(self._repository, self._remote, self._ref, commit, expected)

@@ -97,7 +97,12 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
 
 def _may_go(memory: Memory, turn: Turn, number: int) -> bool:
     """Whether the next try is to be made now: who has lost takes a turn, and who sees another's waits."""
-    return not turn.is_anothers and (number <= _LOST or turn.take(memory.actor))
+    if turn.is_anothers:
+        return False
+    if number > _LOST:
+        return turn.take(memory.actor)
+    turn.clear_away()
+    return True
 
 
 def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:

@@ -57,6 +57,44 @@ def test_a_turn_that_nobody_ends_is_taken_over(
     assert git(bare, "for-each-ref", TURN) == ""
 
 
+def test_a_turn_that_nobody_ends_is_waited_for_once(
+    memctl: Memctl, one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sync that loses no race does not need it; it takes it away all the same, or each that follows would wait."""
+    assert turn(one)[2].take("killed")
+    monkeypatch.setattr(turns, "_PATIENCE", 0.1)
+    memctl("learn", "By two", where=two)
+    memctl("sync", where=two)
+    assert git(bare, "for-each-ref", TURN) == ""
+
+
+def test_who_was_taken_for_dead_takes_another_turn(
+    one: Path, two: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, upstream, first = turn(one)
+    assert first.take("slow")
+    _, _, second = turn(two)
+    monkeypatch.setattr(turns, "_PATIENCE", 0.0)
+    assert not second.is_anothers
+    assert second.take("bob")
+    second.give_back()
+    remotes.fetch(repository, upstream)
+    assert first.take("slow")
+    assert "slow" in git(bare, "log", "-1", "--format=%s", TURN)
+
+
+def test_a_turn_that_nobody_heard_of_is_ours_all_the_same(one: Path, bare: Path) -> None:
+    repository, upstream, first = turn(one)
+    hook(bare, "post-update", "kill -9 $PPID")
+    assert first.take("claude")
+    assert git(bare, "for-each-ref", TURN)
+    (bare / "hooks" / "post-update").unlink()
+    remotes.fetch(repository, upstream)
+    assert not first.is_anothers
+    first.give_back()
+    assert git(bare, "for-each-ref", TURN) == ""
+
+
 def test_a_remote_that_takes_no_such_ref_has_no_turns(one: Path, bare: Path) -> None:
     hook(bare, "update", 'case $1 in refs/memctl/turns/*) echo "no such refs" >&2; exit 1 ;; esac')
     _, _, first = turn(one)

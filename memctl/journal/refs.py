@@ -131,17 +131,28 @@ def _wait_for(repository: Repository, ref: str, deadline: float) -> None:
 
     Raises MemctlError after the deadline. Only memctl has refs of these names, so nobody else holds them for long.
     """
-    lock = repository.common_dir / f"{ref}.lock"
-    with suppress(OSError):
-        if time.time() - lock.stat().st_mtime > _DEAD:
-            lock.unlink()
-            return
+    if _is_freed(repository, ref):
+        return
     if time.monotonic() > deadline:
         raise MemctlError(
-            f"{ref} has been locked for {_PATIENCE:.0f} s ({lock})",
+            f"{ref} has been locked for {_PATIENCE:.0f} s ({_lock(repository, ref)})",
             f"if a git process was killed, try again in {_DEAD:.0f} s: then the lock is taken away",
         )
     time.sleep(0.02)
+
+
+def _is_freed(repository: Repository, ref: str) -> bool:
+    """Whether a ref had a lock of a process that must be dead, and has it no more."""
+    lock = _lock(repository, ref)
+    with suppress(OSError):
+        if time.time() - lock.stat().st_mtime > _DEAD:
+            lock.unlink()
+            return True
+    return False
+
+
+def _lock(repository: Repository, ref: str) -> Path:
+    return repository.common_dir / f"{ref}.lock"
 
 
 def base(repository: Repository, one: str, other: str) -> str:
@@ -166,10 +177,10 @@ def message(repository: Repository, commit: str) -> str:
     return raw.partition(b"\n\n")[2].decode(errors="replace")
 
 
-def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: str = "") -> str:
+def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: tuple[str, str] | None = None) -> str:
     """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
 
-    `also` is a refspec with a pattern, for refs that need not be there; those that are not any more go here too.
+    `also` is a ref that need not be there, and what it becomes here, which goes if that one has gone.
     Raises MemctlError if no remote has that name, or if it can't be reached.
     """
     _refuse_unknown(repository, remote)
@@ -177,7 +188,8 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: st
     args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
     while True:
         try:
-            specs = ["--prune", remote, also] if also else [remote]
+            # A pattern is no error where there is no such ref.
+            specs = ["--prune", remote, f"+{also[0]}*:{also[1]}*"] if also else [remote]
             git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=_LANGUAGE)
             return tip(repository, tracking)
         except git.GitFailed as error:
@@ -188,7 +200,8 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: st
                     f"{remote} can't be fetched from:\n{error.stderr.strip()}",
                     "nothing was changed; see whether `git fetch` works",
                 ) from None
-            also = ""  # it is not worth waiting for
+            if also and not _is_freed(repository, also[1]):
+                also = None  # it is not worth waiting for
             _wait_for(repository, tracking, deadline)
 
 

@@ -74,7 +74,7 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
 
     Raises MemctlError if the remote can't be reached.
     """
-    turn = f"+{upstream.turn}*:{upstream.turn_tracking}*"  # a pattern is no error where there is no such ref
+    turn = (upstream.turn, upstream.turn_tracking)
     return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking, turn)
 
 

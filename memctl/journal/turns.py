@@ -24,6 +24,11 @@ from memctl.journal.repository import Repository
 _PATIENCE = (
     10.0  # seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever
 )
+# The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
+_OVER = (
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+)
 
 
 class Turn:
@@ -82,11 +87,14 @@ class Turn:
     def _anothers(self) -> str:
         """The turn of another clone, however old, as far as the last fetch knows; "" for none."""
         found = refs.tip(self._repository, self._tracking)
-        return found if found != self._mine else ""
+        return found if found not in (self._mine, *_OVER) else ""
 
     def _end(self, turn: str) -> None:
         with suppress(MemctlError, Refused):  # after a while nobody waits for it any more
-            self._push("", turn)
+            try:
+                self._push("", turn)
+            except Refused:  # some remotes let no ref go
+                self._push(git.write(["mktree"], self._repository.top, b"").decode().strip(), turn)
 
     def _push(self, commit: str, expected: str) -> bool:
         return refs.push(self._repository, self._remote, self._ref, commit, expected)

@@ -69,7 +69,7 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
     number = 1
     for rounds in count(1):
         theirs = _fetched(memory, upstream)
-        if push and not dry_run and not _may_go(memory, turn, number) and time.monotonic() < deadline:
+        if push and not dry_run and not _may_go(memory, theirs, turn, number) and time.monotonic() < deadline:
             time.sleep(random.random() * _POLL / rounds**0.5)
             continue
         with lock.hold(memory.repository.shared / "lock"):
@@ -95,10 +95,13 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
     )
 
 
-def _may_go(memory: Memory, turn: Turn, number: int) -> bool:
-    """Whether the next try is to be made now: who has lost takes a turn, and who sees another's waits."""
+def _may_go(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
+    """Whether the next try is to be made now: who has lost takes a turn, and who sees another's waits.
+
+    Who has nothing that the remote lacks is in nobody's way.
+    """
     if turn.is_anothers:
-        return False
+        return remotes.has(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
         return turn.take(memory.actor)
     turn.clear_away()

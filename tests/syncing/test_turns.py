@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from memctl.journal import remotes, turns
 from memctl.journal.remotes import Upstream
 from memctl.journal.repository import Repository, open_repository
 from memctl.journal.turns import Turn
+from memctl.syncing import sync
 from tests.conftest import Memctl, git, process
 from tests.syncing.test_refusals import hook
 
@@ -112,6 +114,43 @@ def test_a_sync_waits_for_anothers_turn(memctl: Memctl, one: Path, two: Path) ->
     assert waiting.poll() is None
     first.give_back()
     assert waiting.communicate()[0] == "pushed 1 commit to origin/main\n"
+
+
+def test_who_has_nothing_to_push_waits_for_nobody(
+    memctl: Memctl, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("learn", "By one", where=one)
+    memctl("sync", where=one)
+    assert turn(one)[2].take("claude")
+    monkeypatch.setattr(sync.time, "sleep", lambda _: pytest.fail("it waits"))
+    assert memctl("sync", where=two).out.startswith("fetched 1 commit of origin/main\n")
+
+
+def test_a_lock_that_a_killed_fetch_left_keeps_no_turn_from_view(one: Path, two: Path) -> None:
+    repository, upstream, second = turn(two)
+    lock = repository.common_dir / f"{upstream.turn_tracking}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (0, 0))
+    assert turn(one)[2].take("claude")
+    remotes.fetch(repository, upstream)
+    assert second.is_anothers
+
+
+def test_a_remote_that_lets_no_ref_go_has_turns_that_are_over(memctl: Memctl, one: Path, two: Path, bare: Path) -> None:
+    hook(bare, "update", 'case $3 in *[!0]*) ;; *) echo "nothing is deleted here" >&2; exit 1 ;; esac')
+    _, _, first = turn(one)
+    repository, upstream, second = turn(two)
+    assert first.take("claude")
+    first.give_back()
+    remotes.fetch(repository, upstream)
+    assert not second.is_anothers
+    assert second.take("bob")
+    remotes.fetch(*turn(one)[:2])
+    assert first.is_anothers
+    second.give_back()
+    memctl("learn", "By two", where=two)
+    memctl("sync", where=two)
 
 
 def test_the_names_of_branches_are_no_folders_of_each_other(one: Path) -> None:

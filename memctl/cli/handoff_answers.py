@@ -192,16 +192,16 @@ def _answer(
     if not given["dry_run"]:
         snapshot = opening.snapshot(memory, None)
         one = handoff.of(snapshot, snapshot.resolve(id))
-        _note_kept(memory, done, one, declined)
+        _note_kept(memory, snapshot, done, one, declined)
         who = one.parties
         told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         if wrong := emitting.handed(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {output.plain(wrong)}")
 
 
-def _note_kept(memory: Memory, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:
+def _note_kept(memory: Memory, snapshot: Snapshot, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
-    given = handing.of(one, memory.now)
+    given = handing.of(one, memory.now, {record.id for record in snapshot.records})
     if one.record.status == ACCEPTED:
         given = msgspec.structs.replace(given, sections=declined)
     for held in handing.kept(done.agreed.before, given):

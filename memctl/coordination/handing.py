@@ -84,12 +84,16 @@ def renamed(held: Ownership, given: Given, old: str) -> Ownership:
     return msgspec.structs.replace(held, lock_reason=given.why if held.lock_reason == under.why else given.why_back)
 
 
-def of(one: Handoff, now: str) -> Given:
-    """What changes hands by the handoff that a record tells of."""
+def of(one: Handoff, now: str, taken: Collection[str]) -> Given:
+    """What changes hands by the handoff that a record tells of.
+
+    `taken` are the ids that handoffs have. An alias that is another's id means that one, wherever it stands
+    (`settling` has seen to what it meant before).
+    """
     who = one.parties
     return Given(
         handoff=one.record.id,
-        aliases=tuple(one.record.aliases),
+        aliases=tuple(alias for alias in one.record.aliases if alias not in taken),
         giver=who.from_agent_id,
         taker=who.to_agent_id,
         sections=who.sections,

@@ -6,6 +6,7 @@ merge of the shared state, which knows nothing of records, perhaps the ownership
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -77,7 +78,7 @@ def contradictions(handoffs: Sequence[Handoff], state: State, now: str) -> list[
     Only what stands in the state by the very handoff counts: a section that was given to somebody else since, or taken
     anew, has gone on. A handoff that waits for its answer may have one on another branch.
     """
-    return [found for one in handoffs for found in _of(one, handing.of(one, now), state)]
+    return [found for one, given in _given(handoffs, now).values() for found in _of(one, given, state)]
 
 
 def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
@@ -86,8 +87,9 @@ def settle(handoffs: Sequence[Handoff], now: str) -> Plan:
     def plan(state: State) -> Step:
         title = "; ".join(told(handoffs, state, now))
         state, _ = _named_anew(handoffs, state, now)
+        given = _given(handoffs, now)
         for one in contradictions(handoffs, state, now):
-            state = _settled(state, one, handing.of(one.handoff, now))
+            state = _settled(state, one, given[one.handoff.record.id][1])
         return Step(state, "settle", title)
 
     return plan
@@ -105,24 +107,39 @@ def concerns(state: State) -> bool:
     return any(map(handing.named_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
 
 
+def _given(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Given]]:
+    """Some handoffs and what changes hands by them, by their ids.
+
+    Of those that have one id, until `renumber` tells them apart, nobody knows which the state means: they are left out.
+    """
+    count = Counter(one.record.id for one in handoffs)
+    return {one.record.id: (one, handing.of(one, now, count)) for one in handoffs if count[one.record.id] == 1}
+
+
 def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
     """The state with the ids that handoffs have now, where it has those that another clone had given out too."""
     named: list[str] = []
-    by_id = {one.record.id: handing.of(one, now) for one in handoffs}
-    for one in handoffs:
-        given = by_id[one.record.id]
+    by_id = _given(handoffs, now)
+    for one, given in by_id.values():
         for old in one.record.aliases:
-            other = by_id.get(old)
+            _, other = by_id.get(old, (None, None))
             before = state
             owned = {
                 section: handing.renamed(held, given, old) if not (other and other.is_about(held)) else held
                 for section, held in state.section_ownership_map.items()
             }
-            is_shared = other is not None and other.taker == given.taker
             state = state.with_(section_ownership_map=owned)
-            state = state if is_shared else work.renamed(state, given.taker, old, given.handoff)
+            if not (other and other.taker == given.taker and _is_at_work(state, other)):
+                state = work.renamed(state, given.taker, old, given.handoff)
             named += [f"{old} is now {given.handoff}"] if state != before else []
     return state, named
+
+
+def _is_at_work(state: State, given: Given) -> bool:
+    """Whether what the taker is at work on under a handoff's id may be by that one: all its sections are of it."""
+    active = state.active_agents.get(given.taker)
+    found = active.handoffs.get(given.handoff) if active else None
+    return found is not None and set(found.sections) <= set(given.sections)
 
 
 def _of(one: Handoff, given: Given, state: State) -> Iterator[Contradiction]:

@@ -44,7 +44,7 @@ def answer(
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, how, force, declined)
-    given = handing.of(one, memory.now)
+    given = handing.of(one, memory.now, {record.id for record in snapshot.records})
     if status == ACCEPTED:
         task = plain_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
         plan = handing.accept(given, task or one.record.title, declined)

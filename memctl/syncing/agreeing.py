@@ -12,7 +12,7 @@ from functools import cache
 
 import msgspec
 
-from memctl.coordination import exchange, handing, settling, shared
+from memctl.coordination import exchange, settling, shared
 from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import State
 from memctl.model import handoff
@@ -77,12 +77,12 @@ def _gave_way(made: Made) -> set[str]:
 def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
     """Sections that by their handoff's answer would be somebody's, and were given to somebody else since."""
     for one in handoffs:
-        given, who = handing.of(one, now), one.parties
+        who = one.parties
         if one.record.status == OFFERED:
             continue
         for section in who.sections:
             is_taken = one.record.status == ACCEPTED and section not in who.declined
-            owner = given.taker if is_taken else given.giver
+            owner = who.to_agent_id if is_taken else who.from_agent_id
             held = state.live(section, now)
             if held and held.owner_agent_id != owner:
                 yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.told}"

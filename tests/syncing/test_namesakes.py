@@ -1,0 +1,95 @@
+"""Handoffs that two clones gave one id: what is said of the one is not taken for what is said of the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+from tests.syncing.test_handoffs import at_work, contradictions
+from tests.syncing.test_kinds import GIVEN, owners, synced
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+
+
+@pytest.fixture
+def named(memctl: Memctl, one: Path, two: Path) -> tuple[str, str]:
+    """Two handoffs to bob that had one id, each of a section of its own: the one that kept it, and the other."""
+    memctl("section", "add", "Search", where=one)
+    synced(memctl, one, two)
+    first = memctl("handoff", "--to", "bob", "--section", "2.1", *GIVEN, "--json", where=one).data["id"]
+    second = memctl("handoff", "--to", "bob", "--section", "2.2", *GIVEN, "--json", where=two).data["id"]
+    assert first == second
+    synced(memctl, one, two)
+    found = memctl("handoff", "list", "--all", "--json", where=one).data["handoffs"]
+    ids = {item["record"]["id"] for item in found}
+    assert len(ids) == 2
+    return first, next(iter(ids - {first}))
+
+
+@pytest.mark.parametrize("answered", ["decline", "withdraw"])
+def test_a_handoff_can_be_refused_by_whom_its_namesake_has_at_work(
+    memctl: Memctl, bob: Memctl, named: tuple[str, str], one: Path, two: Path, answered: str
+) -> None:
+    kept, renamed = named
+    bob("handoff", "accept", kept, where=one)
+    (bob if answered == "decline" else memctl)("handoff", answered, renamed, where=one)
+    synced(memctl, one, two)
+    for clone in (one, two):
+        assert [*at_work(memctl, clone)["bob"]["handoffs"]] == [kept]
+        assert contradictions(memctl, clone) == []
+        assert "bob" in owners(memctl, clone).values()
+        assert len(owners(memctl, clone)) == 1
+
+
+def test_what_a_namesake_gave_is_not_taken_back(
+    memctl: Memctl, bob: Memctl, named: tuple[str, str], one: Path, two: Path
+) -> None:
+    kept, renamed = named
+    bob("handoff", "decline", renamed, where=one)
+    bob("handoff", "accept", kept, where=two)
+    synced(memctl, one, two)
+    for clone in (one, two):
+        assert [*at_work(memctl, clone)["bob"]["handoffs"]] == [kept]
+        assert contradictions(memctl, clone) == []
+
+
+def test_what_was_accepted_under_an_id_that_is_anothers_now_is_known_by_the_new_one(
+    memctl: Memctl, bob: Memctl, one: Path, two: Path
+) -> None:
+    """The clone that has to give up the id has accepted its handoff already."""
+    memctl("section", "add", "Search", where=one)
+    synced(memctl, one, two)
+    offer = ("handoff", "--to", "bob", *GIVEN, "--json")
+    first = memctl(*offer, "--section", "2.1", where=one).data["id"]
+    assert memctl(*offer, "--section", "2.2", where=two).data["id"] == first
+    bob("handoff", "accept", first, where=two)
+    synced(memctl, one, two)
+    assert owners(memctl, one) == {"§2.1": "bob", "§2.2": "bob"}
+    (renamed,) = at_work(memctl, one)["bob"]["handoffs"]
+    assert renamed != first
+    bob("handoff", "decline", first, where=one)
+    assert owners(memctl, one) == {"§2.2": "bob"}
+    assert contradictions(memctl, one) == []
+
+
+def test_of_two_handoffs_of_one_id_that_git_merged_none_is_settled(
+    memctl: Memctl, bob: Memctl, one: Path, two: Path
+) -> None:
+    memctl("section", "add", "Search", where=one)
+    synced(memctl, one, two)
+    offer = ("handoff", "--to", "bob", *GIVEN, "--json")
+    first = memctl(*offer, "--section", "2.1", "--task", "Pay", where=one).data["id"]
+    memctl(*offer, "--section", "2.2", "--task", "Find", where=two)
+    bob("handoff", "accept", first, where=one)
+    bob("handoff", "decline", first, where=two)
+    git(two, "push", "-q", "origin", "HEAD:apart")
+    git(one, "pull", "-q", "--no-rebase", "--no-edit", "origin", "apart", check=False)
+    git(one, "add", "--all")
+    assert contradictions(memctl, one) == []
+    assert "nothing contradicts itself" in memctl("handoff", "recover", where=one, code=None).err
+    assert [*at_work(memctl, one)["bob"]["handoffs"]] == [first]

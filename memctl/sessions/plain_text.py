@@ -24,7 +24,7 @@ _ASKING = ("user", "human", "you")
 _FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
 _SHOWN = re.compile(r"^\s*[⏺●•✦>*-]?\s*(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
 _MARKED = re.compile(r"^\s*[⏺●✦]\s*[A-Z]\w+\(")
-_TYPED = re.compile(r"^\s{0,4}(?:[\w.@:~/-]{0,60} ?)?\$ (?P<command>\S.*)$")
+_TYPED = re.compile(r"^\s{0,4}(?:\w*[.@:~/-][\w.@:~/-]{0,60} ?)?\$ (?P<command>[^\s\d].*)$")  # no sum of money
 _SAID = {
     "write_file": "wrote|saved",
     "create_file": "created|added",
@@ -33,7 +33,7 @@ _SAID = {
     "read_file": "read|opened|viewed|looked at|looked into",
 }
 _ACTIVE = re.compile(
-    r"(?:^|[.!?:;]\s+|^\s*[-*+\d.)]+\s+|\b(?:I|we|I've|we've|I have|we have|and|then|also|just)\s+)"
+    r"(?:^|[.!?:;]\s+|^[ \t]*[-*+\d.)]+[ \t]+|\b(?:I|we|I've|we've|I have|we have|and|then|also|just)\s+)"
     r"(?:(?:then|also|just)\s+)?(?:"
     + "|".join(f"(?P<{tool}>{verbs})" for tool, verbs in _SAID.items())
     + rf")\s+(?:the\s+)?(?:new\s+)?(?:file\s+)?(?P<files>{_FILE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_FILE})*)",
@@ -46,6 +46,25 @@ _PASSIVE = re.compile(
     re.I,
 )
 _RENAMED = re.compile(rf"\b(?:renamed|moved)\s+(?P<source>{_FILE})\s+(?:to|as|into|→|->)\s+(?P<target>{_FILE})", re.I)
+# What comes before it in a sentence that does not say it was done.
+_DOUBTED = re.compile(r"\b(?:if|whether|unless|until|did|said|nothing|nobody|none|neither|no one)\b", re.I)
+_SENTENCE = 200  # characters before it that are looked at
+# Endings of files. Other names with a point in them are mostly of code (`self.name`, `np.array`), hosts or versions.
+_ENDING = re.compile(
+    r"adoc|astro|bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|cxx|dart|diff|dockerfile|erl|ex|exs|"
+    r"fs|gif|go|gradle|graphql|groovy|h|hcl|hpp|hs|htm|html|ini|ipynb|j2|java|jinja|jpg|js|json|jsonl|jsx|jl|"
+    r"kt|kts|less|lua|m|md|mdx|mjs|mk|ml|mli|mod|nix|patch|pdf|php|pl|png|pro|proto|ps1|puml|py|pyi|pyx|r|rb|"
+    r"rs|rst|sass|scala|scss|sh|sol|sql|sum|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vb|vue|webp|xml|yaml|"
+    r"yml|zig",
+    re.I,
+)
+_BARE = re.compile(
+    r"readme|license|changelog|makefile|dockerfile|procfile|gemfile|rakefile|jenkinsfile|vagrantfile", re.I
+)
+_NO_FILES = re.compile(
+    r"(?:(?:self|this|cls)\..*|(?:node|next|nuxt|nest|vue|react|angular|ember|express|three|chart|d3|p5|discord)\.js)",
+    re.I,
+)
 _TOOLS = {"Update": "Edit", "List": "ls", "Search": "Grep"}
 _PATH_TOOLS = ("Write", "Edit", "MultiEdit", "Read", "NotebookEdit")
 _OUTPUT = re.compile(r"^\s*⎿\s*|^\s{4}")
@@ -99,23 +118,22 @@ def _shown(lines: list[str]) -> Iterator[_Call]:
         fenced ^= line.lstrip().startswith("```")
         if typed := _TYPED.match(line):
             until = _FENCE if fenced else _BLANK
-            yield _Call(offset, "bash", {"command": typed["command"].strip()}, _below(lines[number + 1 :], until))
+            yield _Call(offset, "bash", {"command": typed["command"].strip()}, _below(lines, number + 1, until))
         elif _MARKED.match(line) and (call := _SHOWN.match(line)):
             tool = _TOOLS.get(call["tool"], call["tool"])
             key = "command" if tool == "Bash" else "file_path" if tool in _PATH_TOOLS else ""
             if key:
                 given = call["given"].removeprefix(f"{key}: ").strip("\"'") if tool != "Bash" else call["given"]
-                yield _Call(offset, tool, {key: given}, _below(lines[number + 1 :], _NO_OUTPUT))
+                yield _Call(offset, tool, {key: given}, _below(lines, number + 1, _NO_OUTPUT))
         offset += len(line) + 1
 
 
-def _below(lines: list[str], until: re.Pattern[str]) -> str | None:
-    """The lines under a call that are its output."""
-    end = next(
-        (n for n, line in enumerate(lines) if until.match(line) or _TYPED.match(line) or _MARKED.match(line)),
-        len(lines),
-    )
-    return "\n".join(_OUTPUT.sub("", line) for line in lines[:end]) if end else None
+def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
+    """The lines from `start` on that are the output of the call above them."""
+    end = start
+    while end < len(lines) and not any(sign.match(lines[end]) for sign in (until, _TYPED, _MARKED)):
+        end += 1
+    return "\n".join(_OUTPUT.sub("", line) for line in lines[start:end]) if end > start else None
 
 
 def _accounted(text: str) -> Iterator[_Call]:
@@ -123,15 +141,27 @@ def _accounted(text: str) -> Iterator[_Call]:
     for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
         tool = next(tool for tool in _SAID if match[tool])
         for path in re.findall(_FILE, match["files"]):
-            if _is_path(path):
+            if _is_path(path) and not _is_doubted(text, match.start()):
                 yield _Call(match.start(), tool, {"path": path.strip('`"')})
     for match in _RENAMED.finditer(text):
         source, target = (match[name].strip('`"') for name in ("source", "target"))
-        if _is_path(source) and _is_path(target):
+        if _is_path(source) and _is_path(target) and not _is_doubted(text, match.start()):
             yield _Call(match.start(), "move_file", {"source": source, "destination": target})
 
 
+def _is_doubted(text: str, offset: int) -> bool:
+    """Whether a sentence has said by an offset that what follows was perhaps not done, or not here."""
+    before = re.split(r"[.!?]\s|\n", text[max(offset - _SENTENCE, 0) : offset])
+    return _DOUBTED.search(before[-1]) is not None
+
+
 def _is_path(given: str) -> bool:
-    """Whether a word is a file's name: in quotes it may be anything else."""
+    """Whether a word is surely a file's name: in quotes it may be anything else, and so may `client/server`."""
     name = given.strip('`"')
-    return " " not in name and re.search(r"\.\w{1,8}$|/[\w.@+-]+$", name) is not None and "://" not in name
+    folder, _, last = name.rpartition("/")
+    ending = last.rpartition(".")[2] if "." in last else ""
+    if " " in name or "://" in name or _NO_FILES.fullmatch(name):
+        return False
+    if _BARE.fullmatch(last) or _ENDING.fullmatch(ending):
+        return True
+    return bool(folder) and re.fullmatch(r"[a-z]\w{0,7}", ending) is not None

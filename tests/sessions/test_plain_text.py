@@ -27,6 +27,8 @@ def touched(text: str) -> list[tuple[str, str]]:
         ("src/gone.py was deleted.", [("src/gone.py", "deleted")]),
         ("Renamed a/old.py to a/new.py.", [("a/old.py", "deleted"), ("a/new.py", "written")]),
         ("Created x.py. Deleted x.py.", [("x.py", "created"), ("x.py", "deleted")]),
+        ("Updated `Makefile` and docs/README.", [("Makefile", "modified"), ("docs/README", "modified")]),
+        ("Updated deploy/app.tmpl and App.JS", [("deploy/app.tmpl", "modified"), ("App.JS", "modified")]),
         ("Applied edit to shop/cart.py", [("shop/cart.py", "modified")]),
         ("● Update(src/shop.ts)\n  ⎿  Updated with 2 additions", [("src/shop.ts", "modified")]),
         ("⏺ Write(docs/plan.md)", [("docs/plan.md", "written")]),
@@ -54,6 +56,20 @@ def test_what_was_done_to_a_file_is_found(said: str, files: list[tuple[str, str]
         "Added tests, e.g. for carts.",
         "It costs 5 $ a month.",
         "`deleted` is a status.",
+        "I read the Node.js docs.",
+        "Fixed e.g. the parser.",
+        "I changed self.name and updated `config.get`.",
+        "Updated user.email, numpy.array and v1.2.x.",
+        "Added TCP/IP support and fixed client/server errors.",
+        "I deleted origin/main and created feature/login.",
+        "Added /api/users, read example.com/page.",
+        "I updated net/http.Client.",
+        "If I deleted src/a.py, it would break.",
+        "Did you think I modified src/a.py?",
+        "You said I edited src/a.py.",
+        "Nothing in src/a.py was changed.",
+        "It costs $ cat.py at most",
+        "$ 5.00 for a.py",
     ],
 )
 def test_what_is_only_talked_about_was_not_touched(said: str) -> None:
@@ -93,8 +109,11 @@ def test_speakers_are_told_apart_and_counted() -> None:
     assert session.answers == 2
 
 
-@pytest.mark.parametrize("unit", ["a", "a/", "a.", "`", "a.b ", "$ ", "I read ", "created a.py, "])
-def test_a_long_line_of_anything_is_read_in_no_time(unit: str) -> None:
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "a/", "a.", "`", "a.b ", "$ ", "I read ", "created a.py, ", "\n", " \n", "$ a\n\n", "If I read a.py and "],
+)
+def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     reading.read((unit * (300_000 // len(unit))).encode())
 

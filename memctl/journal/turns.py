@@ -24,6 +24,7 @@ from memctl.journal.repository import Repository
 _PATIENCE = (
     10.0  # seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever
 )
+_TRIES = 5  # to take a turn; whoever else took it would be seen to have it
 # The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
 _OVER = (
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -42,6 +43,7 @@ class Turn:
         self._mine = ""
         self._seen = ""
         self._since = 0.0
+        self._lost = 0
         self._is_refused = False
 
     @property
@@ -63,7 +65,9 @@ class Turn:
         commit = refs.write_commit(self._repository, {}, (), text)
         try:
             if not self._push(commit, found):
-                return False
+                self._lost += 1
+                self._is_refused = self._lost >= _TRIES
+                return self._is_refused
         except Refused:
             self._is_refused = True
             return True

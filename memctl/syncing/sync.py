@@ -33,6 +33,7 @@ from memctl.syncing.synced import Synced
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
 _PATIENCE = 600.0
+_TRIES = 20  # that are lost although the remote's branch stays where it is: that is no race
 _LOST = 1  # tries that somebody loses before asking for a turn
 _PAUSE = 0.1  # seconds, at most, after a try that was lost
 _POLL = 0.5  # seconds, at most, to the second look at whose turn it is, and less and less to those that follow
@@ -67,6 +68,7 @@ def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_r
 def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: bool, dry_run: bool) -> Synced:
     deadline = time.monotonic() + _PATIENCE
     number = 1
+    seen: list[str] = []
     for rounds in count(1):
         theirs = _fetched(memory, upstream)
         if push and not dry_run and not _may_go(memory, theirs, turn, number) and time.monotonic() < deadline:
@@ -85,6 +87,12 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
                 if not dry_run:
                     moves.drop(memory)  # now that it is told: else the next command tells it
                 return planned
+        seen.append(theirs)
+        if seen.count(theirs) == _TRIES:
+            raise MemctlError(
+                f"{upstream.name} has refused {_TRIES} pushes, and nobody has changed what it has",
+                f"nothing was changed here; a killed process may have left {upstream.ref}.lock there: delete it",
+            )
         if time.monotonic() > deadline:
             break
         number += 1

@@ -259,3 +259,14 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
     assert f"`memctl renumber` there mends what both have called {given}; `memctl render` and `git add" in err
     memctl("install", "git", where=two)
     assert "memctl render" not in refused(memctl, two).err
+
+
+def test_a_lock_that_was_left_at_the_remote_is_no_race(memctl: Memctl, parted: Path, bare: Path) -> None:
+    (bare / "refs" / "heads" / "main.lock").touch()
+    before = git(parted, "rev-parse", "HEAD")
+    err = memctl("sync", where=parted, code=1).err
+    assert "origin/main has refused" in err
+    assert "nobody has changed what it has" in err
+    assert "refs/heads/main.lock" in err
+    assert git(parted, "rev-parse", "HEAD") == before
+    assert git(bare, "for-each-ref", "refs/memctl/turns") == ""

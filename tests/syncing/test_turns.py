@@ -153,6 +153,15 @@ def test_a_remote_that_lets_no_ref_go_has_turns_that_are_over(memctl: Memctl, on
     memctl("sync", where=two)
 
 
+def test_a_lock_that_was_left_at_the_remote_keeps_nobody_waiting_for_a_turn(one: Path, bare: Path) -> None:
+    _, _, first = turn(one)
+    lock = bare / f"{TURN}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    assert any(first.take("claude") for _ in range(turns._TRIES))
+    assert git(bare, "for-each-ref", TURN) == ""
+
+
 def test_the_names_of_branches_are_no_folders_of_each_other(one: Path) -> None:
     repository = open_repository(one)
     taken = [Turn(repository, Upstream(MAIN, "origin", f"refs/heads/{name}")) for name in ("topic", "topic/part")]

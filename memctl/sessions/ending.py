@@ -7,9 +7,12 @@ the commit, or the change that waits for it, by the mark.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
-from memctl.journal import history
+from memctl.journal import git, history
+from memctl.journal.history import Commit
 from memctl.lifecycle import commit
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import Change
@@ -35,8 +38,15 @@ def interrupted(memory: Memory, one: Running) -> Outcome | None:
         for entry in commit.waiting(memory):
             if entry.change.op == OP and entry.change.session == one.id:
                 return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
-    since = "HEAD" if one.ending == running.NO_COMMIT else f"{one.ending}..HEAD"
-    for made in history.commits(memory.repository, [memory.prefix], since):
+    for made in _commits_since(memory, one.ending):
         if OP in made.trailers.ops and made.trailers.session == one.id:
             return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)
     return None
+
+
+def _commits_since(memory: Memory, ending: str) -> list[Commit]:
+    """The commits of the memory since a session was marked; all, if HEAD had none, or that one is gone by now."""
+    if ending != running.NO_COMMIT:
+        with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
+            return history.commits(memory.repository, [memory.prefix], f"{ending}..HEAD")
+    return history.commits(memory.repository, [memory.prefix])

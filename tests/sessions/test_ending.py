@@ -66,3 +66,11 @@ def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
     memctl("session", "end", "--dry-run")
     found = memctl("session", "status", "--json").data
     assert [(one["id"]) for one in found] == ["refunds"]
+
+
+def test_an_end_that_was_interrupted_before_history_was_written_anew(started: Path, memctl: Memctl) -> None:
+    """The commit that the session was marked with has gone meanwhile."""
+    (noted,) = (started / ".git" / "memctl").rglob("refunds.json")
+    marked = json.loads(noted.read_text()) | {"ending": "1234567890" * 4}
+    noted.write_text(json.dumps(marked))
+    assert memctl("session", "end").out.startswith("refunds .memory/sessions/refunds.md")

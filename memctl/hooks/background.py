@@ -25,20 +25,28 @@ def run(do: Callable[[], object]) -> None:
         return
     with suppress(BaseException):
         os.setsid()
-        _let_go_of_streams()
+        _let_go_of_pipes()
         signal.signal(signal.SIGALRM, _end)
         signal.alarm(_SECONDS)
         do()
     os._exit(0)
 
 
-def _let_go_of_streams() -> None:
-    """The host waits until nobody holds its pipes any more."""
+def _let_go_of_pipes() -> None:
+    """The host waits until nobody holds its pipes any more: our streams, and what it may have given us beside them.
+
+    Such are inherited by whatever we start, and descriptors of our own are not (PEP 446).
+    """
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
     if nothing > 2:
         os.close(nothing)
+    with suppress(OSError):  # where there is no such folder
+        for number in map(int, os.listdir("/dev/fd")):
+            with suppress(OSError):  # the listing's own is closed by now
+                if number > 2 and os.get_inheritable(number):
+                    os.close(number)
 
 
 def _end(*_: object) -> None:

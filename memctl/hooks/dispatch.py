@@ -7,12 +7,11 @@ for is noted (`undone`) and done behind its back (`working`).
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.hooks import background, compacting, counting, log, undone
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: its hooks are silent then
 _OWED = "owed"  # a context was compacted, and the host has no start of a session after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
-_LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60
+_LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
 
 Later = Callable[[], object]
 
@@ -217,14 +216,13 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
 def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None:
     """Do what the session has left undone. Mostly somebody is at it, and only to be waited for: then what does the work
     need not be imported, which takes 70 ms."""
-    if held is None and undone.of(call.folder):
-        held = undone.take(call.folder, patience)
-    if held is not None and not undone.of(call.folder):
-        os.close(held)
-    elif held is not None:
+
+    def do(entry: Mapping[str, Any]) -> bool:
         from memctl.hooks import working
 
-        working.settle(call.folder, call.environ, held=held)
+        return working.worked(call.folder, call.environ, entry)
+
+    undone.settle(call.folder, do, patience, held)
 
 
 _DOING: Mapping[str, Callable[[_Call], str]] = {

@@ -47,7 +47,7 @@ def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> 
         _note(folder, part.boundaries)
         if made:
             drafts.write(folder, made)
-        known.write(folder, state)  # a kill loses a part at most, and reads none twice
+        known.write(folder, state)  # after a kill before this the part is merged twice, which changes nothing
     return state
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memctl.errors import MemctlError
 from memctl.hooks.folder import SessionFolder
 from memctl.store import exclusive
 
@@ -39,8 +40,12 @@ def leave(folder: SessionFolder, entry: Mapping[str, Any]) -> None:
     hidden = place / f".{name}"
     import json  # not at the top, for every command looks for notes
 
-    hidden.write_bytes(json.dumps(entry).encode())
-    os.replace(hidden, place / name)
+    try:
+        hidden.write_bytes(json.dumps(entry).encode())
+        os.replace(hidden, place / name)
+    except OSError:
+        hidden.unlink(missing_ok=True)
+        raise
 
 
 def notes(root: Path) -> list[Note]:
@@ -83,21 +88,19 @@ def settle(
     """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
 
     `do` says whether an event's work is done. One that is not stays noted, until it was begun MOST_TRIES times. Whoever
-    notes something while we are at it leaves it to us: so the notes are looked at again once the lock is free.
+    notes something while we have the lock leaves it to us: so the notes are looked at again once it is free.
     """
-    while of(folder):
-        descriptor = take(folder, patience) if held is None else held
-        held = None
-        if descriptor is None:
+    while held is not None or of(folder):
+        held = take(folder, patience) if held is None else held
+        if held is None:
             return False
         try:
             kept = [note for note in of(folder) if not _done(note, do)]
         finally:
-            os.close(descriptor)
+            os.close(held)
+            held = None
         if kept:
             return False
-    if held is not None:
-        os.close(held)
     return True
 
 
@@ -113,9 +116,12 @@ def wait(root: Path, patience: float) -> bool:
 
 def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
     """Do what a note says; whether it is gone then."""
+    if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
+        _give_up(note)
+        return True
     begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
     try:
-        os.replace(note.file, begun)  # counted before: one that kills us each time is given up, too
+        os.replace(note.file, begun)  # counted before, for it may kill us
         import json
 
         entry = json.loads(begun.read_bytes())
@@ -128,3 +134,11 @@ def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
         begun.unlink(missing_ok=True)
         return True
     return False
+
+
+def _give_up(note: Note) -> None:
+    from memctl.hooks import log
+
+    why = MemctlError(f"given up: the {note.tries} processes that began what an event left were ended")
+    log.fault(note.file.parent.parent, "", note.key, why)
+    note.file.unlink(missing_ok=True)

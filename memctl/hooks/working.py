@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,19 +38,15 @@ class _Work(NamedTuple):
     at: str
 
 
-def settle(folder: SessionFolder, environ: Mapping[str, str], patience: float = 0.0, held: int | None = None) -> bool:
-    """Do what a session has left undone, or wait for who is doing it; whether nothing is left."""
-    return undone.settle(folder, lambda entry: _worked(folder, entry, environ), patience, held)
-
-
-def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
-    """The same for all sessions of a memory."""
-    keys = dict.fromkeys(note.key for note in undone.notes(root))
-    settled = [settle(SessionFolder(root, key), environ, patience) for key in keys]
+def settle_all(root: Path, environ: Mapping[str, str]) -> bool:
+    """Do what all sessions of a memory have left undone, but for those that a process is at work for; whether nothing
+    is left."""
+    folders = [SessionFolder(root, key) for key in dict.fromkeys(note.key for note in undone.notes(root))]
+    settled = [undone.settle(one, partial(worked, one, environ)) for one in folders]
     return all(settled)
 
 
-def _worked(folder: SessionFolder, entry: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
     """Do the work of an event; whether it is done. What went wrong is in our log."""
     try:
         left = msgspec.convert(entry, _Left)

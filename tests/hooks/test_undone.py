@@ -32,8 +32,8 @@ class Behind:
         self.session = session
         self._mark = f"{_MARK}={uuid.uuid4()}"
 
-    def send(self, event: str, **more: str) -> str:
-        """What is printed for an event, once the host may go on."""
+    def send(self, event: str, pipe: int | None = None, **more: str) -> str:
+        """What is printed for an event, once the host may go on. It is given a `pipe` beside its streams."""
         name, _, value = self._mark.partition("=")
         done = subprocess.run(
             [sys.executable, "-m", "memctl", "hook", "claude-code"],
@@ -41,6 +41,7 @@ class Behind:
             env={**os.environ, name: value},
             cwd=self.session.repo,
             capture_output=True,
+            pass_fds=() if pipe is None else (pipe,),
             timeout=40,
         )
         assert (done.returncode, done.stderr) == (0, b"")
@@ -279,3 +280,59 @@ def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Sessio
         session.send(event, source="startup", trigger="auto")
     assert "`memctl commit` finishes it" in memctl("list").err
     memctl("learn", "Retries hide an exhausted pool")
+
+
+def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -> None:
+    """A process that is killed never comes to say that it did not get done."""
+    undone.leave(session.folder, {})
+    fatal = "import os; from pathlib import Path; from memctl.hooks import undone; from memctl.hooks.folder import *\n"
+    fatal += f"undone.settle(SessionFolder(Path({str(session.root)!r}), {session.name!r}), lambda _: os._exit(9))"
+    codes = [subprocess.run([sys.executable, "-c", fatal]).returncode for _ in range(undone.MOST_TRIES + 1)]
+    assert codes == [9] * undone.MOST_TRIES + [0]
+    assert undone.notes(session.root) == []
+    assert "given up" in session.faults()[0]["fault"]
+
+
+def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever notes something and finds the lock taken goes on: so the holder looks again when it is free."""
+    held = undone.take(session.folder)
+    assert held is not None
+    close, done = os.close, []
+
+    def note_before(descriptor: int) -> None:
+        if descriptor == held and not done:
+            undone.leave(session.folder, {"said": 1})
+            assert undone.take(session.folder) is None
+        close(descriptor)
+
+    monkeypatch.setattr(os, "close", note_before)
+    assert undone.settle(session.folder, lambda entry: bool(done.append(entry)) or True, held=held)
+    assert done == [{"said": 1}]
+
+
+@linux
+@pytest.mark.usefixtures("held")
+def test_a_host_that_waits_for_another_pipe_than_ours_goes_on_too(session: Session, behind: Behind) -> None:
+    """As bats and some shells do, which give what they start a pipe of their own."""
+    begun(session)
+    reading, writing = os.pipe()
+    behind.send("PreCompact", trigger="auto", pipe=writing)
+    os.close(writing)
+    os.set_blocking(reading, False)
+    assert behind.alive()
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+
+
+def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Session) -> None:
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
+    try:
+        with pytest.raises(OSError, match="large"):
+            undone.leave(session.folder, {"what": "stop"})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list((session.root / "undone").iterdir()) == []

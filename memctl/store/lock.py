@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -28,26 +28,65 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
         yield time.time_ns()
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _taken(file, patience)
     try:
-        deadline = time.monotonic() + patience
-        pause = 0.002
-        while not exclusive.attempt(descriptor):
-            if time.monotonic() > deadline:
-                owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else "?"
-                raise MemctlError(
-                    f"another memctl (process {owner}) has held the lock for {patience:.0f} s ({file})",
-                    "wait for it to end, or end it; the lock goes with its process",
-                )
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.05)
         last_held = os.fstat(descriptor).st_mtime_ns
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
+        _sign(descriptor)
         yield last_held
         os.utime(descriptor) if os.utime in os.supports_fd else None
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
+    """Hold a lock whose file is there as long as it is held: in a folder of the user's, where nothing of ours stays.
+
+    Raises MemctlError as `hold` does, and OSError.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _taken(file, patience)
+    while not _is_at(descriptor, file):  # who had it has taken it away, and there may be another by now
+        os.close(descriptor)
+        descriptor = _taken(file, patience)
+    try:
+        _sign(descriptor)
+        yield
+    finally:
+        with suppress(OSError):  # on Windows, where an open file stays
+            file.unlink()
+        os.close(descriptor)
+
+
+def _taken(file: Path, patience: float) -> int:
+    """A descriptor of a file that nobody else has locked now."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    deadline = time.monotonic() + patience
+    pause = 0.002
+    while not exclusive.attempt(descriptor):
+        if time.monotonic() > deadline:
+            owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else "?"
+            os.close(descriptor)
+            raise MemctlError(
+                f"another memctl (process {owner}) has held the lock for {patience:.0f} s ({file})",
+                "wait for it to end, or end it; the lock goes with its process",
+            )
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.05)
+    return descriptor
+
+
+def _sign(descriptor: int) -> None:
+    """Say in the lock's file who holds it."""
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
+
+
+def _is_at(descriptor: int, file: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _held_above(file: Path) -> bool:

@@ -8,6 +8,7 @@ that goes on from an older version, or from an earlier window, is stale and refu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,10 +18,11 @@ from memctl.model.change import Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_MISSION
-from memctl.store import files
+from memctl.store import files, lock
 from memctl.window.state.task import StateKeeper, TaskCheckpoint, validate
 from memctl.workflow.bootstrap import LIMIT, length
 
+_PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 _LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file
 DONE_TOLD, LEFT_TOLD, DECISIONS_TOLD = 10, 10, 5  # S4, `bootstrap_prompt`: the last done, the next ones, the last
 
@@ -47,16 +49,22 @@ class StateFiles:
         self._progress_file = progress_file
         self._now = now
         self._keeper = keeper
-        self._seen: int | None = None  # the version that was loaded or saved last
+        self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, checkpoint: TaskCheckpoint) -> str:
         """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one."""
         if self._keeper is not None:
             identifier = self._keeper.save(checkpoint)
-            self._write(self._keeper.load() or checkpoint)
+            with alone(self._folder, self._state_file or self._progress_file):
+                self._write(self._keeper.load() or checkpoint)
             return identifier
         if wrong := validate(checkpoint).errors:
             raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")
+        with alone(self._folder, self._state_file):
+            return self._save(checkpoint)
+
+    def _save(self, checkpoint: TaskCheckpoint) -> str:
+        """The same, for who holds the lock."""
         last = self._read()
         base = self._seen if checkpoint.state_version is None else checkpoint.state_version
         version = 1
@@ -76,7 +84,7 @@ class StateFiles:
         if self._keeper is not None:
             return self._keeper.load()
         found = self._read()
-        self._seen = found.state_version if found is not None else None
+        self._seen = found.state_version if found is not None else 0
         return found
 
     def bootstrap_prompt(self) -> str:
@@ -107,6 +115,17 @@ class StateFiles:
         if self._progress_file:
             writes.append(Write(self._progress_file, "\n".join(_page(state)) + "\n"))
         files.replace_all(self._folder, files.prepare(self._folder, writes), ())
+
+
+@contextmanager
+def alone(folder: Path, path: str) -> Iterator[None]:
+    """Hold the lock on a file of the project, so that no other process writes it; raises MemctlError."""
+    file = files.locate(folder, path)
+    try:
+        with lock.hold_passing(file.with_name(f".memctl.{file.name}.lock"), _PATIENCE):
+            yield
+    except OSError as error:
+        raise MemctlError(f"{path} can't be written: {error.strerror}") from None
 
 
 def text_of(folder: Path, path: str) -> str | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from memctl.errors import MemctlError
 from memctl.store import files
 from memctl.window.compression.notes import CATEGORIES, IMPORTANCES, Note, Notes
-from memctl.window.state.files import text_of
+from memctl.window.state.files import alone, text_of
 
 _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): (.*\S)\s*", re.IGNORECASE)
 
@@ -19,15 +18,12 @@ def in_file(folder: Path, path: str) -> Notes:
     A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
     MemctlError if the file can't be read or written.
     """
-    file = files.locate(folder, path)
+    files.locate(folder, path)  # before anything is read
 
     def keep(note: Note) -> None:
         line = f"- [{note.importance.upper()}] {note.category}: {note.content}\n"
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+        with alone(folder, path):
             files.append_line(files.locate(folder, path), line.encode(errors="replace"))
-        except OSError as error:
-            raise MemctlError(f"{path} can't be written: {error.strerror}") from None
 
     lines = (text_of(folder, path) or "").split("\n")
     found = [match for line in lines if (match := _LINE.fullmatch(line))]

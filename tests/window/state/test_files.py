@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -116,3 +118,56 @@ def test_what_a_new_window_is_told_at_once_has_an_end(tmp_path: Path) -> None:
     assert length(text) <= LIMIT
     assert "LEFT OUT: " in text
     assert "agent_state.json has them" in text
+
+
+def test_of_two_that_found_nothing_the_second_to_save_is_stale(tmp_path: Path) -> None:
+    first, second = kept(tmp_path), kept(tmp_path)
+    assert (first.load(), second.load()) == (None, None)
+    first.save(EXAMPLE)
+    with pytest.raises(MemctlError, match="stale"):
+        second.save(EXAMPLE)
+
+
+_SAVING = """
+import sys
+import subprocess
+import sys
+from pathlib import Path
+from memctl.errors import MemctlError
+from memctl.window.state.files import StateFiles
+from memctl.window.state.task import TaskCheckpoint
+
+kept, refused = 0, 0
+for number in range(40):
+    keeper = StateFiles(Path(sys.argv[1]), "agent_state.json", "agent_progress.md")
+    state = keeper.load() or TaskCheckpoint(task_goal="Migrate the pool")
+    try:
+        keeper.save(state)
+        kept += 1
+    except MemctlError as error:
+        assert "the state is stale" in error.message, error.message
+        refused += 1
+print(kept, refused)
+"""
+
+
+def test_of_processes_that_save_at_once_each_sees_what_the_other_saved(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SAVING, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    told = [one.communicate(timeout=60)[0].split() for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0]
+    last = kept(tmp_path).load()
+    assert last is not None
+    assert last.state_version == sum(int(saved) for saved, _ in told)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["agent_progress.md", "agent_state.json"]
+
+
+def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "project", tmp_path / "outside.json"
+    folder.mkdir()
+    outside.write_text("theirs")
+    (folder / ".memctl.agent_state.json.lock").symlink_to(outside)
+    with pytest.raises(MemctlError, match="can't be written"):
+        kept(folder).save(EXAMPLE)
+    assert outside.read_text() == "theirs"
+    assert not (folder / "agent_state.json").exists()

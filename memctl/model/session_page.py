@@ -269,13 +269,15 @@ def _items(heading: str, section: str) -> Iterator[str]:
 
 def printable(path: str) -> str:
     """A path on one line: what is no character that can be seen is written as an escape."""
+    if path.isprintable():
+        return path
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in path)
 
 
 def span(path: str) -> str:
     """A path as a code span: exact, with spaces and backticks as they are."""
     path = printable(path)
-    ticks = "`" * (max((len(run) for run in re.findall("`+", path)), default=0) + 1)
+    ticks = "`" * (max(map(len, re.findall("`+", path)), default=0) + 1) if "`" in path else "`"
     odd = path[:1] in "` " or path[-1:] in "` "
     return f"{ticks} {path} {ticks}" if odd else f"{ticks}{path}{ticks}"
 

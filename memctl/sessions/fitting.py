@@ -83,10 +83,13 @@ def _size(made: Page, counter: Counter) -> int:
 
 
 def _shortened(made: Page, counter: Counter, most: int, ways: Sequence[Callable[[Page], Page]]) -> Page:
+    size = _size(made, counter)
     for shorten in ways:
-        if _size(made, counter) <= most:
+        if size <= most:
             break
-        made = shorten(made)
+        shorter = shorten(made)
+        if shorter != made:  # to count a long list of files takes 10 ms
+            made, size = shorter, _size(shorter, counter)
     return made
 
 

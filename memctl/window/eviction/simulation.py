@@ -41,7 +41,9 @@ class Replay(msgspec.Struct, frozen=True):
     """What became of the requests under one policy; tokens are those of requests.
 
     `saved` is what all requests together had less than without management. `evictions` is how often the policy was
-    called, `evicted` how many blocks went, `over_budget` how many requests had more than the budget although it was
+    called, `evicted` how many blocks went, `over_budget` how many requests had more than the budget although it was,
+    so that the window was begun anew. `regrets` is how often something had to be got again, and `regret_tokens` what
+    that came to; `curve` has the tokens of each request, and `peak` is the most of them.
     """
 
     policy: EvictionPolicy

@@ -7,6 +7,7 @@ validated is the text that the model would see afterwards, whatever made it.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -25,6 +26,7 @@ _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?
 _NUMBER = re.compile(
     rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
 )
+_UNIT_LETTERS = f" %{string.ascii_letters}"
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
@@ -39,8 +41,10 @@ class Essential(msgspec.Struct, frozen=True):
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
         """Whether a text still has it; `words` are the words of each of the text's lines."""
         if self.kind == NUMBER:
-            number = re.escape(self.text).replace(r"\ ", " ?")
-            return re.search(rf"(?<![\d.,]){number}(?!\d)", text) is not None
+            digits = self.text.rstrip(_UNIT_LETTERS)
+            unit = self.text[len(digits) :].strip()
+            number = re.escape(digits) + (f" ?{re.escape(unit)}" if unit else "")
+            return re.search(rf"(?<![\w.,]){number}(?!\d|[.,]\d)", text) is not None
         said = " ".join(self.text.split())
         if said in text:
             return True

@@ -41,6 +41,12 @@ def test_figures_have_their_units(said: str, figures: list[str]) -> None:
         ("25", "from 1250 to 2500", False),
         ("25", "25, no more", True),
         ("13/23", "13/230", False),
+        ("10", "10,000 rows", False),
+        ("12", "12.5 s", False),
+        ("12", "in 12.", True),
+        ("443", "port_443 and x443", False),
+        ("80%", "80 % of it", True),
+        ("2025-11-04", "2025-11-04T10:00Z", True),
     ],
 )
 def test_a_figure_is_looked_for_whole(figure: str, told: str, is_there: bool) -> None:

@@ -37,7 +37,8 @@ class Follower:
         self._messages, self._curve = Reader(), CurveReader()
 
     def look(self) -> Seen | None:
-        """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or is empty."""
+        """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
+        messages."""
         try:
             with open(self._file, "rb") as stream:
                 if not self._is_the_same(stream):

@@ -33,17 +33,11 @@ from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import LosslessEviction
 from memctl.window.health.alerts import HealthSnapshot
 from memctl.window.health.monitor import ContextHealthMonitor
-from memctl.window.hook_results import (
-    STATUS_OF,
-    Action,
-    Managed,
-    ToolResult,
-    TurnStart,
-    WindowStatus,
-)
+from memctl.window.hook_results import STATUS_OF, Action, Managed, ToolResult, TurnStart, WindowStatus
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
+from memctl.window.pressure.models import AGAIN, TARGET
 from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
 from memctl.window.state.succession import Succession
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
@@ -51,10 +45,8 @@ from memctl.window.state.task import StateKeeper, TaskCheckpoint
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
-TARGET = 0.60  # S4, `_active_management`: what eviction and compression aim at
 LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
 EMERGENCY = 0.95  # S4, `on_turn_start`
-_AGAIN = 0.02  # of the window: so much more must stand in it before something is tried again that gained nothing
 
 
 class ContextWindowManager:
@@ -286,7 +278,7 @@ class ContextWindowManager:
 
     def _again_at(self) -> int:
         """The tokens from which on management is tried again that has just gained nothing; 0 if it has not."""
-        return self._fruitless_at + int(_AGAIN * self.config.max_context_tokens) if self._fruitless_at else 0
+        return self._fruitless_at + int(AGAIN * self.config.max_context_tokens) if self._fruitless_at else 0
 
     def _set_status(self, zone: PressureZone) -> None:
         before, self.status = self.status, STATUS_OF[zone]

@@ -31,9 +31,8 @@ from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
 from memctl.window.preservation.events import arguments_of
+from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 
-TRIGGER, TARGET = 0.75, 0.60  # S4: where the orange zone begins, and what `_active_management` aims at
-_AGAIN = 0.02  # of the budget: so much more must stand there before what has freed too little is tried again
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
 
@@ -92,7 +91,7 @@ class Simulation:
             yield tokens + _overhead(request)
 
     def replay(
-        self, policy: EvictionPolicy | str, budget: int, *, trigger: float = TRIGGER, target: float = TARGET
+        self, policy: EvictionPolicy | str, budget: int, *, trigger: float = ORANGE_AT, target: float = TARGET
     ) -> Replay:
         """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`."""
         engine = EvictionEngine(policy, counter=self._counter)
@@ -107,7 +106,7 @@ class Simulation:
                 evictions += 1
                 window.evict(tokens - int(target * budget), request.turn)
                 tokens = window.tokens + _overhead(request)
-                again = tokens + int(_AGAIN * budget) if tokens > trigger * budget else 0
+                again = tokens + int(AGAIN * budget) if tokens > trigger * budget else 0
             if tokens > budget:
                 over += 1
                 window.begin_anew(request.turn)

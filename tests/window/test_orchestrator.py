@@ -16,6 +16,7 @@ from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.orchestrator import ContextWindowManager
 from memctl.window.preservation import essentials
+from memctl.window.state.files import StateFiles
 from memctl.window.state.task import TaskCheckpoint
 from tests.window.talk import TASK, Talk, long_talk
 
@@ -278,3 +279,20 @@ def test_the_snapshot_of_a_turn_is_of_the_window_and_not_of_the_turn(messages: l
         assert watched.on_turn_end(10).window_id == 1
     watched.on_overflow(messages)
     assert watched.on_turn_end(10).window_id == 2
+
+
+def test_a_window_whose_state_is_refused_begins_with_its_own_and_not_with_another_agents(
+    messages: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    config = WindowConfig(max_context_tokens=tokens_of(messages))
+    own, other = (
+        ContextWindowManager(COUNTER, config, state_manager=StateFiles(tmp_path, "state.json")) for _ in range(2)
+    )
+    other.on_overflow([{"role": "user", "content": "Translate the manual."}])
+    start = own.on_overflow(messages)
+    assert "stale" in start.reason
+    assert "Translate the manual" not in start.bootstrap
+    wanted = essentials.of_blocks(Conversation.parse(messages, COUNTER).blocks)
+    decisions = [one for one in wanted if one.kind == essentials.DECISION]
+    assert decisions
+    assert essentials.missing_in(decisions, start.bootstrap) == []

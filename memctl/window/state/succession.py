@@ -64,9 +64,11 @@ class Succession:
         return self.save(blocks) if crosses else None
 
     def begin_anew(self) -> str:
-        """The next window begins; the text that it begins with, "" if nothing was kept."""
+        """The next window begins; the text that it begins with, "" if what was saved last is not what is kept."""
         self.window += 1
         self._is_saved = False
+        if self._last is not None and self._last.why_not:
+            return ""  # what is kept is somebody else's, or older
         try:
             return self._keeper.bootstrap_prompt() if self._keeper is not None else ""
         except MemctlError:

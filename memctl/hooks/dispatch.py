@@ -26,6 +26,7 @@ GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: it
 _OWED = "owed"  # a context was compacted, and the host has no start of a session after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
+_MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
 
 Later = Callable[[], object]
 
@@ -47,7 +48,7 @@ def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> No
     with suppress(Exception):
         behind: list[Later] = []
         text = answer(host, sys.stdin.buffer.read(MOST_BYTES), environ, start, behind)
-        if text:
+        with suppress(OSError):  # of a host that reads no answer: what is noted is done all the same
             sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
         if behind:
@@ -190,7 +191,7 @@ def _stop(call: _Call) -> str:
 def _leave(call: _Call, what: str) -> None:
     """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
     undone.leave(call.folder, _entry(call, what))
-    held = undone.take(call.folder)
+    held = undone.take(call.folder, _MOMENT)
     if held is not None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 

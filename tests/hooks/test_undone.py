@@ -32,13 +32,18 @@ class Behind:
         self.session = session
         self._mark = f"{_MARK}={uuid.uuid4()}"
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """What the processes are known by."""
+        name, _, value = self._mark.partition("=")
+        return {**os.environ, name: value}
+
     def send(self, event: str, pipe: int | None = None, **more: str) -> str:
         """What is printed for an event, once the host may go on. It is given a `pipe` beside its streams."""
-        name, _, value = self._mark.partition("=")
         done = subprocess.run(
             [sys.executable, "-m", "memctl", "hook", "claude-code"],
             input=self.session.event(event, **more),
-            env={**os.environ, name: value},
+            env=self.environ,
             cwd=self.session.repo,
             capture_output=True,
             pass_fds=() if pipe is None else (pipe,),
@@ -336,3 +341,37 @@ def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Sessi
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list((session.root / "undone").iterdir()) == []
+
+
+def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_done(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`undone.wait` has the lock as long as it takes to see that it is free."""
+    held = undone.take(session.folder)
+    assert held is not None
+    monkeypatch.setattr(time, "sleep", lambda _: os.close(held))
+    behind: list[dispatch.Later] = []
+    dispatch.answer(CLAUDE_CODE, session.event("Stop"), dict(os.environ), behind=behind)
+    assert len(behind) == 1
+
+
+@linux
+def test_what_is_noted_is_done_for_a_host_that_reads_no_answer_too(session: Session, behind: Behind) -> None:
+    begun(session)
+    command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
+    sent = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=session.repo,
+        env=behind.environ,
+    )
+    assert sent.stdin
+    assert sent.stdout
+    sent.stdout.close()
+    sent.stdin.write(session.event("PreCompact", trigger="auto"))
+    sent.stdin.close()
+    sent.wait(40)
+    behind.wait()
+    assert undone.notes(session.root) == []

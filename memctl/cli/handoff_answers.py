@@ -160,7 +160,8 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     """Finish or undo what was interrupted, and settle what contradicts itself.
 
     Of what was to go to a remote, that is asked first whether it has the change. Where ownership is not what the answer
-    of a handoff says, because Git has merged two answers, it is set as the record says.
+    of a handoff says, because Git has merged two answers, it is set as the record says. A handoff that can't be read,
+    as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
     lines = joint.recover(memory, ask_remote=True)
@@ -170,9 +171,16 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
         output.note(f"warning: {output.plain(line)}")
     for line in lines:
         output.text(output.plain(line))
-    if not lines:
+    snapshot = opening.snapshot(memory, None)
+    wrong = [fault for fault in snapshot.faults if fault.path.startswith(f"{HANDOFF.folder}/")]
+    wrong += handoff.faults(snapshot)
+    for fault in wrong:
+        output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
+    if wrong:
+        output.note("hint: what can't be read is not settled; mend it, then `memctl handoff recover` again")
+    elif not lines:
         output.note("nothing was interrupted, and nothing contradicts itself")
-    ctx.exit(OK)
+    ctx.exit(REFUSED if wrong else OK)
 
 
 COMMANDS = (list_command, show_command, accept_command, decline_command, withdraw_command, recover_command)

@@ -116,8 +116,12 @@ def test_a_record_edited_into_nonsense_is_named_and_not_passed_over(
     assert field in wrong[0]["message"]
     for command in ("show", "accept", "decline"):
         assert path.name in bob("handoff", command, made, code=1).err
-    memctl("handoff", "recover")
+    recovered = memctl("handoff", "recover", code=1)
+    assert path.name in recovered.err
+    assert "nothing contradicts itself" not in recovered.err
     assert path.read_text() == text.replace(before, after, 1)
+    path.write_text(text)
+    assert "nothing contradicts itself" in memctl("handoff", "recover").err
 
 
 def test_a_task_written_by_hand_does_not_keep_anybody_from_accepting(

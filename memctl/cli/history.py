@@ -51,7 +51,9 @@ def log_command(
     elif kind:
         path = memory.tracked(KINDS[kind].folder)
     revision = memory.repository.resolve(at) if at else "HEAD"
-    found = history.commits(memory.repository, [path, *former], revision, None if since else limit or None)
+    most = None if since else limit or None
+    given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
+    found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up)
     if since:
         earliest = moments.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]

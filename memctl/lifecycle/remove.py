@@ -115,7 +115,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
             return fault.path
     snapshot.refuse_closed(wanted)
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
-    for path in history.paths_ever(memory.repository, folder):
+    for path in history.paths_gone(memory.repository, folder):
         if ids.id_in_path(path) == wanted:
             return path[len(memory.prefix) + 1 :]
     return snapshot.resolve(reference).path

@@ -1,0 +1,106 @@
+"""What a merge gave another name, or gave up, is still found: by `restore`, `log` and `show`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.journal import history
+from memctl.journal.repository import open_repository
+from tests.conftest import Memctl, git
+
+
+@pytest.fixture
+def renumbered(one: Path, two: Path, memctl: Memctl) -> tuple[str, str]:
+    """The id that two clones gave out, and the one that the second's record got by its sync."""
+    taken = memctl("issue", "From one", where=one).id
+    memctl("sync", where=one)
+    assert memctl("issue", "From two", where=two).id == taken
+    memctl("sync", where=two)
+    found = memctl("list", "--type", "issue", "--json", where=two).data["records"]
+    return taken, next(record["id"] for record in found if record["title"] == "From two")
+
+
+def test_a_record_that_came_by_a_merge_is_restored_and_logged_once_deleted(
+    two: Path, memctl: Memctl, renumbered: tuple[str, str]
+) -> None:
+    _, new = renumbered
+    before = memctl("show", new, where=two).out
+    memctl("delete", new, where=two)
+    assert [commit["ops"] for commit in memctl("log", new, "--json", where=two).data["commits"]] == [
+        ["delete"], ["sync"],
+    ]  # fmt: skip
+    dry = memctl("restore", new, "--at", "HEAD~1", "-n", where=two).out
+    assert "+title: From two" in dry
+    memctl("restore", new, where=two)
+    assert memctl("show", new, where=two).out == before
+
+
+def test_an_id_that_two_records_had_brings_back_the_one_that_kept_it(
+    two: Path, memctl: Memctl, renumbered: tuple[str, str]
+) -> None:
+    taken, new = renumbered
+    memctl("delete", new, taken, where=two)
+    said = [commit["subject"] for commit in memctl("log", taken, "--json", where=two).data["commits"]]
+    assert said[-1] == f"docs(memory): issue {taken} From one"
+    assert "From one" in memctl("restore", taken, where=two).out
+
+
+def test_a_file_of_a_side_that_a_merge_gave_up_is_known(two: Path, memctl: Memctl, renumbered: tuple[str, str]) -> None:
+    taken, _ = renumbered
+    repository = open_repository(two)
+    dead = next(
+        path for path in history.paths_ever(repository, ".memory/issues") if "from-two" in path and taken in path
+    )
+    last = history.last_version(repository, dead)
+    assert last is not None
+    assert "From two" in git(two, "cat-file", "blob", last[1])
+
+
+def test_what_a_merge_itself_wrote_is_how_a_file_last_was(repo: Path) -> None:
+    git(repo, "checkout", "-qb", "side")
+    (repo / "app.py").write_text("side\n")
+    git(repo, "commit", "-qam", "side")
+    git(repo, "checkout", "-q", "main")
+    (repo / "app.py").write_text("main\n")
+    git(repo, "commit", "-qam", "main")
+    git(repo, "merge", "-q", "side", check=False)
+    (repo / "app.py").write_text("both\n")
+    git(repo, "commit", "-qam", "both")
+    repository, blob = open_repository(repo), git(repo, "rev-parse", "HEAD:app.py").strip()
+    last, known = history.last_version(repository, "app.py"), history.last_known(repository, "app.py", "HEAD")
+    assert last is not None
+    assert known is not None
+    assert last[1] == known.blob == blob
+
+
+def edited(one: Path, two: Path, memctl: Memctl) -> str:
+    """A learning of which the second clone's edit gave way to the first's when it synced."""
+    shared: str = memctl("list", "--type", "learning", "--json", where=one).data["records"][0]["id"]
+    memctl("edit", shared, "--set", "importance=8", where=one)
+    memctl("edit", shared, "--set", "importance=3", "--reason", "Bob says so", where=two)
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    return shared
+
+
+def test_an_edit_that_gave_way_in_a_sync_and_that_sync_are_in_the_log(one: Path, two: Path, memctl: Memctl) -> None:
+    shared = edited(one, two, memctl)
+    for args in ((shared,), (), ("--limit", "0"), ("--type", "learning")):
+        out = memctl("log", *args, where=two).out
+        assert "why: Bob says so" in out
+        assert "sync with origin/main" in out
+    assert "lost: importance: '3' gave way to '8'" in memctl("log", shared, where=two).out
+
+
+def test_a_merge_of_a_side_that_did_nothing_to_the_memory_is_not_in_the_log(one: Path, memctl: Memctl) -> None:
+    git(one, "checkout", "-qb", "side")
+    made = memctl("decide", "Aside", where=one).id
+    git(one, "checkout", "-q", "main")
+    git(one, "commit", "-q", "--allow-empty", "-m", "elsewhere")
+    git(one, "merge", "-q", "--no-ff", "-m", "a plain merge", "side")
+    for args in ((made,), (), ("--limit", "0"), ("--type", "decision")):
+        out = memctl("log", *args, where=one).out
+        assert made in out
+        assert "a plain merge" not in out

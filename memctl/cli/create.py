@@ -158,7 +158,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         raise MemctlError(
             "a title is missing", f"`memctl {ctx.info_name} TITLE …`, or a file that begins with a heading", USAGE
         )
-    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id"))
+    refers = any(draft.values.get(name) for name in (*OTHER_END, "parent_memory_id", "section"))
 
     def plan(sequence: Sequence) -> Any:
         return create.create(memory, sequence, load.disk(memory) if refers else None, draft)

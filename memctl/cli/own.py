@@ -15,6 +15,7 @@ from memctl.coordination import ownership
 from memctl.coordination.ownership import Claim
 from memctl.coordination.state import TYPES, Ownership, State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.hierarchy.placing import missing
 from memctl.model import moments
 from memctl.model.pages import Outline
 from memctl.store import load
@@ -215,6 +216,5 @@ def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:
     markers = tuple(dict.fromkeys(map(ownership.section_id, sections)))
     for marker in markers:
         if outline.find(marker) is None and outline.fault_of(marker) is None:
-            known = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
-            raise MemctlError(f"there is no section {marker}", f"there are {known}", USAGE)
+            raise missing(outline, marker)
     return markers

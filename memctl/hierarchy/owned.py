@@ -11,6 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy import navigate
 from memctl.hierarchy.coverage import covering
 from memctl.hierarchy.given_paths import inside, readings
+from memctl.hierarchy.placing import missing
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -47,8 +48,7 @@ def _section(snapshot: Snapshot, state: State, place: str) -> tuple[str, ...]:
     markers = guard.around("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
     known = {page.id for page in outline.pages} | state.section_ownership_map.keys()
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
-        shown = ", ".join(page.id for page in (*outline.sections, *outline.details)) or "none"
-        raise MemctlError(f"there is no section {markers[0]}", f"there are {shown}", USAGE)
+        raise missing(outline, markers[0])
     return markers
 
 

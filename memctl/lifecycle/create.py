@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.hierarchy.placing import refuse_nowhere
 from memctl.lifecycle import links
 from memctl.model import frontmatter, headings, ids, moments
 from memctl.model.change import Change, Write
@@ -30,13 +31,15 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 def create(memory: Memory, sequence: Sequence, snapshot: Snapshot | None, draft: Draft) -> Change:
-    """The Change that adds a record. `snapshot` is needed only where the draft refers to other records.
+    """The Change that adds a record. `snapshot` is needed only where the draft refers to other records or a section.
 
     Raises MemctlError naming every value that is wrong.
     """
     values = complete(memory, draft)
     if snapshot is not None:
         links.resolve_references(snapshot, values)
+        if isinstance(values.get("section"), str):
+            refuse_nowhere(snapshot.outline, values["section"])
     _refuse(draft.kind, values)
     identifier = sequence.take(draft.kind, values["timestamp"][:10])[0]
     values["id"], values["memory_id"] = identifier, memory.new_memory_id(identifier)

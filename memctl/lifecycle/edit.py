@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.hierarchy.placing import refuse_nowhere
 from memctl.lifecycle import transitions
 from memctl.model import frontmatter, headings, moments
 from memctl.model.change import Change, Write
@@ -48,6 +49,8 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     changed = {name: value for name, value in content.items() if before.get(name) != value}
     if "title" in values or changed:
         _protect(record, allow_accepted)
+    if values.get("section") and values["section"] != record.section:
+        refuse_nowhere(snapshot.outline, values["section"])
     if wrong := problems({**msgspec.structs.asdict(record), **values}):
         raise MemctlError("\n".join(f"{field}: {message}" for field, message in wrong))
     write = rewrite(snapshot, record, values, changed)
@@ -71,6 +74,8 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
         if getattr(new, name) != getattr(record, name):
             raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
     transitions.check(record, new.status)
+    if new.section and new.section != record.section:
+        refuse_nowhere(snapshot.outline, new.section)
     if new.title != record.title or body != parse(old, record.path)[1]:
         _protect(record, allow_accepted)
     return Change(

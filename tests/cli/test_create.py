@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from memctl.errors import USAGE
 from tests.conftest import Memctl, changed_in, commits, git
 
 
@@ -23,3 +26,39 @@ def test_tags_may_be_given_together(memctl: Memctl) -> None:
     made = memctl("learn", "Together", "--lesson", "x", "--tag", "a, b", "-t", "c").id
     assert memctl("show", made, "--json").data["records"][0]["tags"] == ["a", "b", "c"]
     assert [r["id"] for r in memctl("list", "--tag", "a,c", "--json").data["records"]] == [made]
+
+
+@pytest.mark.parametrize("marker", ["2.9", "§2.9", "9.9", "§3.1.7", "2.1/../x", "nowhere"])
+def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memctl, marker: str) -> None:
+    memctl("section", "add", "Payment")
+    memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="## Limits\n\nNone.\n")
+    made = memctl("learn", "Placed", "--section", "3.1.1").id
+    before = commits(repo)
+    refused = [
+        memctl("decide", "Lost", "--section", marker, code=USAGE).err,
+        memctl("decide", "--file", "-", stdin=f"---\nsection: {marker}\n---\n# Lost\n\nText.\n", code=USAGE).err,
+        memctl("edit", made, "--set", f"section={marker}", code=USAGE).err,
+    ]
+    for told in refused:
+        assert f"there is no section §{marker.removeprefix('§')}" in told
+        assert "there are §2.1, §3.1" in told
+    assert commits(repo) == before
+    memctl("check")
+
+
+def test_a_record_whose_section_has_gone_can_still_be_edited(repo: Path, memctl: Memctl) -> None:
+    memctl("section", "add", "Payment")
+    path = memctl("learn", "Placed", "--section", "2.1").out.split()[1]
+    (repo / path).write_text((repo / path).read_text().replace("§2.1", "§2.9"))
+    made = git(repo, "diff", "--name-only").strip().rpartition("/")[2][:18]
+    memctl("edit", made, "--set", "importance=9")
+    text = memctl("show", made).out
+    memctl("edit", made, "--file", "-", stdin=text.replace("Placed", "Found"))
+    moved = text.replace("§2.9", "§2.8")
+    assert "there is no section §2.8" in memctl("edit", made, "--file", "-", stdin=moved, code=USAGE).err
+
+
+def test_before_there_are_pages_a_record_may_name_a_section_to_come(memctl: Memctl) -> None:
+    assert memctl("list", "--section", "2.1", "--json").data["total"] == 0
+    memctl("decide", "First", "--section", "2.1")
+    assert "allowed is a section marker" in memctl("decide", "Odd", "--section", "9.9", code=1).err

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memctl.cli.main import main
+from memctl.errors import USAGE
 from memctl.hierarchy.render import Renderer
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
@@ -528,8 +529,10 @@ def test_whoever_writes_hears_of_documents_that_stay_behind_and_of_sections_that
     assert "warning" not in memctl("decide", "Elsewhere", "--section", "2.2").err
     said = memctl("decide", "Here", "--section", "2.1").err
     assert "warning: .memory/docs/2.1-payment.md was edited by hand, and is left as it is" in said
-    said = memctl("decide", "Nowhere", "--section", "2.44").err
-    assert said == "warning: there is no §2.44; `memctl index` shows the markers\n"
+    memctl("decide", "Nowhere", "--section", "2.44", code=USAGE)
+    line = '{"memory_type": "decision", "title": "From elsewhere", "section": "§2.44"}\n'
+    said = memctl("import", "-", stdin=line).err
+    assert "warning: there is no §2.44; `memctl index` shows the markers\n" in said
 
 
 def test_a_link_in_the_place_of_a_document_is_not_followed(shop: Path, memctl: Memctl) -> None:

@@ -290,6 +290,7 @@ def test_a_section_with_details_or_records_is_not_removed(repo: Path, memctl: Me
     made = [memctl("decide", f"D{n}", "--section", "2.1").id for n in range(5)]
     refused = memctl("section", "remove", "2.1", code=1).err
     assert f"records belong to §2.1: {', '.join(made[:3])} and 2 more" in refused
+    memctl("detail", "edit", "3.1", "--file", "-", stdin="## One\n\n## Two\n")
     below = memctl("learn", "Below", "--section", "3.1.2").id
     assert below in memctl("detail", "remove", "3.1", code=1).err
     memctl("edit", below, "--set", "section=")

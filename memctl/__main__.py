@@ -6,7 +6,19 @@ import sys
 
 
 def run() -> None:
-    """Run memctl and end the process at once: taking 10,000 records apart one by one would take 11 ms more."""
+    """Run memctl and end the process at once: taking 10,000 records apart one by one would take 11 ms more.
+
+    Ctrl-C ends it quietly where `main` does not look yet, or no longer: while its imports are made, above all.
+    """
+    try:
+        _run()
+    except KeyboardInterrupt:
+        from memctl.errors import INTERRUPTED
+
+        os._exit(INTERRUPTED)
+
+
+def _run() -> None:
     if sys.argv[1:2] == ["hook"] and len(sys.argv) > 2 and not {"-h", "--help"} & set(sys.argv[3:]):
         _answer_hook(sys.argv[2])
     gc.disable()  # a command lives a tenth of a second; collecting while 10,000 records load would double that

@@ -18,8 +18,9 @@ from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
-from memctl.store import files, intents, lock, pending
+from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
+from memctl.store.pending import Entry
 from memctl.store.sequence import Sequence
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
@@ -69,24 +70,40 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         _check(memory, change, how)
         if how.dry_run or change.is_empty:
             return Outcome(change)
-        entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
-        try:
-            prepared = files.prepare(memory.folder, change.writes)
-            sequence.save()
-        except BaseException:
-            pending.drop(entry)  # nothing is changed yet, so there is nothing to finish
-            raise
-        files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
-        entry = pending.advance(entry, entry.written)
-        memory.asked = asked
-        try:
-            if how.no_commit:
-                _, warning = refreshing.refresh(memory, [change])
-                hint = "`memctl commit` makes it"
-                return Outcome(change, pending="no commit was asked for", hint=hint, warning=warning)
-            return commit.commit_waiting(memory, entry)
-        finally:
-            memory.asked = None  # from before the write: whoever reads next has to ask anew
+        with interrupts.held(memory.remarks) as done:
+            entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
+            try:
+                prepared = files.prepare(memory.folder, change.writes)
+                sequence.save()
+            except BaseException:
+                pending.drop(entry)  # nothing is changed yet, so there is nothing to finish
+                raise
+            files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
+            entry = pending.advance(entry, entry.written)
+            memory.asked = asked
+            try:
+                outcome = _committed(memory, entry, how)
+                done.append(told(outcome))
+            finally:
+                memory.asked = None  # from before the write: whoever reads next has to ask anew
+        return outcome
+
+
+def _committed(memory: Memory, entry: Entry, how: How) -> Outcome:
+    """Commit a change whose files are written, unless that is left to `memctl commit`."""
+    if not how.no_commit:
+        return commit.commit_waiting(memory, entry)
+    _, warning = refreshing.refresh(memory, [entry.change])
+    hint = "`memctl commit` makes it"
+    return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
+
+
+def told(outcome: Outcome) -> str:
+    """What to say to somebody who interrupted a write that was made all the same."""
+    change = f"{outcome.change.op} {outcome.change.title}"
+    if outcome.commit:
+        return f"it was written already, in commit {outcome.commit[:10]}: {change}"
+    return f"it was written already, and waits for its commit (`memctl commit`): {change}"
 
 
 def _check(memory: Memory, change: Change, how: How) -> None:

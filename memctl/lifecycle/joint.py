@@ -24,7 +24,7 @@ from memctl.lifecycle.door import How
 from memctl.model import ids
 from memctl.model.change import Change, Write
 from memctl.model.kinds import HANDOFF
-from memctl.store import files, intents, lock, pending
+from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
@@ -60,18 +60,20 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
                 intent = Intent(outcome.commit, remote, tried[0].change)
                 noted.append((intents.begin(memory, intent), intent))
 
-        try:
-            agreed = _agree(memory, plan, terms, remote, prepare)
-        except exchange.Unknown as error:  # what is noted stays: the remote may have it all the same
-            raise exchange.Unknown(error.message, "`memctl handoff recover` asks once it can be reached") from None
-        except MemctlError:
-            _forget(noted)
-            raise
-        if how.dry_run:
-            return Done(tried[0], agreed)
-        file, intent = noted[0]
-        written = _write(memory, file, intent, how)
-        intents.drop(file)
+        with interrupts.held(memory.remarks) as done:
+            try:
+                agreed = _agree(memory, plan, terms, remote, prepare)
+            except exchange.Unknown as error:  # what is noted stays: the remote may have it all the same
+                raise exchange.Unknown(error.message, "`memctl handoff recover` asks once it can be reached") from None
+            except MemctlError:
+                _forget(noted)
+                raise
+            if how.dry_run:
+                return Done(tried[0], agreed)
+            file, intent = noted[0]
+            written = _write(memory, file, intent, how)
+            intents.drop(file)
+            done.append(door.told(written))
         return Done(written, agreed)
 
 

@@ -1,0 +1,38 @@
+"""Ctrl-C while the memory is written: held back until that is done, and what was done is told."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def held(remarks: list[str]) -> Iterator[list[str]]:
+    """Hold Ctrl-C back: what is half done would be finished by the next write, under an id that nobody was told.
+
+    Gives a list for what was done. If an interrupt came, it is added to `remarks` in the end, and KeyboardInterrupt
+    raised. A second one is not held back: a hook of the user's may hang. Where somebody else handles interrupts, or
+    ignores them, nothing changes.
+    """
+    done: list[str] = []
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield done
+        return
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield done
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        remarks += done
+        raise KeyboardInterrupt

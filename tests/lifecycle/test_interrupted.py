@@ -1,0 +1,90 @@
+"""Ctrl-C: what is written by then is done and told; before that, nothing is, and the process ends quietly."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, commits, git, process
+from tests.lifecycle.test_mishaps import hook
+
+WAITS = "touch {here}\nwhile [ ! -e {go} ]; do sleep 0.02; done"
+
+
+def await_(file: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("args", [("learn", "Slow"), ("handoff", "--to", "bob", "--section", "2.1", "--task", "Pay",
+    "--reason", "Done", "--summary", "All", "--immediate", "Go", "--success", "Green")])  # fmt: skip
+def test_a_write_that_is_interrupted_is_done_and_told(
+    repo: Path, memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
+) -> None:
+    memctl("section", "add", "Payment")
+    memctl("own", "acquire", "2.1")
+    here, go = tmp_path / "here", tmp_path / "go"
+    hook(repo, "pre-commit", WAITS.format(here=here, go=go))
+    before = commits(repo)
+    running = process(repo, *args)
+    await_(here)
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    go.touch()
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 130, err
+    told = re.search(r"it was written already, in commit ([0-9a-f]+): \w+ ([A-Z]{3}-[0-9-]{14})", err)
+    assert told, err
+    assert err.endswith("error: interrupted\n")
+    assert out == ""
+    assert commits(repo) == before + 1
+    assert git(repo, "rev-parse", "HEAD").startswith(told[1])
+    assert memctl("show", told[2], "--json").data["records"][0]["id"] == told[2]
+    assert not memctl("status", "--json").data["pending"]
+
+
+def test_a_hook_that_hangs_is_interrupted_by_the_second(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    here, go = tmp_path / "here", tmp_path / "go"
+    hook(repo, "pre-commit", WAITS.format(here=here, go=go))
+    running = process(repo, "learn", "Slow")
+    await_(here)
+    for _ in range(2):
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+    assert running.wait(timeout=20) == 130
+    go.touch()
+    running.communicate()
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_ctrl_c_on_a_terminal_says_what_waits(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    here, go = tmp_path / "here", tmp_path / "go"
+    hook(repo, "pre-commit", WAITS.format(here=here, go=go))
+    running = process(repo, "learn", "Slow", start_new_session=True)
+    await_(here)
+    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to memctl, Git and its hook
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130, err
+    assert "LRN-2025-11-04-001 Slow" in err
+    (repo / ".git" / "hooks" / "pre-commit").unlink()
+    memctl("commit")
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_an_interrupt_while_the_imports_are_made_ends_it_quietly(repo: Path) -> None:
+    code = "import os, signal, sys\nsys.argv = ['memctl', 'list']\n"
+    code += "class Interrupting:\n    def find_spec(self, name, *_):\n"
+    code += "        name == 'memctl.cli.main' and os.kill(os.getpid(), signal.SIGINT)\n"
+    code += "sys.meta_path.insert(0, Interrupting())\nfrom memctl.__main__ import run\nrun()\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=repo, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

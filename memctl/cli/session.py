@@ -119,7 +119,8 @@ def _write(
         from memctl.sessions import kept_probes, probing
 
         kept_probes.keep(memory, summary.id, probing.of_transcript(memory, summary, session))
-    session_text.summarized(memory, result, summary, len(proposed) - len(accepted), flags)
+    left = sum(not one.record for one in proposed) - len(accepted)
+    session_text.summarized(memory, result, summary, left, flags)
 
 
 @session_command.command(

@@ -33,25 +33,35 @@ def review(proposed: Sequence[Proposal], *, as_json: bool) -> None:
         return
     for number, one in enumerate(proposed, start=1):
         sure = "" if one.explicit else "  (as said, without a label)"
+        sure = f"  (already accepted: {one.record})" if one.record else sure
         output.text(output.plain(f"{number:>3}  {one.kind:<8}  {one.title}{sure}"))
+        if one.record:
+            continue
         for name, value in one.content.items():
             text = value if isinstance(value, str) else "; ".join(value)
             if " ".join(text.split()) != one.title and name != "context":
                 output.text(output.plain(f"       {name}: {' '.join(text.split())}"))
-    if not proposed:
-        output.note("no records are proposed")
+    if all(one.record for one in proposed):
+        output.note(f"no records are proposed{' any more' if proposed else ''}")
 
 
 def chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
-    """The proposals that --accept names; raises MemctlError for a number that there is not."""
+    """The proposals that --accept names, without those that are records already, which is told.
+
+    Raises MemctlError for a number that there is not.
+    """
     if accept == "all":
-        return list(proposed)
+        return [one for one in proposed if not one.record]
     numbers = [word.strip() for word in accept.split(",") if word.strip()]
     for number in numbers:
         if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= len(proposed):
             hint = f"there are 1 to {len(proposed)}" if proposed else "none are proposed"
             raise MemctlError(f"--accept: there is no proposal {number!r}", hint, USAGE)
-    return [proposed[int(number) - 1] for number in dict.fromkeys(numbers)]
+    named = {int(number): proposed[int(number) - 1] for number in numbers}
+    for place, one in named.items():
+        if one.record:
+            output.note(f"{place} is already accepted: {one.record} ({output.plain(one.title)})")
+    return [one for one in named.values() if not one.record]
 
 
 def summarized(memory: Memory, result: Outcome, summary: Summary, left: int, flags: dict[str, Any]) -> None:

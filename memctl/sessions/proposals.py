@@ -26,13 +26,17 @@ _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)
 
 
 class Proposal(msgspec.Struct, frozen=True):
-    """A record that might be made: its type, title, front matter values, content, and whether it was labelled."""
+    """A record that might be made: its type, title, front matter values, content, and whether it was labelled.
+
+    `record` is the id of the record that is there already by this title, "" if none is.
+    """
 
     kind: str
     title: str
     values: dict[str, Any]
     content: dict[str, str | list[str]]
     explicit: bool
+    record: str = ""
 
     def draft(self, kinds: dict[str, Kind]) -> Draft:
         values = {"title": self.title, "tags": [_TAG], **self.values}
@@ -40,8 +44,11 @@ class Proposal(msgspec.Struct, frozen=True):
 
 
 def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
-    """What a summary proposes, without records that there are already by their titles; what has a label comes first."""
-    titles = {(record.memory_type, _key(record.title)) for record in known}
+    """What a summary proposes; what has a label comes first. What is a record already, by its title, says which.
+
+    It keeps its place, for people name proposals by their numbers, and those must not shift when one is accepted.
+    """
+    made: dict[tuple[str, str], str] = {(record.memory_type, _key(record.title)): record.id for record in known}
     where = f"Session {summary.id}"
     found = [_decision(one, where) for one in summary.having(labels.DECISION)]
     found += [_issue(one, where) for one in summary.having(labels.ISSUE, labels.BLOCKER, labels.TODO)]
@@ -49,8 +56,8 @@ def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
     found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
     found += _state(summary)
     new = {(one.kind, _key(one.title)): one for one in reversed(found)}
-    fresh = [one for key, one in new.items() if key not in titles][::-1]
-    return sorted(fresh, key=lambda one: not one.explicit)
+    told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
+    return sorted(told, key=lambda one: not one.explicit)
 
 
 def _decision(found: Found, where: str) -> Proposal:

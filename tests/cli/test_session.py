@@ -132,7 +132,30 @@ def test_nothing_that_is_found_becomes_a_record_unless_accepted(repo: Path, memc
     shown = memctl("show", "dec").out
     assert "## Rationale\n\norders need transactions" in shown
     assert "- MongoDB: no joins" in shown
-    assert "no records are proposed" in written(memctl, repo, made, "--review").err
+    assert "no records are proposed any more" in written(memctl, repo, made, "--review").err
+
+
+def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo)
+    made.prompt("Choose.")
+    made.says("DECISION: One thing\n\nDECISION: Another thing\n\nLesson: Third thing is a charm")
+    before = [(one["number"], one["title"]) for one in written(memctl, repo, made, "--review", "--json").data]
+    left = written(memctl, repo, made, "--accept", "1").err
+    assert "2 records are proposed" in left
+    only = memctl("list", "--json").data["records"]
+    assert [one["title"] for one in only] == [before[0][1]]
+    again = written(memctl, repo, made, "--accept", "1").err
+    assert f"1 is already accepted: {only[0]['id']}" in again
+    assert memctl("list", "--json").data["records"] == only
+    shown = written(memctl, repo, made, "--review")
+    assert f"{before[0][1]}  (already accepted: {only[0]['id']})" in shown.out
+    after = written(memctl, repo, made, "--review", "--json").data
+    assert [(one["number"], one["title"]) for one in after] == before
+    assert [one["record"] for one in after] == [only[0]["id"], "", ""]
+    written(memctl, repo, made, "--accept", "1,3")
+    titles = {one["title"] for one in memctl("list", "--json").data["records"]}
+    assert titles == {before[0][1], before[2][1]}
+    assert "1 record is proposed" in written(memctl, repo, made).err
 
 
 def test_only_the_numbered_proposals_are_accepted(repo: Path, memctl: Memctl) -> None:

@@ -78,6 +78,16 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
     return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking, turn)
 
 
+def default(repository: Repository, remote: str) -> str:
+    """The branch that the HEAD of a remote points to, "" if none does or it can't be asked."""
+    try:
+        told = git.read(["ls-remote", "--symref", remote, "HEAD"], repository.top).decode(errors="replace")
+    except git.GitFailed:
+        return ""
+    ref, _, name = told.partition("\n")[0].removeprefix("ref: ").partition("\t")
+    return ref.removeprefix(_HEADS) if name == "HEAD" and ref.startswith(_HEADS) else ""
+
+
 def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
     """Let the remote's branch be at a commit, as `git push` does; False if somebody else was first.
 

@@ -151,10 +151,12 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
-        raise MemctlError(
-            f"{upstream.remote} has no branch {name}: it is new, or was deleted there",
-            f"`git push --set-upstream {upstream.remote} {short}` makes it",
-        )
+        hint = f"`git push --set-upstream {upstream.remote} {short}` makes it"
+        default = remotes.default(memory.repository, upstream.remote)
+        if default and default != name:
+            hint += f"; if it was renamed there to {default}, `git branch -u {upstream.remote}/{default}` follows it"
+            hint += f", after `git fetch {upstream.remote}`"
+        raise MemctlError(f"{upstream.remote} has no branch {name}: it is new, or was deleted there", hint)
     return theirs
 
 

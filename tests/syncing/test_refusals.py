@@ -86,6 +86,17 @@ def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -
     result = refused(memctl, parted)
     assert "origin has no branch main" in result.err
     assert "`git push --set-upstream origin main`" in result.err
+    assert "if it was renamed there to other, `git branch -u origin/other` follows it" in result.err
+    git(parted, "fetch", "-q")
+    git(parted, "branch", "-q", "-u", "origin/other")
+    memctl("sync", where=parted)
+
+
+def test_a_remote_without_the_branch_and_without_another(memctl: Memctl, parted: Path, bare: Path) -> None:
+    git(bare, "update-ref", "-d", "refs/heads/main")
+    result = refused(memctl, parted)
+    assert "origin has no branch main" in result.err
+    assert "git branch -u" not in result.err
 
 
 def test_histories_that_have_nothing_in_common(memctl: Memctl, parted: Path, bare: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -151,10 +152,13 @@ def agent_name(text: str) -> str:
     """The name of an agent: one line of at most 100 printable characters; raises MemctlError.
 
     What begins like an option is one whose own value is missing: `--to --section 2.1` hands nothing to "--section".
+    What leads out of a folder is a path that slipped in; "team/bob" is a name.
     """
     name = unicodedata.normalize("NFC", " ".join(text.split()))
     if name.startswith("-"):
         raise MemctlError(f"{name[:_NAME]!r} is no name for an agent", "it begins like an option", USAGE)
+    if {".", ".."} & set(re.split(r"[/\\]", name)) or name.startswith(("/", "~")):
+        raise MemctlError(f"{name[:_NAME]!r} is no name for an agent", "it reads like a path", USAGE)
     if not name or len(name) > _NAME or not name.isprintable():
         raise MemctlError(f"{text[:_NAME]!r} is no name for an agent", "give one line of at most 100 characters", USAGE)
     return name

@@ -24,7 +24,23 @@ def file(repo: Path, made: str) -> Path:
     return next((repo / ".memory/handoffs").rglob(f"{made}*.md"))
 
 
-@pytest.mark.parametrize("name", ["--help", "--section", "-n", "bob\x1b[31m", "\u202ebob", " ", "b" * 101])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--help",
+        "--section",
+        "-n",
+        "bob\x1b[31m",
+        "\u202ebob",
+        " ",
+        "b" * 101,
+        "../bob",
+        "/etc/bob",
+        "~/bob",
+        "a\\..\\b",
+        "..",
+    ],
+)
 def test_what_is_no_name_is_refused_for_either_side(memctl: Memctl, repo: Path, name: str) -> None:
     memctl("section", "add", "Payment")
     assert "is no name for an agent" in memctl("handoff", "--to", name, *FULL, code=2).err

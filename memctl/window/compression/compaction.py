@@ -21,7 +21,7 @@ from memctl.window.compression.strategies import KEPT_TURNS
 from memctl.window.messages import parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines, key_of
-from memctl.window.preservation import essentials, events
+from memctl.window.preservation import digest_text, essentials
 from memctl.window.preservation.essentials import Essential
 
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
@@ -53,7 +53,9 @@ def compact(
     if provider is not None:
         calls = 1
         try:
-            said = f"{events.SUMMARY}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+            said = (
+                f"{digest_text.START}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+            )
             step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, calls)
             if not step.result.refused:
                 return step
@@ -81,7 +83,7 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
 
 def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
     """The digest with as many of its findings as fit, the last ones; everything else in it stays."""
-    number = len(made.sections.get(digest.FINDINGS, ()))
+    number = len(made.sections.get(digest_text.FINDINGS, ()))
     while number and counter.tokens(made.text(number)) > max(most, counter.tokens(made.text(0))):
         number //= 2
     return made.text(number)
@@ -121,13 +123,13 @@ def _kept(conversation: Conversation, cut: int) -> list[int]:
 
 
 def _is_digest(block: ContentBlock) -> bool:
-    return block.content.startswith(events.SUMMARY)
+    return block.content.startswith(digest_text.START)
 
 
 def _is_taken_in(part: Any) -> bool:
     """Whether a part is in the new digest already: an earlier digest, or a result whose call goes."""
     given = part if isinstance(part, dict) else {}
-    return given.get("type") == "tool_result" or str(given.get("text", "")).startswith(events.SUMMARY)
+    return given.get("type") == "tool_result" or str(given.get("text", "")).startswith(digest_text.START)
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:

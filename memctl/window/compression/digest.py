@@ -1,37 +1,49 @@
 """What a part of a conversation came to, in sections: what a compaction puts in its place.
 
 The sections are those that S4's prompt for compaction asks for. A later digest takes an earlier one in by S3's anchored
-rules: what the user said and decisions are appended, files are merged per path, state and next steps are replaced.
+rules: what the user said and decisions are appended, files are merged per path, state and next steps are replaced. An
+error stays until its step succeeds.
 Everything in it was said or done in the conversation, in its own words; nothing is made up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.model.markdown import one_line
 from memctl.packs import summary_rules, summary_units
-from memctl.sessions import labels
+from memctl.sessions import failures, labels
+from memctl.sessions.events import DIGEST
 from memctl.sessions.touches import READ
 from memctl.window.messages.content import ContentBlock, ContentType
-from memctl.window.preservation import essentials, events
+from memctl.window.preservation import digest_text, essentials, events
+from memctl.window.preservation.digest_text import (
+    CHANGED,
+    DECISIONS,
+    ERRORS,
+    FINDINGS,
+    ISSUES,
+    LEARNED,
+    NAMED,
+    NEXT,
+    ORDER,
+    READ_LAST,
+    SAID,
+    STATE,
+    Sections,
+)
 from memctl.window.preservation.essentials import Essential
 from memctl.window.preservation.events import Happened
 
-SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, FINDINGS, NEXT = (
-    "The user said", "Decisions", "Open issues", "Errors not resolved", "State", "Files changed", "Files read last",
-    "Learned", "Findings", "Next",
-)  # fmt: skip
-_ORDER = (SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, LEARNED, FINDINGS, NEXT)
-_REPLACED = (STATE, NEXT, ERRORS)
-_HEAD = f"{events.SUMMARY}; what stands here was said and done in it, and is no new instruction]"
+_REPLACED = (STATE, NEXT)
+_HEAD = f"{digest_text.START}; what stands here was said and done in it, and is no new instruction]"
 _SECTION_OF = {
     essentials.DECISION: DECISIONS,
     essentials.ISSUE: ISSUES,
     essentials.ERROR: ERRORS,
-    essentials.PATH: READ_LAST,
+    essentials.PATH: NAMED,
 }
 _VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
 _LONGEST = 600  # characters of any other line
@@ -41,12 +53,12 @@ _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT
 class Digest(msgspec.Struct, frozen=True):
     """Lines by section."""
 
-    sections: Mapping[str, tuple[str, ...]]
+    sections: Sections
 
     def text(self, findings: int | None = None) -> str:
         """The digest as a text, with the last `findings` of its findings, all of them by default."""
         parts = [_HEAD]
-        for name in _ORDER:
+        for name in ORDER:
             lines = self.sections.get(name, ())
             if name == FINDINGS and findings is not None:
                 lines = lines[len(lines) - findings :]
@@ -66,41 +78,41 @@ class Digest(msgspec.Struct, frozen=True):
 
 def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     """The digest of blocks; earlier digests among them are taken in."""
-    earlier = [block.content for block in blocks if is_digest(block)]
-    happened = events.of_blocks(block for block in blocks if not is_digest(block))
+    own = [event for event in events.told(blocks) if event.kind != DIGEST]
     digest = Digest({})
-    for text in earlier:
-        digest = merged(digest, parsed(text))
-    return merged(digest, Digest(_sections(happened, blocks)))
+    for block in blocks:
+        if is_digest(block):
+            digest = merged(digest, Digest(digest_text.sections(block.content)))
+    new = Digest(_sections(events.of_events(own), blocks))
+    return merged(digest, new, failures.succeeded(own))
 
 
-def parsed(text: str) -> Digest:
-    """A digest out of its text."""
+def merged(old: Digest, new: Digest, succeeded: Iterable[str] = ()) -> Digest:
+    """An earlier digest with a later one in it; `succeeded` are the steps that came right since the earlier one."""
     sections: dict[str, tuple[str, ...]] = {}
-    for part in text.split("\n\n")[1:]:
-        name, _, rest = part.partition(":\n")
-        if name in _ORDER:
-            sections[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
-    return Digest(sections)
-
-
-def merged(old: Digest, new: Digest) -> Digest:
-    """An earlier digest with a later one in it."""
-    sections: dict[str, tuple[str, ...]] = {}
-    for name in _ORDER:
+    for name in ORDER:
         before, after = old.sections.get(name, ()), new.sections.get(name, ())
+        if name == ERRORS:
+            before = digest_text.still_open(before, succeeded)
         sections[name] = (after or before) if name in _REPLACED else tuple(dict.fromkeys((*before, *after)))
-    changed = {line.partition(" (")[0] for line in sections[CHANGED]}
-    files = {line.partition(" (")[0]: line for line in sections[CHANGED]}
+    files = {digest_text.changed(line)[0]: line for line in sections[CHANGED]}
     sections[CHANGED] = tuple(files.values())
-    reads = [path for path in sections[READ_LAST] if path not in changed]
-    sections[READ_LAST] = tuple(reads[-essentials.RECENT_FILES :])
+    reads = [path for path in sections[READ_LAST] if path not in files]
+    sections[READ_LAST] = tuple(_latest(reads, new.sections.get(READ_LAST, ())))
+    known = {*files, *sections[READ_LAST]}
+    sections[NAMED] = tuple(path for path in sections[NAMED] if path not in known)
     return Digest(sections)
+
+
+def _latest(paths: Sequence[str], again: Sequence[str]) -> list[str]:
+    """The last of the paths, those behind the others that were read again."""
+    kept = [path for path in paths if path not in again]
+    return [*kept, *(path for path in again if path in paths)][-essentials.RECENT_FILES :]
 
 
 def is_digest(block: ContentBlock) -> bool:
     """Whether a block is the digest of an earlier compaction."""
-    return block.content_type is ContentType.USER_MESSAGE and block.content.startswith(events.SUMMARY)
+    return block.content_type is ContentType.USER_MESSAGE and block.content.startswith(digest_text.START)
 
 
 def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, tuple[str, ...]]:

@@ -15,8 +15,9 @@ from memctl.sessions.tasks import Task
 from memctl.sessions.touches import READ
 from memctl.sessions.trail import after, is_without_effect
 from memctl.window.messages.content import ContentBlock, ContentType
+from memctl.window.preservation import digest_text
+from memctl.window.preservation.digest_text import Sections
 
-SUMMARY = "[Summary of the conversation up to here"  # how a compacted beginning begins
 _OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 
 
@@ -58,17 +59,18 @@ class Happened(msgspec.Struct, frozen=True):
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
     """What happened in blocks."""
-    return of_events(_events(blocks))
+    return of_events(told(blocks))
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """What happened in the events of a session, or of blocks."""
-    events = list(given)
+    """What happened in the events of a session, or of blocks; what an earlier digest among them says is in it."""
+    events = [_known(event) for event in given]
+    earlier = [digest_text.sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
         found=tuple(extraction.of_events(events)),
-        files=_files(events),
-        failures=tuple(failures.of_events(events)),
+        files=_files(events, earlier),
+        failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(tasks.of_events(events)),
     )
 
@@ -81,21 +83,38 @@ def arguments_of(call: ContentBlock) -> dict[str, Any]:
         return {}
 
 
-def _events(blocks: Iterable[ContentBlock]) -> Iterator[Event]:
+def told(blocks: Iterable[ContentBlock]) -> Iterator[Event]:
+    """The events that blocks tell of."""
     for block in blocks:
         if block.is_call:
             yield Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
         elif block.content_type is ContentType.TOOL_RESULT:
             yield Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
         elif block.content_type is ContentType.USER_MESSAGE:
-            yield Event(DIGEST if block.content.startswith(SUMMARY) else PROMPT, block.content)
+            yield _known(Event(PROMPT, block.content))
         elif block.content_type is ContentType.ASSISTANT_RESPONSE:
             yield Event(ANSWER, block.content)
 
 
-def _files(events: list[Event]) -> dict[str, str]:
+def _known(event: Event) -> Event:
+    """An event; a digest of ours, which stands in a message of the user, is none of what the user said."""
+    is_digest = event.kind == PROMPT and event.text.startswith(digest_text.START)
+    return msgspec.structs.replace(event, kind=DIGEST) if is_digest else event
+
+
+def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
+    """The errors that earlier digests name and whose steps did not succeed since."""
+    lines = [line for sections in earlier for line in sections.get(digest_text.ERRORS, ())]
+    good = failures.succeeded(events) if lines else ()
+    return [Failure("", line) for line in digest_text.still_open(lines, good)]
+
+
+def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
     results = {event.call: event for event in events if event.kind == RESULT and event.call}
     files: dict[str, str] = {}
+    for sections in earlier:
+        files |= dict.fromkeys(sections.get(digest_text.READ_LAST, ()), READ)
+        files |= dict(map(digest_text.changed, sections.get(digest_text.CHANGED, ())))
     for event in events:
         if event.kind == CALL and not is_without_effect(event, results.get(event.call)):
             for touch in calls.touched(event):

@@ -15,7 +15,7 @@ from memctl.model.markdown import one_line
 from memctl.sessions import tasks
 from memctl.window.compression import digest
 from memctl.window.messages.content import ContentBlock
-from memctl.window.preservation import events
+from memctl.window.preservation import digest_text, events
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
 
 
@@ -89,12 +89,12 @@ def state_of(
         window_id=window_id,
         task_goal=task_goal or (one_line(happened.prompts[0]) if happened.prompts else ""),
         success_criteria=tuple(criteria),
-        constraints=made[digest.SAID],
+        constraints=made[digest_text.SAID],
         completed_subtasks=tuple(by_status.get(tasks.DONE, [])),
         current_subtask=under_way[0] if under_way else "",
-        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *made[digest.NEXT]),
-        decisions=made[digest.DECISIONS],
-        open_issues=(*made[digest.ISSUES], *made[digest.ERRORS]),
-        learnings=made[digest.LEARNED],
+        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *made[digest_text.NEXT]),
+        decisions=made[digest_text.DECISIONS],
+        open_issues=(*made[digest_text.ISSUES], *made[digest_text.ERRORS]),
+        learnings=made[digest_text.LEARNED],
         compaction_summary=digest.of_blocks(blocks).text(0),
     )

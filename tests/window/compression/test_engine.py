@@ -15,7 +15,7 @@ from memctl.window.compression.notes import Notes
 from memctl.window.compression.result import CompressionStrategy, Step
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
-from memctl.window.preservation import essentials, events
+from memctl.window.preservation import digest_text, essentials
 from tests.window.talk import BLOCKER, DECISION, FAILS, TASK, Talk, long_talk
 
 COUNTER = Counter(FAMILIES["gpt"])
@@ -148,7 +148,7 @@ def test_a_later_compaction_takes_the_earlier_one_in() -> None:
     second = CompressionEngine(COUNTER).compact_conversation(parsed(more.messages))
     assert second.result.refused == ""
     text = said(second.conversation)
-    assert text.count(events.SUMMARY) == 1
+    assert text.count(digest_text.START) == 1
     assert text.count("use a pool of 25 connections") == 1
     assert text.count(TASK) == 1
 

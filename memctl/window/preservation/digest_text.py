@@ -1,0 +1,42 @@
+"""The text of a digest: the names of its sections, and what an earlier digest says that must survive again.
+
+A compaction writes the sections (`compression.digest`). Whatever asks what must survive reads them here, since what a
+digest stands for is nowhere else any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from memctl.model.markdown import one_line
+
+START = "[Summary of the conversation up to here"  # how a compacted beginning begins
+SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = (
+    "The user said", "Decisions", "Open issues", "Errors not resolved", "State", "Files changed", "Files read last",
+    "Paths named", "Learned", "Findings", "Next",
+)  # fmt: skip
+ORDER = (SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT)
+
+Sections = Mapping[str, tuple[str, ...]]
+
+
+def sections(text: str) -> Sections:
+    """The lines of a digest by section, out of its text."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in text.split("\n\n")[1:]:
+        name, _, rest = part.partition(":\n")
+        if name in ORDER:
+            found[name] = tuple(line.removeprefix("- ") for line in rest.split("\n") if line.startswith("- "))
+    return found
+
+
+def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
+    """The lines of ERRORS without those whose step is among the steps that succeeded since."""
+    good = tuple(f"{one_line(step)}: " for step in succeeded)
+    return tuple(line for line in errors if not line.startswith(good))
+
+
+def changed(line: str) -> tuple[str, str]:
+    """A path and what was done to it, out of a line of CHANGED."""
+    path, separator, action = line.rpartition(" (")
+    return (path, action.removesuffix(")")) if separator and action.endswith(")") else (line, "")

@@ -1,0 +1,108 @@
+"""Compaction again and again: what an earlier digest says stays, and what came right since goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window.compression import compaction
+from memctl.window.compression.result import Step
+from memctl.window.messages.conversation import Conversation
+from memctl.window.messages.validity import validate
+from memctl.window.preservation import essentials
+from tests.window.talk import Talk
+
+COUNTER = Counter(FAMILIES["claude"])
+
+
+def parsed(given: Any) -> Conversation:
+    return Conversation.parse(given, COUNTER)
+
+
+def compacted(talk: Talk, **given: Any) -> Step:
+    """The conversation after a compaction; the talk goes on from there."""
+    step = compaction.compact(parsed(talk.messages), COUNTER, **given)
+    assert step.result.refused == ""
+    assert validate(step.conversation.messages) == []
+    talk.messages = list(step.conversation.messages)
+    return step
+
+
+def work(talk: Talk, name: str, calls: int = 10) -> None:
+    """Calls that nothing is to be kept of but the files that they read."""
+    for number in range(calls):
+        lines = "\n".join(f"{line} x{line * number}" for line in range(100))
+        talk.call("Read", {"file_path": f"{name}{number}.py"}, lines)
+
+
+def make(talk: Talk, target: str, *, fails: bool) -> None:
+    output = f"error: {target} broke" if fails else "done"
+    talk.call("Bash", {"command": f"make {target}"}, output, is_error=fails)
+
+
+def sections(step: Step) -> dict[str, list[str]]:
+    """The lines of the digest by section."""
+    parts = [part.split("\n- ") for part in step.result.compressed_content.split("\n\n")[1:]]
+    return {name.rstrip(":"): lines for name, *lines in parts}
+
+
+def test_an_error_stays_through_compactions_until_its_step_succeeds() -> None:
+    talk = Talk("Fix the build.")
+    for target in ("a", "b", "c"):
+        make(talk, target, fails=True)
+        work(talk, target)
+        step = compacted(talk)
+    assert sections(step)["Errors not resolved"] == [f"make {name}: error: {name} broke" for name in "abc"]
+    make(talk, "b", fails=False)
+    work(talk, "d")
+    assert sections(compacted(talk))["Errors not resolved"] == [f"make {name}: error: {name} broke" for name in "ac"]
+
+
+def test_what_an_earlier_digest_says_must_survive_too() -> None:
+    talk = Talk("Fix the build.")
+    make(talk, "a", fails=True)
+    talk.call("Edit", {"file_path": "src/changed (old).py", "old_string": "a", "new_string": "b"}, "ok")
+    work(talk, "f")
+    compacted(talk)
+    make(talk, "b", fails=True)
+    wanted = essentials.of_blocks(parsed(talk.messages).blocks)
+    assert [one.text for one in wanted if one.kind == essentials.ERROR] == ["make a: error: a broke", "error: b broke"]
+    paths = [one.text for one in wanted if one.kind == essentials.PATH]
+    assert {"src/changed (old).py", "f0.py", "f9.py"} <= set(paths)
+    make(talk, "a", fails=False)
+    wanted = essentials.of_blocks(parsed(talk.messages).blocks)
+    assert [one.text for one in wanted if one.kind == essentials.ERROR] == ["error: b broke"]
+
+
+def test_a_path_that_was_only_named_is_no_file_that_was_read() -> None:
+    talk = Talk("Port the shop.")
+    talk.say("Never touch src/legacy.py, and see docs/port.md.", "Understood.")
+    work(talk, "src/part")
+    before = parsed(talk.messages)
+    found = sections(compacted(talk, earlier=essentials.of_blocks(before.blocks)))
+    assert found["Files read last"] == [f"src/part{number}.py" for number in range(5)]
+    assert "Never touch src/legacy.py" in str(found)
+
+
+def test_paths_that_nobody_tells_of_stand_under_a_heading_of_their_own() -> None:
+    talk = Talk("Never touch src/legacy.py.")
+    work(talk, "src/part")
+    wanted = essentials.of_blocks(parsed(talk.messages).blocks)
+    found = sections(compacted(talk, earlier=wanted))
+    assert found["Paths named"] == ["src/legacy.py"]
+    assert "src/legacy.py" not in found["Files read last"]
+    talk.call("Read", {"file_path": "src/legacy.py"}, "x = 1\n")
+    work(talk, "src/more")
+    found = sections(compacted(talk))
+    assert "src/legacy.py" in found["Files read last"]
+    assert "Paths named" not in found
+
+
+def test_a_file_that_is_read_again_counts_as_read_last() -> None:
+    talk = Talk("Read on.")
+    work(talk, "src/old")
+    compacted(talk)
+    talk.call("Read", {"file_path": "src/old0.py"}, "x = 1\n")
+    work(talk, "src/new", 16)
+    assert "src/old0.py" in sections(compacted(talk, kept_turns=3))["Files read last"]

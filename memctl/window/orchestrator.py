@@ -25,7 +25,6 @@ from memctl.window.audit import AuditLog
 from memctl.window.budget import accounting
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression import digest
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy
 from memctl.window.config import WindowConfig
@@ -39,13 +38,14 @@ from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
 from memctl.window.pressure.models import AGAIN, TARGET
 from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
+from memctl.window.state.bootstrap import LEAVE
+from memctl.window.state.bootstrap import room as room_beside
 from memctl.window.state.succession import Succession
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
-LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
 EMERGENCY = 0.95  # S4, `on_turn_start`
 
 
@@ -221,7 +221,7 @@ class ContextWindowManager:
 
     def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
-        size = conversation.tokens / max(start.utilization_before, 1e-9)  # the window, in what the counter counts
+        size = self._size(conversation, start)
         evict = LosslessEviction(self.eviction_engine, self.counter, essentials.of_blocks(conversation.blocks))
         done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
         return Managed(done.conversation, evict.number, done.results)
@@ -257,18 +257,23 @@ class ContextWindowManager:
         )
 
     def _leave(self, conversation: Conversation, start: TurnStart) -> TurnStart:
-        """Save the state for a new window."""
+        """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        bootstrap = self._succession.begin_anew() or digest.of_blocks(conversation.blocks).text()
-        if notes := self.compression_engine.take_notes().compressed_content:
-            bootstrap = f"{bootstrap.rstrip()}\n\n{notes}"
+        blocks, size = conversation.blocks, self._size(conversation, start)
+        room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
+        bootstrap = self._succession.begin_anew(blocks, room, self.counter, self.compression_engine)
         self._fruitless_at = 0
         if self.on_overflow_detected:
             self.on_overflow_detected(saved.state)
         return msgspec.structs.replace(
             start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved.id, bootstrap=bootstrap, reason=saved.why_not
         )
+
+    @staticmethod
+    def _size(conversation: Conversation, start: TurnStart) -> float:
+        """The window, in what the counter counts."""
+        return conversation.tokens / max(start.utilization_before, 1e-9)
 
     def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
         is_above = utilization >= self.config.cross_window.auto_save_threshold

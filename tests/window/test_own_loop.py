@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from memctl.errors import MemctlError
 from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
@@ -47,15 +50,51 @@ def test_a_loop_goes_on_far_beyond_its_window() -> None:
         assert "keep the retries at 7" in str(messages)
 
 
-def test_with_a_memory_the_state_is_kept_there(repo: Path) -> None:
+class Wordy(Model):
+    """A model that says so much at each call that no window is kept for long, and each time something else."""
+
+    def __call__(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        answer = super().__call__(messages)
+        number = len(self.requests)
+        if number > self.calls:
+            return answer
+        said = f"Learned: part {number} has {' '.join(f'word{number * n}' for n in range(1, 1_500))}"
+        return {"content": [{"type": "text", "text": said}, *answer["content"]], "usage": {"output_tokens": 4_500}}
+
+
+def test_what_a_new_window_begins_with_does_not_grow_with_the_number_of_windows() -> None:
+    model = Wordy(40)
+    run("Port src.", model, {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000})
+    left = [messages[0]["content"] for messages in model.requests if "LEFT OUT: " in messages[0]["content"]]
+    assert len(left) > 10
+    for messages in model.requests:
+        begins = len(messages) == 1  # with a margin, and room for an answer
+        assert Conversation.parse(messages, COUNTER).tokens <= (8_000 * 0.95 - 4_000 if begins else 8_000)
+        assert messages[0]["content"].startswith("Port src.")
+    assert "part 1 has" not in left[-1]
+    assert "part 40 has" in left[-1]
+
+
+def test_the_task_stays_what_it_was_from_window_to_window(repo: Path) -> None:
     memory = open_memory(repo, os.environ)
-    long = TASK + " Mind this." * 9_000  # a task never goes: the window can't be kept
-    run(long, Model(2), {"read": read}, config={"max_context_tokens": WINDOW}, memory=memory)
+    run(TASK, Wordy(6), {"read": lambda path: "ok"}, config={"max_context_tokens": 8_000}, memory=memory)
     found = CrossWindowStateManager(memory).load()
     assert found is not None
-    assert (found.window_id, found.state_version) == (3, 3)
+    assert found.window_id > 2
+    assert found.task_goal == TASK
+    assert (memory.private / "window.jsonl").read_text().count('"cross_window_save"') > 2
+
+
+def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> None:
+    memory = open_memory(repo, os.environ)
+    model = Model(2)
+    with pytest.raises(MemctlError, match="the task has no room in its window") as caught:
+        run(TASK + " Mind this." * 9_000, model, {"read": read}, config={"max_context_tokens": WINDOW}, memory=memory)
+    assert "max_context_tokens" in str(caught.value.hint)
+    assert model.requests == []
+    found = CrossWindowStateManager(memory).load()
+    assert found is not None
     assert found.task_goal.startswith("Decision: keep the retries at 7.")
-    assert (memory.private / "window.jsonl").read_text().count('"cross_window_save"') >= 1
 
 
 def test_the_readme_has_it_as_it_is_run() -> None:

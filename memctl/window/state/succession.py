@@ -14,8 +14,11 @@ from memctl.errors import MemctlError
 from memctl.model.markdown import one_line
 from memctl.sessions import tasks
 from memctl.window.compression import digest
-from memctl.window.messages.content import ContentBlock
+from memctl.window.compression.engine import CompressionEngine
+from memctl.window.compression.notes import MAX_TOKENS
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
 from memctl.window.preservation import digest_text, events
+from memctl.window.state import bootstrap
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
 
 
@@ -38,6 +41,7 @@ class Succession:
         self._criteria = tuple(criteria) or (last.success_criteria if last is not None else ())
         self._is_saved = False  # above the threshold for a safety save, in this window
         self._last: Saved | None = None
+        self._given = ""  # the text that this window began with
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
         """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
@@ -45,8 +49,13 @@ class Succession:
             self._last = self._saved(blocks)
         return self._last
 
+    def task(self, blocks: Sequence[ContentBlock]) -> str:
+        """What the user said first, without what was given to this window of the one before it."""
+        first = next((one.content for one in blocks if one.content_type is ContentType.USER_MESSAGE), "")
+        return first.replace(self._given, "").rstrip() if self._given else first
+
     def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
-        return state_of(blocks, self.window, self.task_goal, self._criteria)
+        return state_of(blocks, self.window, self.task_goal or one_line(self.task(blocks)), self._criteria)
 
     def _saved(self, blocks: Sequence[ContentBlock]) -> Saved:
         state = self._state(blocks)
@@ -63,10 +72,20 @@ class Succession:
         self._is_saved = is_above
         return self.save(blocks) if crosses else None
 
-    def begin_anew(self) -> str:
-        """The next window begins; the text that it begins with, "" if what was saved last is not what is kept."""
+    def begin_anew(
+        self, blocks: Sequence[ContentBlock], room: int, counter: TokenCounter, engine: CompressionEngine
+    ) -> str:
+        """The next window begins; the text that it begins with, of at most `room` tokens: what was kept, or else a
+        digest of the blocks, and the notes of the `engine`."""
         self.window += 1
         self._is_saved = False
+        noted = engine.take_notes(min(room // bootstrap.NOTES_SHARE, MAX_TOKENS)).compressed_content
+        left = room - count(noted, ContentType.USER_MESSAGE, counter)
+        told = bootstrap.fitted(self._kept() or digest.of_blocks(blocks).text(), left, counter).rstrip()
+        self._given = "\n\n".join(filter(None, (told, noted)))
+        return self._given
+
+    def _kept(self) -> str:
         if self._last is not None and self._last.why_not:
             return ""  # what is kept is somebody else's, or older
         try:

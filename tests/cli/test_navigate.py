@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, process
 from tests.lifecycle.test_documents import prepared
 from tests.test_architecture import loaded_by
 
@@ -277,3 +280,22 @@ def test_show_works_from_anywhere_in_the_repository(shop: Path, memctl: Memctl) 
     other = shop.parent / "other"
     git(shop, "worktree", "add", "-q", "-b", "side", os.fspath(other))
     assert memctl("show", "§4.auth.jwt", "2.1", where=other).out == expected
+
+
+def test_on_a_terminal_no_control_character_of_a_body_gets_through(repo: Path, memctl: Memctl) -> None:
+    body = "# Hostile\n\nBell \x07, escape \x1b[31m, return \rX, eight bits \x9b2J.\n"
+    made = memctl("learn", "--file", "-", stdin=body).id
+    for args in (["show", made], ["search", "escape"], ["rehydrate"], ["log"]):
+        master, slave = pty.openpty()
+        running = process(repo, *args, stdout=slave, stderr=slave)
+        os.close(slave)
+        shown = b""
+        with suppress(OSError):  # the terminal is closed
+            while block := os.read(master, 65_536):
+                shown += block
+        os.close(master)
+        running.wait(timeout=30)
+        shown = re.sub(rb"\x1b\[(?:[0-9;]*m|K)", b"", shown.replace(b"\x1b[31m,", b"RED")).replace(b"\r\n", b"\n")
+        assert b"Hostile" in shown, args
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown.decode()), (args, shown)
+        assert b"RED" not in shown, args

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, report
-from memctl.cli.command import command, complete_id, discard_option, how, writing
+from memctl.cli.command import command, complete_id, discard_option, how, said, writing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import door, edit, links, remove
@@ -131,7 +131,7 @@ def supersede_command(ctx: click.Context, /, old: str, new: str, **flags: Any) -
     ("memctl resolve STA-2025-11-04-002", "A task is done."),
 )
 @click.argument("ids", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--resolution", default="", help="How it was resolved; becomes a section of the issue.")
+@click.option("--resolution", default="", callback=said, help="How it was resolved; becomes a section of the issue.")
 @writing
 @click.pass_context
 def resolve_command(ctx: click.Context, /, ids: tuple[str, ...], resolution: str, **flags: Any) -> None:

@@ -105,6 +105,13 @@ def said(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     return value
 
 
+def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The same for an option that may be given several times."""
+    for value in values:
+        said(ctx, param, value)
+    return values
+
+
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, report
-from memctl.cli.command import Command, complete_id, how, split_at_commas, writing
+from memctl.cli.command import Command, all_said, complete_id, how, said, split_at_commas, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import create, door
 from memctl.lifecycle.edit import section_marker
 from memctl.model import kinds
 from memctl.model.kinds import OTHER_END, Kind
+from memctl.model.said import refuse_stand_in
 from memctl.store import load
 from memctl.store.sequence import Sequence
 
@@ -89,7 +90,11 @@ def _own_params(kind: Kind) -> list[click.Parameter]:
         repeat = " Repeatable." if field.is_list else ""
         params.append(
             click.Option(
-                [f"--{field.option}", field.name], multiple=field.is_list, metavar="TEXT", help=field.help + repeat
+                [f"--{field.option}", field.name],
+                multiple=field.is_list,
+                metavar="TEXT",
+                callback=all_said if field.is_list else said,
+                help=field.help + repeat,
             )
         )
     return params
@@ -164,6 +169,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         return create.create(memory, sequence, load.disk(memory) if refers else None, draft)
 
     with editor.kept(memory, draft.body if use_editor else ""):
+        refuse_stand_in(str(draft.values["title"]), "TITLE")
         result = door.carry_out(memory, plan, how(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])

@@ -15,6 +15,7 @@ from memctl.model.change import Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import Field
 from memctl.model.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
+from memctl.model.said import refuse_stand_in
 from memctl.model.snapshot import Snapshot
 
 _NUMBERS = ("importance", "completion_percentage")
@@ -196,6 +197,8 @@ def _apply(
     record: Record, values: dict[str, Any], content: dict[str, Any], action: str, name: str, value: str, now: str
 ) -> None:
     field = _content_field(record, name)
+    if action != "remove" and (field is not None or name == "title"):
+        refuse_stand_in(value, name)
     if field is not None:
         content[field.name] = _changed_content(field, content.get(field.name), action, value)
         return

@@ -62,3 +62,24 @@ def test_before_there_are_pages_a_record_may_name_a_section_to_come(memctl: Memc
     assert memctl("list", "--section", "2.1", "--json").data["total"] == 0
     memctl("decide", "First", "--section", "2.1")
     assert "allowed is a section marker" in memctl("decide", "Odd", "--section", "9.9", code=1).err
+
+
+@pytest.mark.parametrize("text", ["TBD", "n/a.", "…", "To be determined"])
+def test_what_says_nothing_is_not_recorded(repo: Path, memctl: Memctl, text: str) -> None:
+    issue = memctl("issue", "Slow", "--attempted", "none").id
+    before = commits(repo)
+    for args in (
+        ("decide", text),
+        ("decide", "--file", "-"),
+        ("decide", "Sound", "--rationale", text),
+        ("decide", "Sound", "--alternative", "MongoDB", "--alternative", text),
+        ("learn", "Sound", "--lesson", text),
+        ("resolve", issue, "--resolution", text),
+        ("edit", issue, "--set", f"title={text}"),
+        ("edit", issue, "--set", f"resolution={text}"),
+        ("edit", issue, "--add", f"attempted={text}"),
+    ):
+        assert "says nothing" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
+    assert commits(repo) == before
+    memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
+    memctl("resolve", issue, "--resolution", "")

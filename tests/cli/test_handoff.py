@@ -136,7 +136,10 @@ class TestRefused:
     def test_what_the_memory_says_need_not_be_said_but_a_stand_in_there_is_none(
         self, repo: Path, memctl: Memctl
     ) -> None:
-        memctl("state", "Refunds", "--task", "TBD", "--next", "n/a")
+        body = "# Refunds\n\n## Task\n\nTBD\n\n## Next actions\n\n- n/a\n"
+        content = memctl("state", "--file", "-", "--json", stdin=body).data["ids"][0]
+        content = memctl("show", content, "--json").data["records"][0]["content"]
+        assert content == {"task_description": "TBD", "next_actions": ["n/a"]}
         err = memctl("handoff", "--to", "bob", "--reason", "Done", code=1).err
         assert "immediate: is missing" in err
         assert "success_criteria: is missing" in err

@@ -69,7 +69,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     FILE has a request's body or messages as JSON, in the shape of Anthropic's or OpenAI's interface, or is a transcript
     of Claude Code. Messages are printed in the shape in which they came, and stay valid. Results of tools are summed up
     first, then blocks evicted, then older turns told shorter, then the beginning becomes a digest; a step that would
-    lose the task, a decision, an open issue or error, a file at work or a number is refused.
+    lose the task, what the user said, a decision, an open issue or error, a file at work or a number is refused.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
     memory), it words the summaries, and what it says is checked. Exit code 1: the target is out of reach, or every step

@@ -40,7 +40,8 @@ def fidelity_command(
 
     Both are transcripts, messages as JSON, or texts. A question of a file is a text, which only a model can judge, or
     has `ask` and `facts`, which must stand there as they are, or `said`, a sentence that may be put in other words.
-    Made questions are about the task, decisions, open issues, paths, numbers and errors.
+    Made questions are about the task, what the user insists on and else said, decisions, open issues, paths, numbers
+    and errors. A score of fewer than 10 questions is told with a word on that.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
     memory), it judges: it answers each question from both and says whether the answers agree. Credentials are blanked.
@@ -57,6 +58,7 @@ def fidelity_command(
         )
     if as_json:
         data = {"original": original, "compressed": compressed, "min": least, "passed": found.score >= least}
+        data |= {"counted": found.counted, "fewest_questions": question_sets.FEWEST}
         output.json("window_fidelity", {**data, **msgspec.to_builtins(found)})
     else:
         _print(found, least)
@@ -93,11 +95,15 @@ def _print(found: Fidelity, least: float) -> None:
     assert found.score is not None
     lost = [answer for answer in found.answers if answer.kept is False]
     aside = [answer for answer in found.answers if answer.kept is None]
-    verdict = "enough" if found.score >= least else "too little"
+    is_telling = found.counted >= question_sets.FEWEST
+    verdict = "too little" if found.score < least else "enough" if is_telling else "but of too few questions to tell"
     output.text(
         f"fidelity {found.score:.2f}, {verdict} (at least {least:.2f}): "
         f"{found.counted - len(lost)} of {found.counted} questions are still answered"
     )
+    if not is_telling:
+        wanted = "of 10 to 20 that S4 wants; your own: --questions FILE"
+        output.note(f"a score of {found.counted} question{'' if found.counted == 1 else 's'} says little, {wanted}")
     if lost:
         output.text()
         output.columns([("lost", answer.question.category or "-", _what(answer)) for answer in lost])

@@ -298,3 +298,16 @@ def test_questions_that_say_nothing_are_refused(memctl: Memctl, contexts: tuple[
 def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str]) -> None:
     assert memctl("window", "fidelity", contexts[0], "-", stdin="", code=1).out.startswith("fidelity 0.00")
     assert "only one of the two" in memctl("window", "fidelity", "-", "-", code=2).err
+
+
+def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:
+    """S4, "Build a test suite", wants 10 to 20 questions."""
+    for number, verdict in ((1, "but of too few questions to tell"), (9, "but of too"), (10, "enough")):
+        text = tmp_path / f"{number}.txt"
+        text.write_text("\n\n".join(f"See src/part{n}.py." for n in range(number)))
+        asked = tmp_path / f"{number}.yaml"
+        facts = "\n".join(f"  - {{ask: Which part {n}?, facts: [src/part{n}.py]}}" for n in range(number))
+        asked.write_text(f"questions:\n{facts}\n")
+        result = memctl("window", "fidelity", str(text), str(text), "--questions", str(asked))
+        assert result.out.startswith(f"fidelity 1.00, {verdict}")
+        assert ("of 10 to 20 that S4 wants" in result.err) == (number < 10)

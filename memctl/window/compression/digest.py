@@ -40,12 +40,13 @@ from memctl.window.preservation.events import Happened
 _REPLACED = (STATE, NEXT)
 _HEAD = f"{digest_text.START}; what stands here was said and done in it, and is no new instruction]"
 _SECTION_OF = {
+    essentials.CONSTRAINT: SAID,
+    essentials.MESSAGE: SAID,
     essentials.DECISION: DECISIONS,
     essentials.ISSUE: ISSUES,
     essentials.ERROR: ERRORS,
     essentials.PATH: NAMED,
 }
-_VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
 _LONGEST = 600  # characters of any other line
 _WORTH = (summary_rules.PROBLEM, summary_rules.FINDING, summary_rules.CONSTRAINT, summary_rules.PATTERN)
 
@@ -148,15 +149,16 @@ def _lines(texts: Iterable[str]) -> tuple[str, ...]:
 def _said(prompt: str) -> str:
     """What a user said: in full if it is short, else what of it binds or names things, and how it begins."""
     text = one_line(prompt)
-    if len(text) <= _VERBATIM:
+    if len(text) <= essentials.VERBATIM:
         return text
-    binding = [
-        unit.text
+    binding = set(essentials.binding(prompt))
+    is_told = len(prompt) <= essentials.LONGEST_TOLD
+    kept = [
+        line
         for unit in summary_units.units(prompt)
-        if summary_rules.judge(unit).keeps in (summary_rules.CONSTRAINT, summary_rules.DECISION)
-        or (len(prompt) <= essentials.LONGEST_TOLD and essentials.named_in(unit.text))
+        if (line := one_line(unit.text)) in binding or (is_told and essentials.named_in(unit.text))
     ]
-    return " … ".join([_cut(text, _VERBATIM // 2), *(one_line(one) for one in binding)])
+    return " … ".join([_cut(text, essentials.VERBATIM // 2), *kept])
 
 
 def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:

@@ -82,7 +82,7 @@ def progressive(
     `earlier` is as in `essentials.of_blocks`.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
-    said = {one.text for one in wanted if one.kind != essentials.NUMBER}
+    said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     needed = said | essentials.needed_in_results(wanted, conversation.blocks)
     asked = Asked(counter, needed, provider)
     calls = _calls(conversation.blocks)

@@ -106,11 +106,13 @@ class _Searched:
 
     def __init__(self, text: str) -> None:
         self._text = _plain(text)
+        self._line = " ".join(self._text.split())  # a fact may go on in the next line
         self._units: list[set[str]] | None = None
 
     def has(self, fact: str) -> bool:
         """Whether a fact stands there, not as a part of something longer: 42 is not in 1423."""
-        return re.search(rf"(?<![\w.-]){re.escape(_plain(fact))}(?![\w-]|\.\w)", self._text) is not None
+        plain = re.escape(" ".join(_plain(fact).split()))
+        return re.search(rf"(?<![\w.-]){plain}(?![\w-]|\.\w)", self._line) is not None
 
     def share(self, sentence: str) -> float:
         """The most of a sentence's words that stand together, in two sentences or lines that follow each other."""

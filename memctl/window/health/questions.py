@@ -20,6 +20,7 @@ from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 
 MOST = 10  # questions of a category; S4: 10 to 20 in all, and not every category has that many
+FEWEST = 10  # S4, "Build a test suite": 10 to 20 questions; a score of fewer says little
 # What sentences about decisions and work have in common: whoever shortens them leaves it out first.
 _SAYING = frozenset(
     [
@@ -41,10 +42,12 @@ _SAYING = frozenset(
     ]
 )
 _ASKED = {
+    essentials.MESSAGE: "What else did the user say?",
     essentials.DECISION: "What was decided?",
     essentials.ISSUE: "What is open?",
     essentials.ERROR: "What fails?",
 }
+_LETTER = re.compile(r"\w")
 _WORD = re.compile(r"[\w][\w./:-]*\w|\w")
 
 
@@ -110,13 +113,15 @@ def _made(one: Essential) -> Question:
         return Question(f"Is {text} still named?", one.kind, ("/".join(text.split("/")[-2:]),))
     if one.kind == essentials.NUMBER:
         return Question(f"Is the figure {text} still there?", one.kind, (text,))
+    if one.kind == essentials.CONSTRAINT:  # as it is written: a prohibition without its "never" is none
+        return Question(f"What does the user insist on? ({_short(text)})", one.kind, (text.rstrip(" .!"),))
     if one.kind == essentials.TASK:
         return Question("What is the task?", one.kind, said=one_line(first_sentence(one.text)))
     return Question(f"{_ASKED[one.kind]} ({_short(text)})", one.kind, said=text)
 
 
 def _can_tell(question: Question) -> bool:
-    return bool(question.facts or terms(question.said))
+    return any(map(_LETTER.search, question.facts)) or bool(terms(question.said))
 
 
 def terms(sentence: str) -> set[str]:

@@ -1,7 +1,8 @@
 """What a compression must not lose: the task, decisions, open issues, the files at work, and numbers that matter.
 
-S0, "Preservation Rules", and S4's prompt for compaction name them. A compression is refused if one of these is gone:
-validated is the text that the model would see afterwards, whatever made it.
+S0, "Preservation Rules", and S4's prompt for compaction name them, and what the user insists on or else said. A
+compression is refused if one of these is gone: validated is the text that the model would see afterwards, whatever made
+it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from memctl.packs import summary_rules
+from memctl.model.markdown import one_line
+from memctl.packs import summary_rules, summary_units
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
 
-TASK, DECISION, ISSUE, ERROR, PATH, NUMBER = "task", "decision", "open issue", "error", "path", "number"
-KINDS = (TASK, DECISION, ISSUE, ERROR, PATH, NUMBER)
+TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER = (
+    "task", "constraint", "message", "decision", "open issue", "error", "path", "number",
+)  # fmt: skip
+KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)
+SPOKEN = (CONSTRAINT, MESSAGE)  # by the user; nothing but a digest takes the place of the user's messages
+VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in other words, and still there
 LONGEST_TOLD = 2_000  # characters of a message that is told rather than pasted, and of a task that are looked for
@@ -29,6 +35,7 @@ _NUMBER = re.compile(
 _UNIT_LETTERS = f" %{string.ascii_letters}"
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
+_INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
 _WORD = re.compile(r"[^\W_]{4,}|\d+")
 
 
@@ -48,7 +55,7 @@ class Essential(msgspec.Struct, frozen=True):
         said = " ".join(self.text.split())
         if said in text:
             return True
-        if self.kind not in (DECISION, ISSUE):
+        if self.kind not in (MESSAGE, DECISION, ISSUE):
             return False
         own = set(_WORD.findall(self.text.lower()))
         return bool(own) and any(len(own & line) >= _SAID_AGAIN * len(own) for line in words)
@@ -78,13 +85,18 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     fidelity is told. `more` are texts that count like what the user says.
     """
     prompts = (*happened.prompts, *more)
+    spoken = (*happened.said, *prompts[1:])
+    constraints = [line for text in (*happened.said, *prompts) for line in binding(text)]
+    messages = [line for text in spoken if len(line := one_line(text)) <= VERBATIM and line not in constraints]
     decisions = [one.text for one in happened.decisions]
     errors = [failure.message for failure in happened.open_failures]
-    telling = [*decisions, *happened.open_issues, *(text for text in happened.prompts if len(text) <= LONGEST_TOLD)]
-    telling += more
+    told = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TOLD]
+    telling = [*decisions, *happened.open_issues, *told, *more]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed]
     found = {
         TASK: [text[:LONGEST_TOLD] for text in prompts[:1]],
+        CONSTRAINT: constraints,
+        MESSAGE: messages,
         DECISION: decisions,
         ISSUE: happened.open_issues,
         ERROR: [*_named(telling, ERROR), *errors],
@@ -92,6 +104,17 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
         NUMBER: _named(telling, NUMBER),
     }
     return list(dict.fromkeys(Essential(kind, text) for kind in KINDS for text in found[kind]))
+
+
+def binding(prompt: str) -> list[str]:
+    """The sentences of what a user said that bind whoever works on it: wishes, prohibitions, what was decided."""
+    weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
+    return [
+        one_line(unit.text)
+        for unit in summary_units.units(prompt)
+        if unit.form != summary_units.CODE
+        if summary_rules.judge(unit).keeps in weighty or _INSISTS.search(unit.text)
+    ]
 
 
 def _named(texts: Iterable[str], kind: str) -> list[str]:

@@ -23,7 +23,8 @@ _OPEN = (labels.ISSUE, labels.BLOCKER, labels.TODO)
 
 class Happened(msgspec.Struct, frozen=True):
     """What happened in blocks: what was asked and found, the files in the order of their last touch, with what was done
-    to them (created or changed is `written`), the failures and the tasks.
+    to them (created or changed is `written`), the failures and the tasks. `said` is what the user had said before,
+    as earlier digests tell it.
     """
 
     prompts: tuple[str, ...]
@@ -31,6 +32,7 @@ class Happened(msgspec.Struct, frozen=True):
     files: dict[str, str]
     failures: tuple[Failure, ...]
     tasks: tuple[Task, ...]
+    said: tuple[str, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
         """The texts of what was found of some kinds (labels of `memctl.sessions.labels`)."""
@@ -72,6 +74,7 @@ def of_events(given: Iterable[Event]) -> Happened:
         files=_files(events, earlier),
         failures=(*_left_open(events, earlier), *failures.of_events(events)),
         tasks=tuple(tasks.of_events(events)),
+        said=tuple(line for sections in earlier for line in sections.get(digest_text.SAID, ())),
     )
 
 

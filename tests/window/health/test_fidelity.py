@@ -209,6 +209,8 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
                      "content": "other/file.ts fails 99 times\nTypeError: response.data is undefined"}]},
                 {"role": "assistant", "content": "DECISION: use native fetch with a wrapper in src/http.ts\n"
                  "TODO: the retry logic in src/api.ts is open. Timeout is 30 s."},
+                {"role": "user", "content": "Never touch the billing service."},
+                {"role": "user", "content": "The tests of the gateway are slow today."},
             ]
         )
     )  # fmt: skip
@@ -216,6 +218,8 @@ def test_questions_are_made_of_what_is_to_be_preserved() -> None:
     by_category = {name: [one for one in found if one.category == name] for name in essentials.KINDS}
     assert all(by_category.values())
     assert by_category["task"][0].said.startswith("Migrate all axios calls")
+    assert by_category["constraint"][0].facts == ("Never touch the billing service",)
+    assert by_category["message"][0].said == "The tests of the gateway are slow today."
     assert "native fetch" in by_category["decision"][0].said
     assert "retry logic" in by_category["open issue"][0].said
     assert {one.facts[0] for one in by_category["path"]} == {"src/api.ts", "src/http.ts"}
@@ -230,6 +234,8 @@ def test_what_is_asked_is_what_must_survive() -> None:
             [
                 {"role": "user", "content": "Port src/pool.py; it has 25 lines and gives a KeyError."},
                 {"role": "assistant", "content": "Decision: keep 7 retries.\n\nBlocked by: no staging database"},
+                {"role": "user", "content": "Never touch the gateway."},
+                {"role": "user", "content": "The gateway is slow today."},
             ]
         )
     )
@@ -237,6 +243,26 @@ def test_what_is_asked_is_what_must_survive() -> None:
     asked = questions.generate(session)
     assert [one.category for one in asked] == [one.kind for one in wanted]
     assert {one.kind for one in wanted} == set(essentials.KINDS)
+
+
+def test_what_the_user_insisted_on_and_said_is_asked_for() -> None:
+    talk = [
+        {"role": "user", "content": "Port the shop to Python. Never touch src/legacy.py."},
+        {"role": "assistant", "content": "I begin."},
+        {"role": "user", "content": "IMPORTANT: money is an integer\nof cents."},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "The colour of the header is green by the way."},
+    ]
+    session = reading.read(msgspec.json.encode(talk))
+    whole = "\n".join(event.text for event in session.events)
+    found = evaluate(whole, "Port the shop to Python; touch src/legacy.py.", questions.generate(session))
+    lost = {answer.question.category: answer.lost for answer in found.answers if answer.kept is False}
+    assert lost.keys() == {"constraint", "message"}
+    assert found.score is not None
+    assert found.score < 0.85
+    assert evaluate(whole, whole.replace("\n", " "), questions.generate(session)).score == 1
+    kept = {answer.question.facts for answer in found.answers if answer.question.category == "constraint"}
+    assert kept == {("Never touch src/legacy.py",), ("IMPORTANT: money is an integer of cents",)}
 
 
 @given(st.text(max_size=500))

@@ -57,7 +57,7 @@ _SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
     type=click.IntRange(min=1),
     default=KEPT_TURNS,
     show_default=True,
-    help="So many turns stay word for word in a compaction.",
+    help="So many turns at least stay out of a compaction; more if the target has room.",
 )
 @click.option("--window", type=click.IntRange(min=1), help="The window's tokens. [default: by the model's name]")
 @material.no_llm

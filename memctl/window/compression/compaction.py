@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
+from memctl.tokens.messages import PER_MESSAGE
 from memctl.window.compression import digest, prompts
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
@@ -36,11 +37,16 @@ def compact(
     kept_turns: int = KEPT_TURNS,
     provider: Provider | None = None,
     earlier: Sequence[Essential] = (),
+    target: int | None = None,
 ) -> Step:
     """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
 
-    `earlier` is as in `essentials.of_blocks`.
+    `kept_turns` stay at least, and as many more as `target` tokens have room for. `earlier` is as in
+    `essentials.of_blocks`.
     """
+    least = kept_turns
+    if target is not None:
+        kept_turns = _roomy(conversation, counter, kept_turns, earlier, target)
     before = conversation.tokens
     cut = _cut(conversation, kept_turns)
     old = [block for block in conversation.blocks if 0 <= block.message < cut]
@@ -57,9 +63,10 @@ def compact(
                 f"{digest_text.START}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
             )
             step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, calls)
-            if not step.result.refused:
+            fits = target is None or kept_turns == least or step.conversation.tokens <= target
+            if not step.result.refused and fits:
                 return step
-            note = step.result.refused
+            note = step.result.refused or "what it says leaves more than the target"
         except ProviderFailed as error:
             note = error.message
     text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
@@ -68,6 +75,32 @@ def compact(
         return step
     metadata = {"provider": note, "note": "made by rules instead"}
     return Step(step.conversation, msgspec.structs.replace(step.result, metadata=metadata))
+
+
+def _roomy(
+    conversation: Conversation, counter: TokenCounter, least: int, earlier: Sequence[Essential], target: int
+) -> int:
+    """How many of the last turns stay if no more than `target` tokens are to be left; `least` if that is no more.
+
+    What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then with as
+    many as that leaves room for, and with ever fewer until it fits.
+    """
+    step = compact(conversation, counter, kept_turns=least, earlier=earlier)
+    if step.result.refused or step.conversation.tokens >= target:
+        return least
+    own = [0] * (conversation.current_turn + 1)
+    for block in conversation.blocks:
+        own[block.turn_created] += block.token_count
+    room, kept = target - step.conversation.tokens, least
+    while kept < conversation.current_turn and own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2 <= room:
+        room -= own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2
+        kept += 1
+    while kept > least:
+        step = compact(conversation, counter, kept_turns=kept, earlier=earlier)
+        if not step.result.refused and step.conversation.tokens <= target:
+            return kept
+        kept = least + (kept - least) * 3 // 4
+    return least
 
 
 def _cut(conversation: Conversation, kept_turns: int) -> int:

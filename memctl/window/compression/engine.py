@@ -107,10 +107,18 @@ class CompressionEngine:
         """Tell older turns in less; `earlier` is what had to survive in the conversation before it was made shorter."""
         return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier)
 
-    def compact_conversation(self, conversation: Conversation, earlier: Sequence[Essential] = ()) -> Step:
-        """Put a digest in the place of all but the last turns; `earlier` as above."""
+    def compact_conversation(
+        self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
+    ) -> Step:
+        """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
+        above."""
         return compaction.compact(
-            conversation, self._counter, kept_turns=self._kept_turns, provider=self._provider, earlier=earlier
+            conversation,
+            self._counter,
+            kept_turns=self._kept_turns,
+            provider=self._provider,
+            earlier=earlier,
+            target=target,
         )
 
     def take_notes(self, max_tokens: int = MAX_TOKENS) -> CompressionResult:
@@ -146,7 +154,7 @@ class CompressionEngine:
         steps: tuple[tuple[str, Callable[[Conversation], Step]], ...] = (
             ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
             ("progressive", lambda c: self.progressive_summarize(c, wanted)),
-            ("conversation_compaction", lambda c: self.compact_conversation(c, wanted)),
+            ("conversation_compaction", lambda c: self.compact_conversation(c, wanted, target)),
         )
         for name, step in steps:
             if conversation.tokens > target and name in allowed:

@@ -79,7 +79,7 @@ def reduce(
     alone: Mapping[str, Callable[[], Step]] = {
         RESULTS: lambda: engine.summarize_results(conversation, conversation.tokens - target),
         PROGRESSIVE: lambda: engine.progressive_summarize(conversation),
-        COMPACTION: lambda: engine.compact_conversation(conversation),
+        COMPACTION: lambda: engine.compact_conversation(conversation, target=target),
     }
     if strategy in alone:
         step = alone[strategy]()

@@ -106,3 +106,44 @@ def test_a_file_that_is_read_again_counts_as_read_last() -> None:
     talk.call("Read", {"file_path": "src/old0.py"}, "x = 1\n")
     work(talk, "src/new", 16)
     assert "src/old0.py" in sections(compacted(talk, kept_turns=3))["Files read last"]
+
+
+def test_as_many_of_the_last_turns_stay_as_the_target_has_room_for() -> None:
+    talk = Talk("Read on.")
+    work(talk, "src/part", 40)
+    before = parsed(talk.messages)
+    turn = before.tokens // 40
+    fewest = compaction.compact(before, COUNTER).conversation.tokens
+    for target in (fewest - 1, fewest, before.tokens // 4, before.tokens // 2, before.tokens * 3 // 4):
+        step = compaction.compact(before, COUNTER, target=target)
+        assert step.result.refused == ""
+        assert validate(step.conversation.messages) == []
+        assert step == compaction.compact(before, COUNTER, target=target)
+        if target < fewest:
+            assert step.conversation.tokens == fewest
+        else:
+            assert target - 2 * turn < step.conversation.tokens <= target
+
+
+class Wordy:
+    """A provider that keeps all of what must survive, in many words."""
+
+    name = "a program"
+
+    def __init__(self, kept: str) -> None:
+        self.kept = kept
+
+    def answer(self, prompt: str) -> str:
+        return f"{self.kept}\n" + "and so on " * 2_000
+
+
+def test_a_model_that_says_too_much_does_not_miss_a_target_that_rules_reach() -> None:
+    talk = Talk("Read on.")
+    work(talk, "src/part", 40)
+    before = parsed(talk.messages)
+    kept = "\n".join(one.text for one in essentials.of_blocks(before.blocks))
+    target = before.tokens // 2
+    step = compaction.compact(before, COUNTER, target=target, provider=Wordy(kept))
+    assert step.conversation.tokens <= target
+    assert step.result.metadata["provider"] == "what it says leaves more than the target"
+    assert "and so on" in compaction.compact(before, COUNTER, provider=Wordy(kept)).result.compressed_content

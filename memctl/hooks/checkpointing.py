@@ -34,7 +34,9 @@ def save(memory: Memory, folder: SessionFolder) -> None:
         snapshot = load.disk(memory)
         said = _said(memory, snapshot, state)
         if said is None:
-            return summary or Change(op="checkpoint", title="nothing to save")
+            draft = drafts.read(folder)
+            is_worth = draft is not None and ending.is_worth_keeping(memory, draft)
+            return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
         change = saving.save(memory, snapshot, said)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))

@@ -45,7 +45,7 @@ def _text(calls: int, found: Pressure | None) -> str:
     )
     return (
         f"memctl: {number}{full}. At the next natural break, save where you are with `memctl checkpoint save --done …"
-        " --doing … --next …` and record what was decided, then suggest to the user to compact (/compact in Claude Code"
-        " and Codex, /compress in Gemini CLI). memctl gives the state back afterwards. Don't stop in the middle of a"
-        " step for this."
+        " --doing … --next …` (the first time with `--task …`) and record what was decided, then suggest to the user to"
+        " compact (/compact in Claude Code and Codex, /compress in Gemini CLI). memctl gives the state back afterwards."
+        " Don't stop in the middle of a step for this."
     )

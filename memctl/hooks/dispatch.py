@@ -137,6 +137,24 @@ def _tool(call: _Call) -> str:
     return _owed(call) or counting.after_tool(call.host, call.given, call.folder, call.environ)
 
 
+def _prompt(call: _Call) -> str:
+    if call.given.prompt and not call.host.reads:
+        _attempt(call, lambda: _note_asked(call))
+    return _owed(call)
+
+
+def _note_asked(call: _Call) -> None:
+    """Keep what was asked, once nobody else is at what is known of the session."""
+    from memctl.hooks import asked
+
+    held = undone.take(call.folder, _PATIENCE)
+    if held is not None:
+        try:
+            asked.note(call.folder, call.given.prompt)
+        finally:
+            os.close(held)
+
+
 def _owed(call: _Call) -> str:
     """The state that a context was compacted from, if the host had no event to give it at."""
     try:
@@ -210,7 +228,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "at": call.now,
-        "event": list(call.given),
+        "event": list(call.given._replace(prompt="")),  # it may have credentials in it
     }
 
 
@@ -229,7 +247,7 @@ def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None
 _DOING: Mapping[str, Callable[[_Call], str]] = {
     START: _start,
     TOOL: _tool,
-    PROMPT: _owed,
+    PROMPT: _prompt,
     COMPACT: _compact,
     STOP: _stop,
     END: _end,

@@ -40,7 +40,8 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     made = summing.merged(old, draft, state.succeeded if state else ()) if old else draft
     writes, deletes = writing.replaced(memory, old_texts, writing.fitted(memory, made))
     files = sum(len(rows) for rows in made.files.values())
-    title = f"{folder.key}: {files:,} file{'s' if files != 1 else ''}, {made.values.get('turns', 0)} turns"
+    turns = made.values.get("turns", 0)
+    title = f"{folder.key}: {files:,} file{'s' if files != 1 else ''}, {turns} turn{'s' if turns != 1 else ''}"
     return Change(op="summarize", title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 

@@ -15,7 +15,7 @@ class Given(NamedTuple):
     """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
 
     `agent` is set for a sub-agent's; `source` says how a session starts (startup, resume, clear, compact), `trigger`
-    whether a person (manual) or the host (auto) compacts.
+    whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks.
     """
 
     event: str
@@ -25,6 +25,7 @@ class Given(NamedTuple):
     agent: str
     source: str
     trigger: str
+    prompt: str = ""
 
     @property
     def key(self) -> str:
@@ -45,6 +46,7 @@ def parse(data: bytes) -> Given:
         agent=_text(values, "agent_id"),
         source=_text(values, "source"),
         trigger=_text(values, "trigger"),
+        prompt=_text(values, "prompt"),
     )
 
 

@@ -21,7 +21,8 @@ What was decided here, what is wrong, where work stands and what was learned is 
 - Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"` for what bears on a task. If the memory was
   given to you already, leave it out.
 - As you work, record what others will need: `memctl decide`, `issue`, `state`, `learn`; `-h` shows how.
-- Before you stop: `memctl checkpoint save --done … --doing … --next …`; `memctl checkpoint resume` goes on from there.
+- Before you stop: `memctl checkpoint save --done … --doing … --next …`, the first time with `--task "…"`;
+  `memctl checkpoint resume` goes on from there.
 """,
     CLAUDE: f"@{AGENTS}\n",
 }

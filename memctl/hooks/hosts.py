@@ -55,7 +55,14 @@ CODEX = Host(
     "codex",
     "Codex",
     # Older ones have no SessionEnd, and pass over what they don't know.
-    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP, "SessionEnd": END},
+    {
+        "SessionStart": START,
+        "UserPromptSubmit": PROMPT,
+        "PostToolUse": TOOL,
+        "PreCompact": COMPACT,
+        "Stop": STOP,
+        "SessionEnd": END,
+    },
     (START, TOOL),
     ".codex",
     "hooks.json",

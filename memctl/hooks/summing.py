@@ -12,15 +12,13 @@ from typing import Any
 import msgspec
 
 from memctl.hooks import drafts, known, log, transcript
+from memctl.hooks.asked import line as _line
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
-from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE
 from memctl.model.session_page import NEXT, STATE, Page
 from memctl.sessions import calls, composing, gathering, labels, merging, tasks
-from memctl.sessions.blanking import blanked
 from memctl.sessions.events import CALL, PROMPT, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary
@@ -62,7 +60,8 @@ def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
     """A session of which only Git tells: the files and records that came since it began."""
     if state.began is None:
         return state
-    summary = gathering.gather(memory, Session(GIT, ()), folder.key, state.began)
+    began = msgspec.structs.replace(state.began, intent=state.began.intent or state.intent)
+    summary = gathering.gather(memory, Session(GIT, ()), folder.key, began)
     drafts.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
     state = msgspec.structs.replace(state, files=known.latest(paths, state.files, known.MOST_FILES))
@@ -162,8 +161,3 @@ def _note(folder: SessionFolder, boundaries: Iterable[dict[str, object]]) -> Non
                 "after": facts.get("postTokens"),
             }
             log.add(folder.root, log.COMPACTIONS, entry)
-
-
-def _line(text: str) -> str:
-    line = blanked(one_line(text))
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2]} …"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import dispatch
+from memctl.hooks import dispatch, guide
 from memctl.hooks.compacting import INSTRUCTIONS
-from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI
-from tests.conftest import Memctl, git
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 
 EVENTS = [*CLAUDE_CODE.events]
@@ -225,3 +225,44 @@ def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) ->
 
     program = [sys.executable, "-c", f"import os; print(os.environ.get({dispatch.GUARD!r}))"]
     assert Program(program, 30).answer("Sum this up").strip() == "1"
+
+
+@pytest.mark.parametrize(("host", "prompt"), [(CODEX, "UserPromptSubmit"), (GEMINI, "BeforeAgent")])
+def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
+    repo: Path, tmp_path: Path, memctl: Memctl, host: Host, prompt: str
+) -> None:
+    one = Session(repo, tmp_path / "none.jsonl", "s1", host)
+    one.said("SessionStart", source="startup")
+    (repo / "card.py").write_text("def refund(): ...\n")
+    key = "ghp_" + "a1B2" * 9
+    assert one.send(prompt, prompt=f"Refunds by card,\nwith {key}") == ""
+    assert one.send(prompt, prompt="Now PayPal") == ""
+    compact = "PreCompact" if host is CODEX else "PreCompress"
+    assert one.send(compact, trigger="auto") == ""
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"].startswith("Refunds by card, with ")
+    assert saved["in_progress"] == ["Asked last: Now PayPal"]
+    assert saved["files_touched"][0]["path"] == "card.py"
+    after = one.said("SessionStart", source="compact") if host is CODEX else one.said(prompt, prompt="go on")
+    assert "TASK: Refunds by card" in after
+    for file in (one.folder.path / "state.json", *(repo / ".memory").rglob("*.*")):
+        assert file.is_dir() or key not in file.read_text()
+    assert one.faults() == []
+
+
+def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, tmp_path: Path) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    codex.said("SessionStart", source="startup")
+    before = commits(repo)
+    codex.send("PreCompact", trigger="auto")
+    assert commits(repo) == before
+    assert codex.faults() == []
+
+
+def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
+    for text in (suggested, guide.added("", guide.AGENTS)):
+        assert "`memctl checkpoint save --done … --doing … --next …`" in text
+        assert "the first time with `--task" in text
+    memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")

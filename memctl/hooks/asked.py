@@ -1,0 +1,23 @@
+"""What a user asks, out of the events of a host whose transcripts nobody reads here: it tells the session's task."""
+
+from __future__ import annotations
+
+from memctl.hooks import known
+from memctl.hooks.folder import SessionFolder
+from memctl.model.markdown import one_line
+from memctl.model.said import LONGEST_LINE, is_said
+from memctl.sessions.blanking import blanked
+
+
+def note(folder: SessionFolder, prompt: str) -> None:
+    """Keep what was asked last, and as the session's task what was asked first. Without credentials."""
+    asked = line(prompt)
+    if is_said(asked):
+        state = known.read(folder) or known.Known()
+        known.changed(folder, intent=state.intent or asked, prompt=asked)
+
+
+def line(text: str) -> str:
+    """A text as a line of a checkpoint: without credentials, and cut where it is too long for one."""
+    made = blanked(one_line(text))
+    return made if len(made) <= LONGEST_LINE else f"{made[: LONGEST_LINE - 2]} …"

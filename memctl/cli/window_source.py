@@ -12,6 +12,7 @@ from memctl.cli import counting, opening, output
 from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
+from memctl.hooks import pressure
 from memctl.model import settings as yaml_settings
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
@@ -30,7 +31,11 @@ def looking(function: F) -> F:
     for option in reversed(
         (
             click.option("--model", help="The model of the window. [default: the transcript's, or config.yaml's]"),
-            click.option("--window", type=click.IntRange(min=1), help="Its tokens. [default: by the model's name]"),
+            click.option(
+                "--window",
+                type=click.IntRange(min=1),
+                help="Its tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+            ),
             click.option(
                 "--host",
                 type=click.Choice(limits.HOSTS),
@@ -78,12 +83,13 @@ class Source:
         """How much fits: as the options say, the settings, or the name of the model."""
         given = self._given
         host = given["host"] or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-        if given["window"] is None and says_window(given["settings"], self._memory):
+        window = given["window"] or pressure.told_window(os.environ)
+        if window is None and says_window(given["settings"], self._memory):
             usable = self.config.max_context_tokens
             return Limit(usable, usable, "max_context_tokens")
         model = given["model"] or seen.model or counting.model_of(None, self._memory)
         most = max(seen.curve.points, default=0)
-        return limits.limit_of(model, host, window=given["window"], max_output=given["max_output"], seen=most)
+        return limits.limit_of(model, host, window=window, max_output=given["max_output"], seen=most)
 
     def warn(self, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and so no percentage of it is."""

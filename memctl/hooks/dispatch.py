@@ -7,6 +7,7 @@ for is noted (`undone`) and done behind its back (`working`).
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress

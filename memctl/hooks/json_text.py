@@ -26,7 +26,7 @@ class Span(NamedTuple):
 def parse(text: str, name: str) -> dict[str, Any]:
     """The object that a text is; raises MemctlError if it is anything else. Comments are no JSON."""
     try:
-        found = json.loads(text or "{}", parse_constant=_refuse_constant)
+        found = json.loads(text if text.strip() else "{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise MemctlError(

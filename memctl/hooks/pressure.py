@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memctl.errors import USAGE, MemctlError
 from memctl.hooks import lines
 from memctl.window.pressure import models
 
@@ -62,6 +63,17 @@ def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
         return given
     named, told = models.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
     return min(named, told) if told > _LEAST else named
+
+
+def told_window(environ: Mapping[str, str]) -> int | None:
+    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window."""
+    given = environ.get(_SETTING, "").strip()
+    if not given:
+        return None
+    number = _number(environ, _SETTING)
+    if number <= _LEAST:
+        raise MemctlError(f"{_SETTING} is {given[:40]!r}", f"it takes a number of tokens above {_LEAST:,}", USAGE)
+    return number
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

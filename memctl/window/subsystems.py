@@ -88,6 +88,8 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
         return configuration.from_values(given, "the settings given")
     if given is None:
         return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
+    if not isinstance(given, str | PathLike):
+        raise MemctlError(f"settings are a mapping, or the name of a file, not {type(given).__name__}", exit_code=USAGE)
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:

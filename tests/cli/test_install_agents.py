@@ -351,3 +351,14 @@ def test_putting_ours_in_and_taking_it_out_changes_nothing_else(
     back = json.loads(settings.removed(made, "x"))
     assert {key: value for key, value in back.items() if key != "hooks"} == rest
     assert {e: g for e, g in back.get("hooks", {}).items() if g} == {e: g for e, g in (hooks or {}).items() if g}
+
+
+@pytest.mark.parametrize("blank", ["", "\n", " \n\t\n"])
+def test_settings_of_white_space_only_are_settings_without_anything(repo: Path, memctl: Memctl, blank: str) -> None:
+    file = repo / ".claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(blank)
+    memctl("install", "claude-code", "--yes")
+    assert "SessionStart" in json.loads(file.read_text())["hooks"]
+    memctl("install", "claude-code", "--uninstall", "--yes")
+    assert file.read_text() == blank

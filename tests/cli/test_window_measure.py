@@ -311,3 +311,17 @@ def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path:
         result = memctl("window", "fidelity", str(text), str(text), "--questions", str(asked))
         assert result.out.startswith(f"fidelity 1.00, {verdict}")
         assert ("of 10 to 20 that S4 wants" in result.err) == (number < 10)
+
+
+def test_the_variable_says_the_window_unless_the_option_does(
+    memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "request.json"
+    file.write_text('[{"role": "user", "content": "Port src."}]')
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "128_000")
+    assert memctl("window", "status", str(file), "--json").data["limit"]["window"] == 128_000
+    assert memctl("window", "status", str(file), "--window", "9000", "--json").data["limit"]["window"] == 9_000
+    for odd in ("abc", "60000", "-1"):
+        monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", odd)
+        refused = memctl("window", "status", str(file), code=2)
+        assert f"MEMCTL_CONTEXT_WINDOW is '{odd}'" in refused.err

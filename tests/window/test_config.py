@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from memctl.errors import MemctlError
 from memctl.model import config as project
-from memctl.window import config
+from memctl.window import config, subsystems
 from memctl.window.budget.profiles import DEFAULT, profile
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.strategies import called_for
@@ -181,3 +183,9 @@ def test_the_same_keys_stand_under_window_in_the_projects_settings() -> None:
     read = project.parse(f"format: 1\nproject: shop\nwindow:\n{nested}", ".memory/config.yaml")
     assert without_files(config.from_values(read.window, ".memory/config.yaml")) == WindowConfig()
     assert config.from_values({}, ".memory/config.yaml") == WindowConfig()
+
+
+@pytest.mark.parametrize("odd", [5, [], b"window.yaml"])
+def test_settings_of_another_type_are_refused_with_what_they_are(odd: Any) -> None:
+    with pytest.raises(MemctlError, match=f"not {type(odd).__name__}"):
+        subsystems.settings(odd)

@@ -10,6 +10,9 @@ from memctl.tokens.blocks import CALL, RESULT, TEXT
 from memctl.window.messages.parsing import THINKING, Element, elements, is_items
 
 
+_OF_CHAT = ("tool", "system", "developer")  # roles that only OpenAI's chat has
+
+
 def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is wrong with messages, in words; an empty list if they can be sent.
 
@@ -22,7 +25,7 @@ def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     faults = [*_empty(found), *_twice(found)]
     if is_items(messages):
         faults += _unpaired_items(found)
-    elif any(message.get("role") == "tool" or message.get("tool_calls") for message in messages):
+    elif any(message.get("role") in _OF_CHAT or message.get("tool_calls") for message in messages):
         faults += _unpaired_chat(found)
     else:
         faults += _unpaired_blocks(found)

@@ -9,7 +9,6 @@ from typing import Any
 from memctl.tokens.blocks import CALL, RESULT, TEXT
 from memctl.window.messages.parsing import THINKING, Element, elements, is_items
 
-
 _OF_CHAT = ("tool", "system", "developer")  # roles that only OpenAI's chat has
 
 

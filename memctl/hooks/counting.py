@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from memctl.hooks import pressure
+from memctl.errors import MemctlError
+from memctl.hooks import log, pressure
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
@@ -22,8 +23,18 @@ CALLS = (50, 100, 150)
 def after_tool(host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> str:
     """Count a call; the suggestion that is due, or ""."""
     calls = folder.count()
+    _check(given, folder, environ)
     found = pressure.measure(given.transcript, environ) if host.reads else None
     return _text(calls, found) if _is_due(folder, calls, found) else ""
+
+
+def _check(given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> None:
+    """Note a window that the user says and that is none, once a session: it is not used, and nobody would know."""
+    try:
+        pressure.told_window(environ)
+    except MemctlError as error:
+        if folder.is_new("odd-window"):
+            log.fault(folder.root, given.event, folder.key, error)
 
 
 def _is_due(folder: SessionFolder, calls: int, found: Pressure | None) -> bool:

@@ -43,9 +43,13 @@ class SessionFolder:
 
     def is_first(self, what: str) -> bool:
         """Note that something is said; whether it was not since the last compaction."""
+        return self.is_new(f"{_SAID}{what}")
+
+    def is_new(self, name: str) -> bool:
+        """Make a file that stands for something; whether it was not there in this session."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
-            os.close(os.open(self.path / f"{_SAID}{what}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
             return True
         except FileExistsError:
             return False

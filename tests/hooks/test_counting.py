@@ -219,3 +219,14 @@ def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
         pytest.skip("there is no such file here")
     assert list(lines.after(memory, 0)) == []
     assert pressure.last_context(memory) is None
+
+
+def test_a_window_that_is_none_is_in_the_log_of_faults_once_a_session(session: Session) -> None:
+    for odd in ("abc", "60000"):
+        session.send("PostToolUse", {"MEMCTL_CONTEXT_WINDOW": odd}, tool_name="Bash")
+    session.send("PreCompact", trigger="auto")
+    session.send("PostToolUse", {"MEMCTL_CONTEXT_WINDOW": "abc"}, tool_name="Bash")
+    (fault,) = session.faults()
+    assert "MEMCTL_CONTEXT_WINDOW is 'abc'" in fault["fault"]
+    session.send("PostToolUse", {"MEMCTL_CONTEXT_WINDOW": "128000"}, tool_name="Bash")
+    assert len(session.faults()) == 1

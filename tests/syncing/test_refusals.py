@@ -272,7 +272,10 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
     assert "memctl render" not in refused(memctl, two).err
 
 
-def test_a_lock_that_was_left_at_the_remote_is_no_race(memctl: Memctl, parted: Path, bare: Path) -> None:
+def test_a_lock_that_was_left_at_the_remote_is_no_race(
+    memctl: Memctl, parted: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.syncing.sync._TRIES", 3)
     (bare / "refs" / "heads" / "main.lock").touch()
     before = git(parted, "rev-parse", "HEAD")
     err = memctl("sync", where=parted, code=1).err

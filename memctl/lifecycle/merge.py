@@ -51,7 +51,8 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> Merg
     What conflicts stands between Git's markers, or as the side has it that is preferred. A version that can't be read
     is merged as plain lines. Line ends are those of `ours`. Raises GitFailed for what Git takes for binary.
     """
-    if ours == theirs or theirs == base:
+    counts = base and f"\n{COUNT}:" in ours  # what both counted adds up, though they come to the same
+    if theirs == base or (ours == theirs and not counts):
         return Merged(ours)
     if ours == base:
         return Merged(theirs)

@@ -51,8 +51,7 @@ def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> Merg
     What conflicts stands between Git's markers, or as the side has it that is preferred. A version that can't be read
     is merged as plain lines. Line ends are those of `ours`. Raises GitFailed for what Git takes for binary.
     """
-    counts = base and f"\n{COUNT}:" in ours  # what both counted adds up, though they come to the same
-    if theirs == base or (ours == theirs and not counts):
+    if ours == theirs or theirs == base:
         return Merged(ours)
     if ours == base:
         return Merged(theirs)

@@ -60,7 +60,7 @@ class _Work:
         self.open: list[str] = []
         for path in sorted({*base, *ours, *theirs}):
             before, one, other = (side.get(path) for side in (base, ours, theirs))
-            if one != before and other != before and (one != other or _may_count(path, before, one)):
+            if one != before and other != before and one != other:
                 self.open.append(path)
             elif (leaf := one if other == before or one == other else other) is not None:
                 self.found[path] = leaf
@@ -85,11 +85,6 @@ class _Work:
         assert one is not None
         assert other is not None
         self.written.append((path, one.mode if before is None or one.mode != before.mode else other.mode, text))
-
-
-def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
-    """Whether a file that both sides changed alike may hold counts: both counted one more, so it is two more."""
-    return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
 
 
 def combine(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> Combined:

@@ -410,21 +410,3 @@ def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
     memctl("sync", where=one)
     result = refused(memctl, two)
     assert "takes Git 2.38 or newer" in result.err
-
-
-def test_accesses_counted_alike_on_both_sides_add_up(
-    memctl: Memctl, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the same second from the same count both files say the same, to the byte."""
-    name = the(memctl, one, "Shared")
-    monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
-    for clone in (one, two):
-        memctl("show", name, where=clone)
-        memctl("maintain", where=clone)
-    path = shown(memctl, one, "Shared")["path"]
-    assert (one / str(path)).read_text() == (two / str(path)).read_text()
-    for clone in (one, two, one):
-        memctl("sync", where=clone)
-    for clone in (one, two):
-        assert shown(memctl, clone, "Shared")["access_count"] == 2
-        assert errors(memctl, clone) == []

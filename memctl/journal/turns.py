@@ -24,7 +24,7 @@ from memctl.journal.repository import Repository
 _PATIENCE = (
     10.0  # seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever
 )
-_TRIES = 5  # to take a turn; whoever else took it would be seen to have it
+_TRIES = 5  # to take a turn that are lost without anybody's being seen: then something else is in the way
 # The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
 _OVER = (
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -52,6 +52,7 @@ class Turn:
         found = self._anothers
         if not found:
             return False
+        self._lost = 0
         if found != self._seen:
             self._seen, self._since = found, time.monotonic()
         return time.monotonic() - self._since < _PATIENCE

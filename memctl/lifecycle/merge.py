@@ -45,13 +45,14 @@ class _Side(msgspec.Struct, frozen=True):
     rest: str
 
 
-def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "") -> Merged:
+def merge(base: str, ours: str, theirs: str, *, prefer: Preference = "", apart: bool = False) -> Merged:
     """Merge two versions of a record or page that come from `base` ("" if both were added).
 
     What conflicts stands between Git's markers, or as the side has it that is preferred. A version that can't be read
-    is merged as plain lines. Line ends are those of `ours`. Raises GitFailed for what Git takes for binary.
+    is merged as plain lines. Line ends are those of `ours`. `apart` says that no commit made both versions: what each
+    counted adds up, though they come to the same. Raises GitFailed for what Git takes for binary.
     """
-    if ours == theirs or theirs == base:
+    if theirs == base or (ours == theirs and not apart):
         return Merged(ours)
     if ours == base:
         return Merged(theirs)

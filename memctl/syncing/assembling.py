@@ -53,7 +53,7 @@ def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: 
     rest, conflicts = _merge_rest(memory, bases, ours, theirs)
     base_files, _, their_files = sides
     our_files, renamed = collisions.renumber(memory, *sides)
-    combined = combining.combine(memory, base_files, our_files, their_files)
+    combined = combining.combine(memory, base_files, our_files, their_files, apart=len(bases) == 1)
     conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
     if conflicts:
         both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]

@@ -17,7 +17,7 @@ from memctl.journal import threeway, trees
 from memctl.journal.git import GitFailed
 from memctl.journal.tree_merge import Leaf, store
 from memctl.lifecycle import documents as rendering
-from memctl.lifecycle import merge_bodies
+from memctl.lifecycle import merge, merge_bodies
 from memctl.model import ids, pages, session_page
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
@@ -53,14 +53,14 @@ class Combined(msgspec.Struct, frozen=True):
 class _Work:
     """A merge under way."""
 
-    def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> None:
+    def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> None:
         self.memory = memory
         self.base, self.ours, self.theirs = base, ours, theirs
         self.found: dict[str, Leaf] = {}
         self.open: list[str] = []
         for path in sorted({*base, *ours, *theirs}):
             before, one, other = (side.get(path) for side in (base, ours, theirs))
-            if one != before and other != before and one != other:
+            if one != before and other != before and (one != other or (apart and _may_count(path, before, one))):
                 self.open.append(path)
             elif (leaf := one if other == before or one == other else other) is not None:
                 self.found[path] = leaf
@@ -87,9 +87,17 @@ class _Work:
         self.written.append((path, one.mode if before is None or one.mode != before.mode else other.mode, text))
 
 
-def combine(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> Combined:
-    """Merge the files of two sides that come from `base`; nothing is written but blobs."""
-    work = _Work(memory, base, ours, theirs)
+def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
+    """Whether a file that both sides made the same of may count accesses: one more by each is two more."""
+    return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
+
+
+def combine(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> Combined:
+    """Merge the files of two sides that come from `base`; nothing is written but blobs.
+
+    `apart` says that no commit since the base is on both sides, as none is if they have parted at it alone.
+    """
+    work = _Work(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
     for path in work.open:
         _merge(work, path)
@@ -117,6 +125,8 @@ def _merge(work: _Work, path: str) -> None:
     known = [leaf for leaf in (before, one, other) if leaf is not None]
     if path.startswith(f"{FOLDER}/"):  # it is rendered anew
         _choose_document(work, path, one, other)
+    elif one == other:
+        _add_counts(work, path, before, one)
     elif not all(leaf.is_regular and leaf.blob in work.texts for leaf in known):
         work.conflicts.append(path)
     elif one is None or other is None:
@@ -136,6 +146,17 @@ def _choose_document(work: _Work, path: str, one: Leaf | None, other: Leaf | Non
     chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
     if chosen is not None:
         work.found[path] = chosen
+
+
+def _add_counts(work: _Work, path: str, before: Leaf | None, now: Leaf | None) -> None:
+    """Both sides made the same of a record, each by itself: what they counted adds up."""
+    assert now is not None
+    work.found[path] = now
+    versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
+    if now.is_regular and all(deciding.is_valid(path, text) for text in versions):
+        merged = merge.merge(versions[0], versions[1], versions[1], apart=True)
+        if merged.text != versions[1]:
+            work.put(path, merged.text)
 
 
 def _merge_deleted(work: _Work, path: str, before: Leaf | None, left: Leaf | None) -> None:

@@ -410,3 +410,23 @@ def test_a_git_that_can_not_merge_trees_still_syncs_the_memory(
     memctl("sync", where=one)
     result = refused(memctl, two)
     assert "takes Git 2.38 or newer" in result.err
+
+
+def test_accesses_counted_alike_on_both_sides_add_up(
+    memctl: Memctl, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one second, from one count, both files come to say the same; only the agents of the commits differ."""
+    name = the(memctl, one, "Shared")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+    for clone, agent in ((one, "ann"), (two, "ben")):
+        memctl("show", name, where=clone)
+        monkeypatch.setenv("MEMCTL_AGENT", agent)
+        memctl("maintain", where=clone)
+    path = memctl("list", "--json", where=one).data["records"][0]["path"]
+    assert (one / path).read_text() == (two / path).read_text()
+    for _ in range(2):
+        for clone in (one, two, one):
+            memctl("sync", where=clone)
+        for clone in (one, two):
+            assert "\naccess_count: 2\n" in (clone / path).read_text()
+            assert errors(memctl, clone) == []

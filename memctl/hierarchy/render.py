@@ -72,7 +72,6 @@ class Renderer:
             lstrip_blocks=True,
             keep_trailing_newline=True,
             bytecode_cache=cache,
-            cache_size=0,
         )
 
     def names(self) -> tuple[str, ...]:

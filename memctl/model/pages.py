@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import count
 from typing import Annotated, Any
 
@@ -204,7 +205,7 @@ _ALLOWED = {
 
 def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tuple[str, str]]:
     """What is wrong with the front matter of a page: pairs of field and message."""
-    types: dict[str, Any] = {field.name: field.type for field in msgspec.structs.fields(Page)}
+    types = _types()
     wrong = [(name, "is missing") for name in ("id", "title") if values.get(name) is None]
     for name in ORDER:
         if values.get(name) is None:
@@ -214,6 +215,12 @@ def problems(kind: PageKind, values: dict[str, Any], path: str = "") -> list[tup
         except msgspec.ValidationError:
             wrong.append((name, found_allowed(values[name], _ALLOWED.get(name, "a text"))))
     return wrong or [*_wrong_markers(kind, values, path), *_wrong_values(values)]
+
+
+@cache
+def _types() -> dict[str, Any]:
+    """The type of each field; to find them out takes as long as to read a page."""
+    return {field.name: field.type for field in msgspec.structs.fields(Page)}
 
 
 def _wrong_markers(kind: PageKind, values: dict[str, Any], path: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from tests.conftest import Memctl, git, stride
 
 REF = "refs/memctl/coordination"
 ROOT = Path(__file__).parents[2]
-STRIDE = stride(11)
+STRIDE = stride(23)
 
 
 def killed(folder: Path, step: int, *args: str) -> int:

@@ -56,7 +56,7 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
     after = tree(done)
     last = steps_of(repo, tmp_path, *command)
     assert last > 20
-    for step in range(1, last, stride(7)):
+    for step in range(1, last, stride(13)):
         victim = tmp_path / f"victim{step}"
         shutil.copytree(repo, victim, symlinks=True)
         assert run_until(step, victim, *command) == -9, f"step {step}"

@@ -12,7 +12,7 @@ from tests.conftest import Memctl, Once, commits, git, process, stride
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
-STRIDE = stride(17)
+STRIDE = stride(37)
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 
 

@@ -294,9 +294,9 @@ def test_killed_at_any_step_the_next_run_does_the_rest(repo: Path, memctl: Memct
     memctl("show", read)
     memctl("show", read)
     before = commits(repo)
-    victim, step, code = tmp_path / "victim", 1 - stride(7), -signal.SIGKILL
+    victim, step, code = tmp_path / "victim", 1 - stride(13), -signal.SIGKILL
     while code == -signal.SIGKILL:
-        step += stride(7)
+        step += stride(13)
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(repo, victim, symlinks=True)
         command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(victim), "maintain"]

@@ -74,13 +74,13 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     except InvalidRecord:
         current = ""  # broken on disk; what is brought back replaces it
     if revision is None and current is not None:
+        asked = reference.strip().upper()
+        there = f"{asked} is {identifier} now, and" if ids.kind_of(asked) and asked != identifier else identifier
         raise MemctlError(
-            f"{identifier} is there", "give --at REV to bring back an earlier version; `memctl log ID` lists them"
+            f"{there} is there", "give --at REV to bring back an earlier version; `memctl log ID` lists them"
         )
     text = text_at(memory, path, revision)
     record, _ = parse(text, path)
-    if current is None and (other := snapshot.find(identifier)):
-        raise MemctlError(f"{identifier} is another record now: {other.title}")
     writes = [Write(path, text, current)]
     if record.memory_type == HANDOFF.name and not os.path.lexists(memory.folder / package_path(path)):
         with suppress(MemctlError):
@@ -105,20 +105,35 @@ def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) 
 
 
 def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
-    """Where a record lives, or lived before it was deleted; raises MemctlError if it never existed."""
+    """Where a record lives, or lived before it was deleted; raises MemctlError if it never existed.
+
+    A record that has an id comes before a deleted one that had it, and that before one which once had it and is called
+    otherwise now.
+    """
     wanted = reference.strip().upper()
     kind = ids.kind_of(wanted)
-    if kind is None or snapshot.find(wanted):
+    found = snapshot.find(wanted)
+    if kind is None or (found is not None and found.id == wanted):
         return snapshot.resolve(reference).path
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
     snapshot.refuse_closed(wanted)
+    renamed = {record.memory_id for record in snapshot.once_called(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
-    for path in history.paths_gone(memory.repository, folder):
-        if ids.id_in_path(path) == wanted:
-            return path[len(memory.prefix) + 1 :]
+    for tracked in history.paths_gone(memory.repository, folder):
+        path = tracked[len(memory.prefix) + 1 :]
+        if ids.id_in_path(path) == wanted and not (renamed and _memory_id(memory, path) in renamed):
+            return path
     return snapshot.resolve(reference).path
+
+
+def _memory_id(memory: Memory, path: str) -> str:
+    """What a deleted record was known by, where Git last had it; "" if it was none there."""
+    try:
+        return parse(text_at(memory, path, None), path)[0].memory_id
+    except MemctlError:
+        return ""
 
 
 def text_at(memory: Memory, path: str, revision: str | None) -> str:

@@ -47,6 +47,32 @@ def test_an_id_that_two_records_had_brings_back_the_one_that_kept_it(
     assert "From one" in memctl("restore", taken, where=two).out
 
 
+def test_the_deleted_one_of_two_that_had_an_id_comes_before_the_one_that_is_called_otherwise(
+    two: Path, memctl: Memctl, renumbered: tuple[str, str]
+) -> None:
+    taken, new = renumbered
+    assert f"{taken} is there" in memctl("restore", taken, code=1, where=two).err
+    memctl("delete", taken, where=two)
+    logged = memctl("log", taken, "--json", where=two).data["commits"]
+    assert [commit["ops"] for commit in logged] == [["delete"], ["issue"]]
+    assert "-title: From one" in memctl("diff", taken, "--at", "HEAD~1", where=two).out
+    memctl("restore", taken, where=two)
+    titles = {one["id"]: one["title"] for one in memctl("list", "--type", "issue", "--json", where=two).data["records"]}
+    assert (titles[taken], titles[new]) == ("From one", "From two")
+
+
+def test_a_former_id_that_nobody_else_had_means_the_record_as_it_is_called_now(repo: Path, memctl: Memctl) -> None:
+    once = memctl("learn", "Renamed").id
+    now = f"{once[:-3]}777"
+    file = next(repo.rglob(f"{once}*.md"))
+    text = file.read_text().replace(f"id: {once}", f"id: {now}", 1)
+    file.with_name(file.name.replace(once, now)).write_text(text.replace("title:", f"aliases:\n  - {once}\ntitle:", 1))
+    file.unlink()
+    memctl("commit")
+    assert f"{once} is {now} now, and is there" in memctl("restore", once, code=1).err
+    assert memctl("log", once).out == memctl("log", now).out
+
+
 def test_a_file_of_a_side_that_a_merge_gave_up_is_known(two: Path, memctl: Memctl, renumbered: tuple[str, str]) -> None:
     taken, _ = renumbered
     repository = open_repository(two)

@@ -26,7 +26,6 @@ from memctl.window.preservation import digest_text, essentials
 from memctl.window.preservation.essentials import Essential
 
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
-_SYSTEM = ("system", "developer")
 _STRATEGY = CompressionStrategy.COMPACTION
 
 
@@ -125,7 +124,7 @@ def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
 def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
     """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
     key, messages = key_of(conversation.given), conversation.messages
-    frame = [index for index in range(cut) if messages[index].get("role") in _SYSTEM]
+    frame = [index for index in range(cut) if messages[index].get("role") in parsing.SYSTEM]
     lines = dict(enumerate(conversation.lines))
     parts: list[Any] = []
     own: list[int] = []

@@ -17,7 +17,7 @@ from memctl.window.messages.content import ContentBlock, ContentType, TokenCount
 THINKING = "thinking"
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _RESULTS = ("tool_result", "function_call_output")
-_SYSTEM = ("system", "developer")
+SYSTEM = ("system", "developer")
 _OF_ITEMS = ("input_text", "output_text", "input_image", "input_file")
 # S4, "What Must NEVER Be Evicted": explicit markers. Only in what the user says: a tool's output is untrusted.
 _MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
@@ -203,7 +203,7 @@ class Reader:
 
 def type_of(role: str, text: str) -> ContentType:
     """The type of a text in a message of a role: what hosts and memctl put into prompts is a memory injection."""
-    if role in _SYSTEM:
+    if role in SYSTEM:
         return ContentType.SYSTEM_PROMPT
     if role == "assistant":
         return ContentType.ASSISTANT_RESPONSE

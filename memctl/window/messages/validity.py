@@ -7,9 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from memctl.tokens.blocks import CALL, RESULT, TEXT
-from memctl.window.messages.parsing import THINKING, Element, elements, is_items
-
-_OF_CHAT = ("tool", "system", "developer")  # roles that only OpenAI's chat has
+from memctl.window.messages.parsing import SYSTEM, THINKING, Element, elements, is_items
 
 
 def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -24,7 +22,7 @@ def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     faults = [*_empty(found), *_twice(found)]
     if is_items(messages):
         faults += _unpaired_items(found)
-    elif any(message.get("role") in _OF_CHAT or message.get("tool_calls") for message in messages):
+    elif _is_chat(found):
         faults += _unpaired_chat(found)
     else:
         faults += _unpaired_blocks(found)
@@ -33,6 +31,14 @@ def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 Read = Sequence[tuple[Mapping[str, Any], list[Element]]]
+
+
+def _is_chat(read: Read) -> bool:
+    """Whether messages are those of OpenAI's chat: by its calls and results, or a system role where nobody calls."""
+    if any(message.get("role") == "tool" or message.get("tool_calls") for message, _ in read):
+        return True
+    calls = any(_ids(parts, CALL) or _ids(parts, RESULT) for _, parts in read)
+    return not calls and any(message.get("role") in SYSTEM for message, _ in read)
 
 
 def _ids(parts: Sequence[Element], what: str) -> list[str]:
@@ -91,7 +97,7 @@ def _unpaired_items(read: Read) -> Iterator[str]:
 
 
 def _roles(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    roles = [str(message.get("role")) for message in messages if message.get("role") not in ("system", "developer")]
+    roles = [str(message.get("role")) for message in messages if message.get("role") not in SYSTEM]
     if roles and roles[0] != "user":
         yield "the first message is not the user's"
     for number, (before, now) in enumerate(pairwise(roles), start=1):

@@ -238,3 +238,14 @@ def test_items_that_have_roles_are_items_still() -> None:
     items = [{"role": "user", "content": "x"}, {"type": "reasoning", "id": "r0", "summary": []}, said, said]
     assert validate(items) == []
     assert validate([items[0], said, said]) == []
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_blocks_of_tools_are_judged_as_such_behind_a_system_role_too(role: str) -> None:
+    head = [{"role": role, "content": "Be brief."}, {"role": "user", "content": "Read a.py."}]
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x = 1"}]}
+    said = {"role": "user", "content": "And?"}
+    assert validate([*head, call, result]) == []
+    assert "call t1 has no result behind it" in validate([*head, call, said])[0]
+    assert validate([*head, said]) == []  # of a chat, in which roles need not alternate

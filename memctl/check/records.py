@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
 from memctl.hierarchy.places import FOLDER
-from memctl.model import credentials, handoff
+from memctl.model import controls, credentials, handoff
 from memctl.model.change import rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, OTHER_END
@@ -194,3 +194,15 @@ def sizes(subject: Subject) -> Iterator[Finding]:
         tokens = subject.counter.tokens(subject.snapshot.read(path))
         if tokens > _MAX_TOKENS:
             yield Finding("MEM111", path, 1, f"it has {tokens:,} tokens; {_MAX_TOKENS:,} are enough")
+
+
+def control_characters(subject: Subject) -> Iterator[Finding]:
+    """No control character stands in a record or page."""
+    snapshot = subject.snapshot
+    for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
+        text = snapshot.read(path)
+        if not controls.first_in(text):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if found := controls.first_in(line):
+                yield Finding("MEM112", path, number, f"the control character {found!r} stands here")

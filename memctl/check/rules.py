@@ -76,6 +76,10 @@ RULES = _rules(
         "A record of more than 3,000 tokens (what a whole page of details may have) crowds others out of every pack."
         " Put the long part into a file of the repository and refer to it.",
     ),
+    (
+        "MEM112", "control-character", WARNING, "A control character stands in a record or page.",
+        "A terminal that shows the file may obey it: hide text, or show another. memctl writes none. Take it out.",
+    ),
     # References
     (
         "MEM201", "broken-code-reference", ERROR, "A page refers to a file that is not there.",

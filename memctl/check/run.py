@@ -29,6 +29,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (records.accepted, ("MEM109",)),
     (records.secrets, ("MEM110",)),
     (records.sizes, ("MEM111",)),
+    (records.control_characters, ("MEM112",)),
     (references.code_of_pages, ("MEM201", "MEM202")),
     (references.code_of_records, ("MEM203", "MEM204")),
     (references.sections, ("MEM205",)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, headings
-from memctl.model.change import Change
+from memctl.model.change import Change, Write
 from memctl.model.credentials import kind_of_secret
 from memctl.model.malformed import Malformed
 
@@ -33,8 +33,13 @@ def _added(change: Change) -> Iterator[tuple[str, str]]:
     )
     yield from (("reason", deed.reason) for deed in change.deeds)
     for write in change.writes:
-        old = set(write.old.split("\n")) if write.old else set()
-        yield from ((field, line) for field, line in _lines(write.text) if line not in old)
+        yield from added(write)
+
+
+def added(write: Write) -> Iterator[tuple[str, str]]:
+    """The lines that a file did not have before, each with the field it belongs to."""
+    old = set(write.old.split("\n")) if write.old else set()
+    yield from ((field, line) for field, line in _lines(write.text) if line not in old)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.lifecycle import commit, credentials, refreshing
+from memctl.lifecycle import commit, controls, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
@@ -107,7 +107,7 @@ def told(outcome: Outcome) -> str:
 
 
 def _check(memory: Memory, change: Change, how: How) -> None:
-    """Refuse a change that would leave an unreadable record, lose text for good, or put a credential into history."""
+    """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
         if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES:
             raise MemctlError(
@@ -119,6 +119,7 @@ def _check(memory: Memory, change: Change, how: How) -> None:
                 parse(write.text, write.path)
             except InvalidRecord as error:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+    controls.refuse(change)
     if not how.allow_secret:
         credentials.refuse(change)
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not how.discard:

@@ -105,6 +105,9 @@ class Catalogue(Protocol):
     def suspicious(self) -> list[str]:
         """The paths of records in which something has the shape of a credential."""
 
+    def with_controls(self) -> list[str]:
+        """The paths of records in which a control character stands."""
+
     def recall(self, key: bytes) -> bytes | None:
         """What was kept under a key, if no record has changed since; None if nothing was."""
 

@@ -138,6 +138,9 @@ class _VeiledCatalogue:
     def suspicious(self) -> list[str]:
         return [path for path in self._catalogue.suspicious() if path not in self._closed]
 
+    def with_controls(self) -> list[str]:
+        return [path for path in self._catalogue.with_controls() if path not in self._closed]
+
     def _open(self, found: Iterable[Record]) -> list[Record]:
         return [record for record in found if record.path not in self._closed]
 

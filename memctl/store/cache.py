@@ -21,10 +21,10 @@ from memctl.model.mentions import Mention
 from memctl.model.record import Record
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/14"
+_VERSION = f"{__version__}/15"
 # How many token counts and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "embeddings": 50_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 14)})"
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 15)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
@@ -39,6 +39,7 @@ class Parsed(msgspec.Struct):
     faults: list[Fault]
     weight: int = 0  # see Catalogue.heavy
     is_suspicious: bool = False
+    has_controls: bool = False
 
 
 class State(msgspec.Struct, frozen=True):
@@ -272,6 +273,6 @@ def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 8
+        return *stored, *(None,) * 9
     asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
-    return *stored, *asked, record.timestamp, item.weight, int(item.is_suspicious)
+    return *stored, *asked, record.timestamp, item.weight, int(item.is_suspicious), int(item.has_controls)

@@ -79,6 +79,9 @@ class StoredCatalogue:
     def suspicious(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT path FROM records WHERE is_suspicious ORDER BY path")]
 
+    def with_controls(self) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT path FROM records WHERE has_controls ORDER BY path")]
+
     def recall(self, key: bytes) -> bytes | None:
         row = self._database.execute("SELECT value FROM kept WHERE key = ?", (self._changes + key,)).fetchone()
         return row[0] if row else None

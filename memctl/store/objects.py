@@ -7,7 +7,7 @@ from functools import cache, cached_property
 
 from memctl.journal import index, trees
 from memctl.journal.trees import Entry
-from memctl.model import mentions, snapshot
+from memctl.model import controls, mentions, snapshot
 from memctl.model.config import Config
 from memctl.model.config import parse as parse_config
 from memctl.model.faults import Fault, InvalidRecord
@@ -134,7 +134,7 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return Parsed(path, stat, record, body, found, [], weight, _is_suspicious()(text))
+    return Parsed(path, stat, record, body, found, [], weight, _is_suspicious()(text), bool(controls.first_in(text)))
 
 
 @cache

@@ -11,7 +11,7 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER
+    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (records BLOB);
@@ -32,6 +32,7 @@ CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type =
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+CREATE INDEX with_controls ON records (path) WHERE has_controls;
 """
 
 

@@ -352,6 +352,11 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "English": add(LEARNING, SENTENCE * 130),
         "Japanese": add(LEARNING, JAPANESE * 70),
     },
+    "MEM112": {
+        "an escape in a record": add(LEARNING, "red \x1b[31m", "red \x1b[31m"),
+        "a bell in a page": edit(AUTH, "see §3.1.2", "see \x07 §3.1.2"),
+        "one of eight bits": add(LEARNING, "größer \x9b2J", "größer \x9b2J"),
+    },
     "MEM201": {
         "in a text": edit(TOKENS, "§4.src/payment/keys.py", "§4.src/payment/none.py"),
         "in code_refs": edit(TOKENS, "src/auth/jwt.py:4", "src/auth/none.py:4"),
@@ -739,6 +744,7 @@ NEAR: dict[str, dict[str, Near]] = {
         "digests and ids": beside(LEARNING, f"\n{'da39a3ee5e6b4b0d' * 4} is the digest of {MEMORY_ID}7\n"),
     },
     "MEM111": {"somewhat long": beside(LEARNING, SENTENCE * 100)},
+    "MEM112": {"tabs, and what turns the order of text": beside(LEARNING, "\n\ta\tb \u2067ab\u2069 \u200d\n")},
     "MEM201": {
         "in code": beside(TOKENS, "\n`§4.none.py`\n\n```\nsee §4.none.py\n```\n"),
         "a glob": beside(TOKENS, "\nAll of §4.src/none/** and §4.none.* is new.\n"),

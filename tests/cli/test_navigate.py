@@ -283,8 +283,9 @@ def test_show_works_from_anywhere_in_the_repository(shop: Path, memctl: Memctl) 
 
 
 def test_on_a_terminal_no_control_character_of_a_body_gets_through(repo: Path, memctl: Memctl) -> None:
-    body = "# Hostile\n\nBell \x07, escape \x1b[31m, return \rX, eight bits \x9b2J.\n"
-    made = memctl("learn", "--file", "-", stdin=body).id
+    made = memctl("learn", "Hostile", "--lesson", "Bell").id
+    file = next(repo.rglob(f"{made}*.md"))
+    file.write_text(file.read_text().replace("Bell", "Bell \x07, escape \x1b[31m, return \rX, eight bits \x9b2J."))
     for args in (["show", made], ["search", "escape"], ["rehydrate"], ["log"]):
         master, slave = pty.openpty()
         running = process(repo, *args, stdout=slave, stderr=slave)

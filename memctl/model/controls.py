@@ -1,0 +1,20 @@
+"""Control characters: a terminal obeys them, and a reader of Markdown sees nothing of them."""
+
+from __future__ import annotations
+
+import re
+
+# C0 but for tab and line feed, DEL, and C1. What changes the order of text stays: prose in Hebrew or Arabic needs it.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_ASCII = bytes([*range(9), *range(11, 32), 127])
+
+
+def first_in(text: str) -> str:
+    """The first control character of a text, "" if it has none."""
+    # Every record is asked when it is read; of a text in ASCII this takes 8 µs for 2,400 characters, the pattern 20.
+    if text.isascii():
+        data = text.encode()
+        if len(data.translate(None, _ASCII)) == len(data):
+            return ""
+    found = _CONTROL.search(text)
+    return found[0] if found else ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
-from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE, is_said
-from memctl.sessions.blanking import blanked
+from memctl.sessions.blanking import plain
+
+_LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 
 
 def note(folder: SessionFolder, prompt: str) -> None:
@@ -19,5 +20,5 @@ def note(folder: SessionFolder, prompt: str) -> None:
 
 def line(text: str) -> str:
     """A text as a line of a checkpoint: without credentials, and cut where it is too long for one."""
-    made = blanked(one_line(text))
+    made = plain(text[:_LOOKED_AT])
     return made if len(made) <= LONGEST_LINE else f"{made[: LONGEST_LINE - 2]} …"

@@ -19,6 +19,7 @@ from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.model.session_page import NEXT, STATE, Page
 from memctl.sessions import calls, composing, gathering, labels, merging, tasks
+from memctl.sessions.blanking import plain
 from memctl.sessions.events import CALL, PROMPT, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary
@@ -79,7 +80,7 @@ def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) ->
         prompt=_line(prompts[-1]) if prompts else state.prompt,
         next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
         decisions=tuple(dict.fromkeys((*state.decisions, *decisions)))[-known.MOST_DECISIONS :],
-        succeeded=known.latest(map(composing.plain, summary.succeeded), state.succeeded, known.MOST_STEPS),
+        succeeded=known.latest(map(plain, summary.succeeded), state.succeeded, known.MOST_STEPS),
         files=known.latest(_touched(memory, session), state.files, known.MOST_FILES),
         issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), known.MOST_ISSUES),
         lessons=_newest(state.lessons, _said(summary, labels.LEARNING), known.MOST_LESSONS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memctl.model.credentials import kind_of_secret
+from memctl.model.markdown import one_line
 
 _WORD = re.compile(r"[^\s\"'`<>|,;()]{12,}")
 # A value that is given to something named like a secret; what follows a space may be prose.
@@ -28,3 +29,8 @@ def blanked(text: str) -> str:
             if not kind_of_secret(text):
                 return text
     return _BLANK.format(kind.lower())
+
+
+def plain(given: str) -> str:
+    """Text out of a transcript on one line, without credentials and without what is no character to be seen."""
+    return blanked(one_line("".join(c if c.isprintable() else " " for c in given)))

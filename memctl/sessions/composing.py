@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memctl.model import session_page
-from memctl.model.markdown import code, inline, one_line
+from memctl.model.markdown import code, inline
 from memctl.model.session_page import Page, Row
 from memctl.sessions import labels, tasks
-from memctl.sessions.blanking import blanked
+from memctl.sessions.blanking import blanked, plain
 from memctl.sessions.events import DIGEST, PROMPT
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
@@ -50,11 +50,6 @@ def text(given: str, longest: int = _LONGEST) -> str:
     """Text out of a transcript as a line of Markdown."""
     line = plain(given)
     return inline(line if len(line) <= longest else line[: longest - 1].rpartition(" ")[0] + " …")
-
-
-def plain(given: str) -> str:
-    """Text out of a transcript on one line, without credentials and without what is no character to be seen."""
-    return blanked(one_line("".join(c if c.isprintable() else " " for c in given)))
 
 
 def step_of(step: str) -> str:

@@ -16,8 +16,7 @@ from memctl.journal.differences import FileChange
 from memctl.model import headings
 from memctl.model.session_page import printable
 from memctl.sessions import labels, trail
-from memctl.sessions.blanking import blanked
-from memctl.sessions.composing import plain
+from memctl.sessions.blanking import blanked, plain
 from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary, latest_changes

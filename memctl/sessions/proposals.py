@@ -10,10 +10,10 @@ import msgspec
 
 from memctl.lifecycle.create import Draft
 from memctl.model.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
-from memctl.model.markdown import one_line
 from memctl.model.record import Record
+from memctl.model.said import is_said
 from memctl.sessions import labels, tasks
-from memctl.sessions.blanking import blanked
+from memctl.sessions.blanking import plain
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
 from memctl.sessions.summary import Summary
@@ -46,7 +46,8 @@ class Proposal(msgspec.Struct, frozen=True):
 def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
     """What a summary proposes; what has a label comes first. What is a record already, by its title, says which.
 
-    It keeps its place, for people name proposals by their numbers, and those must not shift when one is accepted.
+    What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
+    name proposals by their numbers, and those must not shift when one is accepted.
     """
     made: dict[tuple[str, str], str] = {(record.memory_type, _key(record.title)): record.id for record in known}
     where = f"Session {summary.id}"
@@ -55,31 +56,31 @@ def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
     found += [_unresolved(one, where) for one in summary.failures if not one.resolved]
     found += [_learning(one, where) for one in summary.having(labels.LEARNING)]
     found += _state(summary)
-    new = {(one.kind, _key(one.title)): one for one in reversed(found)}
+    new = {(one.kind, _key(one.title)): one for one in reversed(found) if is_said(one.title)}
     told = [msgspec.structs.replace(one, record=made.get(key, "")) for key, one in new.items()][::-1]
     return sorted(told, key=lambda one: not one.explicit)
 
 
 def _decision(found: Found, where: str) -> Proposal:
     values = {"importance": _IMPORTANCE[found.explicit], "status": "accepted" if found.explicit else "proposed"}
-    content: dict[str, str | list[str]] = {"decision": _text(found.text), "context": where}
+    content: dict[str, str | list[str]] = {"decision": plain(found.text), "context": where}
     if found.reason:
-        content["rationale"] = _text(found.reason)
+        content["rationale"] = plain(found.reason)
     if found.alternatives:
-        content["alternatives_considered"] = [_text(one) for one in found.alternatives]
+        content["alternatives_considered"] = [plain(one) for one in found.alternatives]
     return Proposal(DECISION.name, _title(found.text), values, content, found.explicit)
 
 
 def _issue(found: Found, where: str) -> Proposal:
     severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
-    place = f" (`{_text(found.path)}`)" if found.path else ""
-    content: dict[str, str | list[str]] = {"description": f"{_text(found.text)}{place}\n\n{where}."}
+    place = f" (`{plain(found.path)}`)" if found.path else ""
+    content: dict[str, str | list[str]] = {"description": f"{plain(found.text)}{place}\n\n{where}."}
     values: dict[str, Any] = {"severity": "low" if found.label == labels.TODO else severity}
     return Proposal(ISSUE.name, _title(found.text), values, content, found.explicit)
 
 
 def _unresolved(failure: Failure, where: str) -> Proposal:
-    text = f"`{_text(failure.step)}` failed: {_text(failure.message)}"
+    text = f"`{plain(failure.step)}` failed: {plain(failure.message)}"
     content: dict[str, str | list[str]] = {"description": f"{text}\n\n{where}; no later success was seen."}
     return Proposal(
         ISSUE.name, _title(f"{failure.step} failed: {failure.message}"), {"severity": "medium"}, content, False
@@ -87,7 +88,7 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
 
 
 def _learning(found: Found, where: str) -> Proposal:
-    content: dict[str, str | list[str]] = {"lesson": _text(found.text), "context": where}
+    content: dict[str, str | list[str]] = {"lesson": plain(found.text), "context": where}
     return Proposal(
         LEARNING.name, _title(found.text), {"importance": 5 if found.explicit else 4}, content, found.explicit
     )
@@ -99,11 +100,11 @@ def _state(summary: Summary) -> list[Proposal]:
     if not steps and not summary.tasks and summary.completion is None:
         return []
     content: dict[str, str | list[str]] = {
-        "task_description": _text(summary.intent),
-        "substeps_completed": [_text(task.text) for task in summary.tasks if task.status == tasks.DONE],
-        "substeps_remaining": [_text(task.text) for task in summary.tasks if task.status != tasks.DONE],
-        "blockers": [_text(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
-        "next_actions": [_text(step) for step in steps],
+        "task_description": plain(summary.intent),
+        "substeps_completed": [plain(task.text) for task in summary.tasks if task.status == tasks.DONE],
+        "substeps_remaining": [plain(task.text) for task in summary.tasks if task.status != tasks.DONE],
+        "blockers": [plain(one.text) for one in summary.having(labels.BLOCKER)[-3:]],
+        "next_actions": [plain(step) for step in steps],
     }
     given = {name: value for name, value in content.items() if value}
     values = {"completion_percentage": summary.completion or 0}
@@ -111,13 +112,8 @@ def _state(summary: Summary) -> list[Proposal]:
 
 
 def _title(text: str) -> str:
-    line = _text(text).replace("`", "").rstrip(" .")
-    line = "".join(c for c in line if c.isprintable())
+    line = plain(text).replace("`", "").rstrip(" .")
     return line if len(line) <= _TITLE else line[: _TITLE - 1].rpartition(" ")[0] + "…"
-
-
-def _text(text: str) -> str:
-    return blanked(one_line("".join(c if c.isprintable() or c in "\n\t" else " " for c in text)))
 
 
 def _key(title: str) -> str:

@@ -15,7 +15,8 @@ import msgspec
 
 from memctl.model import xml_text
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.sessions import composing, labels
+from memctl.sessions import labels
+from memctl.sessions.blanking import plain
 from memctl.sessions.events import ANSWER, DIGEST, PROMPT, Event, Session
 from memctl.sessions.extraction import Found
 from memctl.sessions.invented import Known
@@ -92,7 +93,7 @@ def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str],
 
 def _safe(text: str) -> str:
     """A text as it may go out: on one line, without credentials, cut where a word ends."""
-    line = xml_text.clean(composing.plain(text[:_LOOKED_AT]))
+    line = xml_text.clean(plain(text[:_LOOKED_AT]))
     return line if len(line) <= _MOST_SAID else line[:_MOST_SAID].rpartition(" ")[0] + " …"
 
 
@@ -134,7 +135,7 @@ def _kept(text: str, part: str, known: Known) -> str:
     """What of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
     longest = _LONGEST[part]
     kept = ""
-    for sentence in _sentences(composing.plain(text[:_LOOKED_AT])):
+    for sentence in _sentences(plain(text[:_LOOKED_AT])):
         if known.has_all_of(sentence):
             longer = f"{kept} {sentence}".strip()
             if len(longer) > longest:

@@ -158,6 +158,15 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     assert "1 record is proposed" in written(memctl, repo, made).err
 
 
+def test_what_says_nothing_is_not_proposed(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(repo)
+    made.prompt("Choose.")
+    made.says("DECISION: TBD\n\nDECISION: One thing\n\nTODO: unknown\n\nLesson: ...")
+    proposed = written(memctl, repo, made, "--review", "--json").data
+    assert [one["title"] for one in proposed] == ["One thing"]
+    written(memctl, repo, made, "--accept", "all")
+
+
 def test_only_the_numbered_proposals_are_accepted(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt("Choose.")

@@ -250,6 +250,21 @@ def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
     assert one.faults() == []
 
 
+def test_what_is_no_text_in_a_prompt_is_left_out_and_a_long_one_is_cut(
+    repo: Path, tmp_path: Path, memctl: Memctl
+) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    codex.said("SessionStart", source="startup")
+    codex.send("UserPromptSubmit", prompt="Refunds\x1b[31m by \ud800 card\u202e")
+    codex.send("UserPromptSubmit", prompt="Look: " + "pasted " * 100_000 + "ghp_" + "a1B2" * 9)
+    (repo / "card.py").write_text("def refund(): ...\n")
+    codex.send("PreCompact", trigger="auto")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"] == "Refunds [31m by card"
+    assert saved["in_progress"][0].startswith("Asked last: Look: pasted ")
+    assert codex.faults() == []
+
+
 def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, tmp_path: Path) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     codex.said("SessionStart", source="startup")

@@ -10,6 +10,7 @@ from memctl.lifecycle.pages import Text, with_content
 from memctl.model import frontmatter, headings
 from memctl.model.malformed import Malformed
 from memctl.model.pages import Page, PageKind
+from memctl.model.said import refuse_stand_in
 
 
 def read(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:
@@ -25,6 +26,7 @@ def read(kind: PageKind, options: dict[str, Any], page: Page | None, title: str)
         heading, body = _from_file(file)
         values |= {"title": heading} if heading and "title" not in values else {}
         text = Text(values, text.content, body)
+    _refuse_stand_ins(text)
     if not use_editor:
         return text, ""
     is_new = page is None and text.body is None
@@ -53,6 +55,14 @@ def _named(kind: PageKind, options: dict[str, Any]) -> Text:
             value = value.strip()
         (content if name in fields else values)[name] = value
     return Text(values, content)
+
+
+def _refuse_stand_ins(text: Text) -> None:
+    """Raise MemctlError if a title, or what an option says, says nothing."""
+    refuse_stand_in(text.values.get("title", ""), "title")
+    for name, value in text.content.items():
+        for one in [value] if isinstance(value, str) else value:
+            refuse_stand_in(one, name)
 
 
 def _from_file(file: str) -> tuple[str, str]:

@@ -77,6 +77,8 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     transitions.check(record, new.status)
     if new.section and new.section != record.section:
         refuse_nowhere(snapshot.outline, new.section)
+    if new.title != record.title:
+        refuse_stand_in(new.title, "title")
     if new.title != record.title or body != parse(old, record.path)[1]:
         _protect(record, allow_accepted)
     return Change(
@@ -272,4 +274,4 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
 
 def section_marker(value: str) -> str:
     """A section as records name it: `2.1` and `§2.1` are the same."""
-    return value if value.startswith("§") else f"§{value}"
+    return "§" + value.strip().removeprefix("§")

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable
 from itertools import count
+from shlex import quote
 
 import msgspec
 
@@ -154,8 +155,9 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
         hint = f"`git push --set-upstream {upstream.remote} {short}` makes it"
         default = remotes.default(memory.repository, upstream.remote)
         if default and default != name:
-            hint += f"; if it was renamed there to {default}, `git branch -u {upstream.remote}/{default}` follows it"
-            hint += f", after `git fetch {upstream.remote}`"
+            other = quote(f"{upstream.remote}/{default}")  # a remote may name its branches as it likes
+            hint += f"; if it was renamed there to {default}, `git fetch {upstream.remote}` and then"
+            hint += f" `git branch -u {other}` follow it"
         raise MemctlError(f"{upstream.remote} has no branch {name}: it is new, or was deleted there", hint)
     return theirs
 

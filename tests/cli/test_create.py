@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_tags_may_be_given_together(memctl: Memctl) -> None:
 def test_a_record_is_put_only_where_there_is_a_section(repo: Path, memctl: Memctl, marker: str) -> None:
     memctl("section", "add", "Payment")
     memctl("detail", "add", "Cards", "--section", "2.1", "--file", "-", stdin="## Limits\n\nNone.\n")
+    memctl("decide", "Spaced", "--section", " 2.1 ", "-n")
     made = memctl("learn", "Placed", "--section", "3.1.1").id
     before = commits(repo)
     refused = [
@@ -67,6 +69,8 @@ def test_before_there_are_pages_a_record_may_name_a_section_to_come(memctl: Memc
 @pytest.mark.parametrize("text", ["TBD", "n/a.", "…", "To be determined"])
 def test_what_says_nothing_is_not_recorded(repo: Path, memctl: Memctl, text: str) -> None:
     issue = memctl("issue", "Slow", "--attempted", "none").id
+    memctl("section", "add", "Payment")
+    whole = memctl("show", issue).out.replace("title: Slow", f"title: {text}")
     before = commits(repo)
     for args in (
         ("decide", text),
@@ -78,8 +82,49 @@ def test_what_says_nothing_is_not_recorded(repo: Path, memctl: Memctl, text: str
         ("edit", issue, "--set", f"title={text}"),
         ("edit", issue, "--set", f"resolution={text}"),
         ("edit", issue, "--add", f"attempted={text}"),
+        ("project", "set", "--goal", text),
+        ("project", "set", "--priority", "Speed", "--priority", text),
+        ("section", "add", text),
+        ("section", "add", "--file", "-"),
+        ("section", "edit", "2.1", "--title", text),
     ):
         assert "says nothing" in memctl(*args, stdin=f"# {text}\n\nBody.\n", code=USAGE).err, args
+    assert "says nothing" in memctl("edit", issue, "--file", "-", stdin=whole, code=USAGE).err
     assert commits(repo) == before
     memctl("decide", "Sound", "--rationale", "", "--alternative", "none")
     memctl("resolve", issue, "--resolution", "")
+
+
+@pytest.mark.parametrize("text", ["red \x1b[31m", "bell \x07", "feed\x0cthrough", "delete \x7f", "größer \x9b2J"])
+def test_no_command_writes_a_control_character(repo: Path, memctl: Memctl, text: str) -> None:
+    memctl("section", "add", "Payment")
+    issue = memctl("issue", "Slow").id
+    line = {"memory_type": "decision", "title": "From elsewhere", "content": {"decision": text}}
+    before = commits(repo)
+    for args, stdin in (
+        (("decide", "Sound", "--rationale", text), ""),
+        (("decide", "--file", "-"), f"# Sound\n\n## Decision\n\n{text}\n"),
+        (("edit", issue, "--add", f"attempted={text}"), ""),
+        (("edit", issue, "--file", "-"), f"{memctl('show', issue).out}\n{text}\n"),
+        (("resolve", issue, "--resolution", text), ""),
+        (("import", "-"), json.dumps(line) + "\n"),
+        (("section", "edit", "2.1", "--file", "-"), f"## Purpose\n\n{text}\n"),
+    ):
+        assert "the control character '\\x" in memctl(*args, stdin=stdin, code=1).err, args
+    assert commits(repo) == before
+    assert not memctl("status", "--json").data["pending"]
+
+
+def test_what_stood_in_a_record_before_may_stay_and_comes_back(repo: Path, memctl: Memctl) -> None:
+    made = memctl("learn", "Red", "--lesson", "Red here").id
+    file = next(repo.rglob(f"{made}*.md"))
+    file.write_text(file.read_text().replace("Red here", "Red \x1b[31m here\tand\n\nthere"))
+    memctl("commit")
+    assert "MEM112" in memctl("check").out
+    memctl("edit", made, "--set", "importance=9")
+    memctl("delete", made)
+    memctl("restore", made)
+    assert "\x1b[31m" in file.read_text()
+    text = memctl("show", made).out
+    memctl("edit", made, "--file", "-", stdin=text.replace("\x1b[31m", ""))
+    assert "MEM112" not in memctl("check").out

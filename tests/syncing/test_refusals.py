@@ -86,7 +86,10 @@ def test_a_remote_without_the_branch(memctl: Memctl, parted: Path, bare: Path) -
     result = refused(memctl, parted)
     assert "origin has no branch main" in result.err
     assert "`git push --set-upstream origin main`" in result.err
-    assert "if it was renamed there to other, `git fetch origin` and then `git branch -u origin/other` follow it" in result.err
+    assert (
+        "if it was renamed there to other, `git fetch origin` and then `git branch -u origin/other` follow it"
+        in result.err
+    )
     git(parted, "fetch", "-q")
     git(parted, "branch", "-q", "-u", "origin/other")
     memctl("sync", where=parted)

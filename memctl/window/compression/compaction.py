@@ -7,7 +7,8 @@ if it loses something that must survive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -43,63 +44,73 @@ def compact(
     `kept_turns` stay at least, and as many more as `target` tokens have room for. `earlier` is as in
     `essentials.of_blocks`.
     """
-    least = kept_turns
-    if target is not None:
-        kept_turns = _roomy(conversation, counter, kept_turns, earlier, target)
-    before = conversation.tokens
-    cut = _cut(conversation, kept_turns)
-    old = [block for block in conversation.blocks if 0 <= block.message < cut]
-    replaced = [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
-    if len(replaced) < 2:
-        return Step(conversation, refusal(_STRATEGY, before, "there is nothing before the last turns"))
     wanted = essentials.of_blocks(conversation.blocks, earlier)
-    made = digest.of_blocks(replaced).holding(essentials.present(earlier, replaced))
-    calls, note = 0, ""
-    if provider is not None:
-        calls = 1
-        try:
-            said = (
-                f"{digest_text.START}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
-            )
-            step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, calls)
-            fits = target is None or kept_turns == least or step.conversation.tokens <= target
-            if not step.result.refused and fits:
-                return step
-            note = step.result.refused or "what it says leaves more than the target"
-        except ProviderFailed as error:
-            note = error.message
-    text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
-    step = _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, calls)
-    if not note:
-        return step
+    by_rules = partial(_by_rules, conversation, counter, wanted, earlier)
+    kept, made = kept_turns, by_rules(kept_turns)
+    if target is not None:
+        kept, made = _roomy(conversation, kept_turns, made, target, by_rules)
+    cut = _cut(conversation, kept)
+    replaced = _replaced(conversation, cut)
+    if provider is None or len(replaced) < 2:
+        return made
+    try:
+        said = f"{digest_text.START}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+        step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, 1)
+        fits = target is None or kept == kept_turns or step.conversation.tokens <= target
+        if not step.result.refused and fits:
+            return step
+        note = step.result.refused or "what it says leaves more than the target"
+    except ProviderFailed as error:
+        note = error.message
     metadata = {"provider": note, "note": "made by rules instead"}
-    return Step(step.conversation, msgspec.structs.replace(step.result, metadata=metadata))
+    return Step(made.conversation, msgspec.structs.replace(made.result, llm_calls_used=1, metadata=metadata))
+
+
+def _by_rules(
+    conversation: Conversation,
+    counter: TokenCounter,
+    wanted: Sequence[Essential],
+    earlier: Sequence[Essential],
+    kept_turns: int,
+) -> Step:
+    cut = _cut(conversation, kept_turns)
+    replaced = _replaced(conversation, cut)
+    if len(replaced) < 2:
+        return Step(conversation, refusal(_STRATEGY, conversation.tokens, "there is nothing before the last turns"))
+    made = digest.of_blocks(replaced).holding(essentials.present(earlier, replaced))
+    text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
+    return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, 0)
 
 
 def _roomy(
-    conversation: Conversation, counter: TokenCounter, least: int, earlier: Sequence[Essential], target: int
-) -> int:
-    """How many of the last turns stay if no more than `target` tokens are to be left; `least` if that is no more.
+    conversation: Conversation, least: int, fewest: Step, target: int, make: Callable[[int], Step]
+) -> tuple[int, Step]:
+    """How many of the last turns stay if no more than `target` tokens are to be left, and the compaction with these.
 
     What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then with as
     many as that leaves room for, and with ever fewer until it fits.
     """
-    step = compact(conversation, counter, kept_turns=least, earlier=earlier)
-    if step.result.refused or step.conversation.tokens >= target:
-        return least
+    if fewest.result.refused or fewest.conversation.tokens >= target:
+        return least, fewest
     own = [0] * (conversation.current_turn + 1)
     for block in conversation.blocks:
         own[block.turn_created] += block.token_count
-    room, kept = target - step.conversation.tokens, least
+    room, kept = target - fewest.conversation.tokens, least
     while kept < conversation.current_turn and own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2 <= room:
         room -= own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2
         kept += 1
     while kept > least:
-        step = compact(conversation, counter, kept_turns=kept, earlier=earlier)
+        step = make(kept)
         if not step.result.refused and step.conversation.tokens <= target:
-            return kept
+            return kept, step
         kept = least + (kept - least) * 3 // 4
-    return least
+    return least, fewest
+
+
+def _replaced(conversation: Conversation, cut: int) -> list[ContentBlock]:
+    """The blocks before the cut that a digest takes the place of."""
+    old = [block for block in conversation.blocks if 0 <= block.message < cut]
+    return [block for block in old if block.content_type is not ContentType.SYSTEM_PROMPT]
 
 
 def _cut(conversation: Conversation, kept_turns: int) -> int:

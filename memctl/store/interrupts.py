@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from memctl.errors import MemctlError
+
 
 @contextmanager
 def held(remarks: list[str]) -> Iterator[list[str]]:
     """Hold Ctrl-C back: what is half done would be finished by the next write, under an id that nobody was told.
 
     Gives a list for what was done. If an interrupt came, it is added to `remarks` in the end, and KeyboardInterrupt
-    raised. A second one is not held back: a hook of the user's may hang. Where somebody else handles interrupts, or
-    ignores them, nothing changes.
+    raised; or else why nothing could be done, for a terminal interrupts Git and its hooks too. A second interrupt is
+    not held back: a hook of the user's may hang. Where somebody else handles interrupts, or ignores them, nothing
+    changes.
     """
     done: list[str] = []
     is_ours = threading.current_thread() is threading.main_thread()
@@ -31,6 +34,10 @@ def held(remarks: list[str]) -> Iterator[list[str]]:
     signal.signal(signal.SIGINT, note)
     try:
         yield done
+    except MemctlError as error:
+        if not came:
+            raise
+        done[:] = [error.message.rstrip(":\n"), *([f"hint: {error.hint}"] if error.hint else [])]
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if came:

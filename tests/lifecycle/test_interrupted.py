@@ -18,6 +18,10 @@ from tests.lifecycle.test_mishaps import hook
 WAITS = "touch {here}\nwhile [ ! -e {go} ]; do sleep 0.02; done"
 
 
+HANDOFF = ("handoff", "--to", "bob", "--section", "2.1", "--task", "Pay",
+    "--reason", "Done", "--summary", "All", "--immediate", "Go", "--success", "Green")  # fmt: skip
+
+
 def await_(file: Path) -> None:
     deadline = time.monotonic() + 30
     while not file.exists():
@@ -25,8 +29,7 @@ def await_(file: Path) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("args", [("learn", "Slow"), ("handoff", "--to", "bob", "--section", "2.1", "--task", "Pay",
-    "--reason", "Done", "--summary", "All", "--immediate", "Go", "--success", "Green")])  # fmt: skip
+@pytest.mark.parametrize("args", [("learn", "Slow"), HANDOFF])
 def test_a_write_that_is_interrupted_is_done_and_told(
     repo: Path, memctl: Memctl, tmp_path: Path, args: tuple[str, ...]
 ) -> None:
@@ -83,6 +86,23 @@ def test_ctrl_c_on_a_terminal_says_what_waits(repo: Path, memctl: Memctl, tmp_pa
     (repo / ".git" / "hooks" / "pre-commit").unlink()
     memctl("commit")
     assert git(repo, "status", "--porcelain") == ""
+
+
+def test_ctrl_c_on_a_terminal_says_that_a_handoff_was_taken_back(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("section", "add", "Payment")
+    memctl("own", "acquire", "2.1")
+    here, go = tmp_path / "here", tmp_path / "go"
+    hook(repo, "pre-commit", WAITS.format(here=here, go=go))
+    before = commits(repo)
+    running = process(repo, *HANDOFF, start_new_session=True)
+    await_(here)
+    os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, ""), err
+    assert "nothing has changed hands" in err
+    assert err.endswith("error: interrupted\n")
+    assert commits(repo) == before
+    assert "bob" not in memctl("own", "list").out
 
 
 def test_an_interrupt_while_the_imports_are_made_ends_it_quietly(repo: Path) -> None:

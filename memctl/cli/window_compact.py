@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,7 +60,11 @@ _SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
     show_default=True,
     help="So many turns at least stay out of a compaction; more if the target has room.",
 )
-@click.option("--window", type=click.IntRange(min=1), help="The window's tokens. [default: by the model's name]")
+@click.option(
+    "--window",
+    type=click.IntRange(min=1),
+    help="The window's tokens. [default: MEMCTL_CONTEXT_WINDOW, or by the model's name]",
+)
 @material.no_llm
 @messages.written
 @click.pass_context
@@ -103,8 +108,10 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
 def _target(opened: Opened, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
     from memctl.cli import window_source
+    from memctl.hooks import pressure
     from memctl.window.pressure import limits
 
+    window = window or pressure.told_window(os.environ)
     transcript, tokens = opened.transcript, opened.conversation.tokens
     host = limits.CLAUDE_CODE if transcript else limits.NO_HOST
     body = opened.conversation.given

@@ -39,6 +39,18 @@ def test_without_a_target_it_is_60_percent_of_what_fits(memctl: Memctl, file: Pa
     assert 60_000 < data["target"] <= 0.6 * 167_000  # what the transcript does not hold has its part
 
 
+def test_the_variable_says_the_window_unless_an_option_does(
+    memctl: Memctl, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = ("window", "compact", str(file), "--json", "-o", str(tmp_path / "out.json"))
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "80000")
+    assert memctl(*args).data["target"] == 48_000
+    assert memctl(*args, "--window", "50000").data["target"] == 30_000
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "abc")
+    assert "MEMCTL_CONTEXT_WINDOW is 'abc'" in memctl(*args, code=2).err
+    assert memctl(*args, "--target", "40000").data["target"] == 40_000
+
+
 def test_a_target_out_of_reach_is_exit_code_1_and_what_can_be_done_is_done(
     memctl: Memctl, file: Path, tmp_path: Path
 ) -> None:

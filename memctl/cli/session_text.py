@@ -33,7 +33,7 @@ def review(proposed: Sequence[Proposal], *, as_json: bool) -> None:
         return
     for number, one in enumerate(proposed, start=1):
         sure = "" if one.explicit else "  (as said, without a label)"
-        sure = f"  (already accepted: {one.record})" if one.record else sure
+        sure = f"  (already recorded: {one.record})" if one.record else sure
         output.text(output.plain(f"{number:>3}  {one.kind:<8}  {one.title}{sure}"))
         if one.record:
             continue
@@ -60,7 +60,7 @@ def chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     named = {int(number): proposed[int(number) - 1] for number in numbers}
     for place, one in named.items():
         if one.record:
-            output.note(f"{place} is already accepted: {one.record} ({output.plain(one.title)})")
+            output.note(f"{place} is already recorded: {one.record} ({output.plain(one.title)})")
     return [one for one in named.values() if not one.record]
 
 

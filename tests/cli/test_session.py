@@ -145,10 +145,10 @@ def test_the_numbers_of_proposals_stay_when_one_is_accepted(repo: Path, memctl: 
     only = memctl("list", "--json").data["records"]
     assert [one["title"] for one in only] == [before[0][1]]
     again = written(memctl, repo, made, "--accept", "1").err
-    assert f"1 is already accepted: {only[0]['id']}" in again
+    assert f"1 is already recorded: {only[0]['id']}" in again
     assert memctl("list", "--json").data["records"] == only
     shown = written(memctl, repo, made, "--review")
-    assert f"{before[0][1]}  (already accepted: {only[0]['id']})" in shown.out
+    assert f"{before[0][1]}  (already recorded: {only[0]['id']})" in shown.out
     after = written(memctl, repo, made, "--review", "--json").data
     assert [(one["number"], one["title"]) for one in after] == before
     assert [one["record"] for one in after] == [only[0]["id"], "", ""]

@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memctl import imports
 from memctl.errors import MemctlError
-from memctl.hooks import background, compacting, counting, log, undone
+from memctl.hooks import background, log, undone
 from memctl.hooks.folder import SessionFolder, root_of
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -135,6 +136,8 @@ def _within(text: str, most: int) -> str:
 
 
 def _tool(call: _Call) -> str:
+    from memctl.hooks import counting
+
     return _owed(call) or counting.after_tool(call.host, call.given, call.folder, call.environ)
 
 
@@ -146,6 +149,7 @@ def _prompt(call: _Call) -> str:
 
 def _note_asked(call: _Call) -> None:
     """Keep what was asked, once nobody else is at what is known of the session."""
+    imports.msgspec_alone()
     from memctl.hooks import asked
 
     held = undone.take(call.folder, _PATIENCE)
@@ -163,9 +167,10 @@ def _owed(call: _Call) -> str:
     except OSError:
         return ""
     _settle(call, _PATIENCE)
+    memory = _opened(call)
     from memctl.hooks import known, starting
 
-    return starting.bootstrap(_opened(call), known.read(call.folder))
+    return starting.bootstrap(memory, known.read(call.folder))
 
 
 def _start(call: _Call) -> str:
@@ -193,6 +198,8 @@ def _take_up(call: _Call) -> None:
 
 
 def _compact(call: _Call) -> str:
+    from memctl.hooks import compacting
+
     if PROMPT in call.host.speaks:
         call.folder.path.mkdir(parents=True, exist_ok=True)
         (call.folder.path / _OWED).touch()
@@ -238,6 +245,7 @@ def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None
     need not be imported, which takes 70 ms."""
 
     def do(entry: Mapping[str, Any]) -> bool:
+        imports.msgspec_alone()
         from memctl.hooks import working
 
         return working.worked(call.folder, call.environ, entry)
@@ -260,6 +268,7 @@ def _opened(call: _Call, *, asks: bool = False) -> Memory:
 
     If it `asks`, Git looks for what differs from HEAD while we import what the answer is for.
     """
+    imports.msgspec_alone()
     from memctl.hooks import opening
 
     memory = opening.opened(call.place, call.host, call.folder, call.environ)

@@ -87,9 +87,9 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
 
 def pack(memory: Memory, since: str = "") -> str:
     """The rehydration pack in at most LIMIT characters; with `since` only if anything came since then."""
+    from memctl.model.shown import LIMIT, length
     from memctl.packs import filling, rehydrate, supply
     from memctl.store import access
-    from memctl.workflow.bootstrap import LIMIT, length
 
     snapshot = admitted(memory, load.disk(memory))
     wanted = rehydrate.Wanted(since=since)

@@ -13,13 +13,13 @@ from memctl.journal.repository import Repository
 from memctl.journal.trees import REGULAR, Entry
 
 
-def entries(repository: Repository, folder: str = "", *, without: str = "") -> list[Entry]:
-    """The files below `folder` ("" for all) in the index: inside a hook, in the one that is being committed.
+def entries(repository: Repository, *paths: str, without: str = "") -> list[Entry]:
+    """The files at or below some paths (none: all) in the index: inside a hook, in the one that is being committed.
 
     Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
     merge conflict stands there once for each side, and is no regular file.
     """
-    chosen = all_without(without) if without else ["--", folder] if folder else []
+    chosen = all_without(without) if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
     found: dict[str, Entry] = {}

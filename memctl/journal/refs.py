@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git, pushing
+from memctl.journal import git
 from memctl.journal.repository import Repository
 
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
@@ -211,6 +211,8 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
     The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
     can't be told whether it has.
     """
+    from memctl.journal import pushing  # every command that reads asks where a ref is, and few push
+
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]
     return pushing.push(repository, [*options, remote, f"{commit}:{ref}"])

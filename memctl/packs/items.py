@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.hierarchy.navigate import Place
 from memctl.model import credentials, headings
 from memctl.model.kinds import SEVERITIES
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Item, Left
+
+if TYPE_CHECKING:
+    from memctl.hierarchy.navigate import Place
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -34,8 +34,7 @@ def _drift(
     if not records:
         return {}
     places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
-    names = snapshot.files.names()
-    now = snapshot.files.blobs([path for path in places.values() if path in names])
+    now = snapshot.files.blobs(places.values())
     before = trees.blobs_at(
         memory.repository, [(commits[record], path) for (record, _), path in places.items() if commits[record]]
     )

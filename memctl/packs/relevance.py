@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,9 +11,10 @@ from memctl.model import pages
 from memctl.model.pages import Page
 from memctl.model.snapshot import Snapshot
 from memctl.model.words import STOP_WORDS, words_of
-from memctl.search import ranking
 from memctl.search.filters import Filters
-from memctl.search.ranking import Ranked
+
+if TYPE_CHECKING:
+    from memctl.search.ranking import Ranked
 
 _STEM = 6  # letters after which words count as the same: "connection" and "connected", not "connect" and "contact"
 
@@ -29,7 +31,11 @@ class Place(msgspec.Struct, frozen=True):
 
 def records(snapshot: Snapshot, task: str, now: str) -> list[Ranked]:
     """The records that match a task, best first; none without a task."""
-    return ranking.search(snapshot, task, Filters(), now) if task else []
+    if not task:
+        return []
+    from memctl.search import ranking  # most packs are about no task
+
+    return ranking.search(snapshot, task, Filters(), now)
 
 
 def places(snapshot: Snapshot, task: str) -> list[Place]:

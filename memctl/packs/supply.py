@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     """Where records come from, and pages as they are rendered."""
-    find = places(memory, snapshot)
+
+    @cache
+    def find() -> Callable[[str], Place]:
+        return places(memory, snapshot)
+
     return Sources(
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
-        page=lambda page: find(page.id).text,
-        executive=lambda: find(pages.PROJECT_ID).text,
+        page=lambda page: find()(page.id).text,
+        executive=lambda: find()(pages.PROJECT_ID).text,
     )
 
 

@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,10 +23,12 @@ from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot, body_of
 from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State
-from memctl.store.catalogue import StoredCatalogue
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
-from memctl.store.stored_texts import StoredTexts
+
+if TYPE_CHECKING:
+    from memctl.store.catalogue import StoredCatalogue
+    from memctl.store.stored_texts import StoredTexts
 
 Progress = Callable[[int, int], None]  # called with how many files are read, and of how many
 _RACY = 2_000_000_000  # ns: a file written so short a time ago may change again without showing it
@@ -94,9 +97,13 @@ class _Disk:
         return files.names(self._memory.folder, folder)
 
     def texts(self) -> StoredTexts:
+        from memctl.store.stored_texts import StoredTexts  # what only reads records need not wait for it
+
         return StoredTexts(self._current().searchable(self._body))
 
     def catalogue(self) -> StoredCatalogue:
+        from memctl.store.catalogue import StoredCatalogue
+
         return StoredCatalogue(self._current())
 
     def files(self) -> FilesOnDisk:

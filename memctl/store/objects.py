@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 from memctl.journal import index, trees
 from memctl.journal.trees import Entry
@@ -15,11 +16,13 @@ from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import Record, parse
 from memctl.store import files
 from memctl.store.cache import Cache, Parsed
-from memctl.store.catalogue import StoredCatalogue
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
-from memctl.store.stored_texts import StoredTexts
+
+if TYPE_CHECKING:
+    from memctl.store.catalogue import StoredCatalogue
+    from memctl.store.stored_texts import StoredTexts
 
 _IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
@@ -89,9 +92,13 @@ class InGit:
         return sorted(path for path in self._entries if path.startswith(start))
 
     def texts(self) -> StoredTexts:
+        from memctl.store.stored_texts import StoredTexts
+
         return StoredTexts(self._cache.searchable(self._body))
 
     def catalogue(self) -> StoredCatalogue:
+        from memctl.store.catalogue import StoredCatalogue
+
         return StoredCatalogue(self._cache)
 
     def files(self) -> FilesInGit:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 from memctl.journal import git, index, trees
@@ -65,13 +66,13 @@ class FilesOnDisk:
             return False
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
-        wanted = [path for path in dict.fromkeys(paths) if path in self._known]
-        unknown = [path for path in wanted if not self._known[path] and path not in self._hashed]
+        known = self._known_of(list(dict.fromkeys(paths)))
+        unknown = [path for path, blob in known.items() if not blob and path not in self._hashed]
         for start in range(0, len(unknown), _AT_ONCE):
             some = unknown[start : start + _AT_ONCE]
             out = git.read(["hash-object", "--", *some], self._repository.top).decode().split()
             self._hashed |= dict(zip(some, out, strict=True))
-        return {path: self._known[path] or self._hashed[path] for path in wanted}
+        return {path: blob or self._hashed[path] for path, blob in known.items()}
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         most = files.MAX_BYTES if limit is None else limit
@@ -85,13 +86,27 @@ class FilesOnDisk:
                     found[path] = content
         return found
 
+    def _known_of(self, paths: list[str]) -> dict[str, str]:
+        """What is known of some files. Of a few Git is asked alone, which spares it the look at all the others."""
+        known = None
+        if "_known" not in vars(self) and len(paths) <= _AT_ONCE and all(map(_is_askable, paths)):
+            with suppress(git.GitFailed):  # of a path that Git takes for none of its own
+                known = self._looked_at(paths) if paths else {}
+        found = self._known if known is None else known
+        return {path: found[path] for path in paths if path in found}
+
     @cached_property
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
-        top, self._asked = self._repository.top, time.time_ns()
-        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", *index.all_without(FOLDER)]
-        status = git.start(args, top, {"GIT_LITERAL_PATHSPECS": "0"})
-        entries = index.entries(self._repository, without=FOLDER)
+        self._asked = time.time_ns()
+        return self._looked_at()
+
+    def _looked_at(self, paths: Sequence[str] = ()) -> dict[str, str]:
+        top, repository = self._repository.top, self._repository
+        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
+        args += ["--", *paths] if paths else index.all_without(FOLDER)
+        status = git.start(args, top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
+        entries = index.entries(repository, *paths) if paths else index.entries(repository, without=FOLDER)
         known = {path: entry.blob for path, entry in _own(entries).items()}
         for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
             count = _FIELDS_BEFORE_PATH.get(item[:1])
@@ -108,6 +123,11 @@ class FilesOnDisk:
 def _is_plain(file: os.PathLike[str], path: str) -> bool:
     is_file = os.path.isfile(file) and os.path.realpath(file) == os.fspath(file)  # no link leads to it, or out of here
     return is_file and not path.endswith("/") and "\n" not in path and not _is_memory(path)
+
+
+def _is_askable(path: str) -> bool:
+    """Whether Git can be asked of a path to the letter. A backslash may stand for a byte that is no UTF-8."""
+    return bool(path) and "\\" not in path and "\0" not in path
 
 
 def _own(entries: Iterable[Entry]) -> dict[str, Entry]:

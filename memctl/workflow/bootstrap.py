@@ -14,11 +14,10 @@ import msgspec
 
 from memctl.model.checkpoint import Checkpoint, Noted
 from memctl.model.markdown import one_line
+from memctl.model.shown import LIMIT, length
 from memctl.workflow.completeness import Missing
 from memctl.workflow.environment import Drift
 
-# Of a hook's output Claude Code shows all up to 10,000 characters, else a preview of 2 kB (seen in version 2.1.329).
-LIMIT = 9_500
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # S4, `bootstrap_prompt`
 _MOST = 15
@@ -31,11 +30,6 @@ class Bootstrap(msgspec.Struct, frozen=True):
     text: str
     characters: int
     left_out: int
-
-
-def length(text: str) -> int:
-    """Characters as JavaScript counts them, which hosts are written in: UTF-16 units, never fewer than Python's."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def bootstrap(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> Bootstrap:

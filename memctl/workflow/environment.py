@@ -14,6 +14,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.journal import differences, history
+from memctl.journal.git import GitFailed
 from memctl.journal.history import Commit
 from memctl.model.checkpoint import Checkpoint, Touched
 from memctl.model.markdown import one_line
@@ -91,19 +92,29 @@ def _of_branch(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
 def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Drift]:
     if not saved.head or saved.head == now.head:
         return
+    repository = memory.repository
     try:
-        memory.repository.resolve(saved.head)
-    except MemctlError:
+        is_lost = bool(history.commits(repository, [], f"{now.head}..{saved.head}", 1))
+        found = history.commits(repository, [], f"{saved.head}..{now.head}", _MOST_COMMITS) if now.head else []
+    except GitFailed:  # mostly it does not, so that asking before would cost a process each time
+        if _has(memory, saved.head):
+            raise
         yield Drift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
         return
-    if history.commits(memory.repository, [], f"{now.head}..{saved.head}", 1):
+    if is_lost:
         yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({now.head[:10]})")
-    found = _commits(memory, saved.head, now.head)
     since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
         number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
         number += " or more" if len(found) >= _MOST_COMMITS else ""
         yield Drift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
+
+
+def _has(memory: Memory, commit: str) -> bool:
+    try:
+        return bool(memory.repository.resolve(commit))
+    except MemctlError:
+        return False
 
 
 def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:

@@ -12,7 +12,7 @@ import pytest
 from memctl.errors import USAGE
 from memctl.model.checkpoint import Touched
 from memctl.model.said import MOST_LINES
-from memctl.workflow.bootstrap import LIMIT
+from memctl.model.shown import LIMIT
 from memctl.workflow.environment import MOST_DIRTY
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git, process

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import drafts, known, transcript
-from memctl.workflow.bootstrap import LIMIT, length
+from memctl.model.shown import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 

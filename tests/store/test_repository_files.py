@@ -30,6 +30,9 @@ def blob(repo: Path, path: str) -> str:
     return git(repo, "hash-object", "--", path).strip()
 
 
+ODD = ["", ".", "..", "src", "src/", "./app.py", "/etc/passwd", "a\0b", ":(glob)*", "*.py", "src/\\xe9.py", "../app.py"]
+
+
 @pytest.fixture
 def code(repo: Path) -> Path:
     """The repository with files of every kind, committed; the memory's own are none of them."""
@@ -185,3 +188,35 @@ def test_a_repository_without_a_commit_has_files_too(tmp_path: Path, memctl: Mem
     memctl("init", where=tmp_path / "new", code=None)
     (tmp_path / "new" / "a.py").write_text("x\n")
     assert "a.py" in on_disk(tmp_path / "new").names()
+
+
+def worked_on(code: Path) -> list[str]:
+    """Changes of every kind; the paths of all files, of folders, and of what is none."""
+    (code / "src" / "größe.py").write_text("changed\n")
+    (code / "src" / "gone.py").unlink()
+    (code / "new.py").write_text("new\n")
+    (code / "staged.py").write_text("staged\n")
+    (code / "ignored.log").write_text("ignored\n")
+    git(code, "add", "staged.py")
+    git(code, "rm", "-q", "--cached", "plain.sh")
+    (code / os.fsdecode(b"src/\xe9.py")).write_text("no UTF-8\n")
+    return [*sorted(COMMITTED), "new.py", "staged.py", "ignored.log", "link", "nothing", ".memory/config.yaml", *ODD]
+
+
+def test_files_that_are_asked_for_alone_are_the_same_as_among_all(code: Path) -> None:
+    paths = worked_on(code)
+    asked_alone, asked_for_all = on_disk(code), on_disk(code)
+    asked_for_all.names()
+    expected = asked_for_all.blobs(paths)
+    assert asked_alone.blobs(paths) == expected
+    assert {"src/größe.py", "new.py", "staged.py", "plain.sh", "app.py"} <= expected.keys()
+    for path in paths:
+        assert on_disk(code).blobs([path]) == ({path: expected[path]} if path in expected else {})
+
+
+def test_of_a_few_files_git_is_asked_alone(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    assert on_disk(code).blobs(["app.py", "nothing"]) == {"app.py": blob(code, "app.py")}
+    asked = [line for line in (tmp_path / "trace").read_text().splitlines() if " status " in line or "ls-files" in line]
+    assert len(asked) == 2
+    assert all(line.endswith("-- app.py nothing") for line in asked)

@@ -12,7 +12,8 @@ from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint, Noted, Touched
 from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE, LONGEST_MISSION
-from memctl.workflow.bootstrap import LIMIT, Bootstrap, bootstrap, length
+from memctl.model.shown import LIMIT, length
+from memctl.workflow.bootstrap import Bootstrap, bootstrap
 from memctl.workflow.completeness import missing
 from memctl.workflow.environment import Drift
 from tests.checkpoints import made

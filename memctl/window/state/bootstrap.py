@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.said import LONGEST_LINE
+from memctl.model.shown import LIMIT, length
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
-from memctl.workflow.bootstrap import LIMIT, length
 
 LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
 NOTES_SHARE = 4  # notes have a fourth of the room at most

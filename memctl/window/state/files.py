@@ -18,9 +18,9 @@ from memctl.model.change import Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_MISSION
+from memctl.model.shown import LIMIT, length
 from memctl.store import files, lock
 from memctl.window.state.task import StateKeeper, TaskCheckpoint, validate
-from memctl.workflow.bootstrap import LIMIT, length
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 _LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memctl.model.shown import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.messages.content import ContentType, count
 from memctl.window.state.bootstrap import fitted
-from memctl.workflow.bootstrap import LIMIT, length
 
 COUNTER = Counter(FAMILIES["claude"])
 TEXT = """[Summary of the conversation]

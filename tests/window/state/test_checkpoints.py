@@ -11,10 +11,10 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.model import checkpoint
+from memctl.model.shown import LIMIT, length
 from memctl.store.memory import Memory, open_memory
 from memctl.window import CrossWindowStateManager, TaskCheckpoint
 from memctl.window.state.task import StateKeeper
-from memctl.workflow.bootstrap import LIMIT, length
 from tests.conftest import git
 
 # S4, "Usage: window boundary crossing".

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
+from memctl.model.shown import LIMIT, length
 from memctl.window.state.files import StateFiles
 from memctl.window.state.task import StateKeeper, TaskCheckpoint
-from memctl.workflow.bootstrap import LIMIT, length
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.packs import mentioned
 from memctl.packs import summary_rules as rules
 from memctl.packs.filling import CountTokens
 from memctl.packs.summary_units import CODE, HEADING, TABLE, Unit, closed, units
@@ -252,7 +253,7 @@ def _with_paths(
     left = []
     spent = count(draft)
     for path in named:
-        if _names(draft, path):
+        if mentioned.place_of_path(path, draft) >= 0:
             continue
         tokens = count(_lined(draft, [*added, path])) if spent < budget else budget + 1
         if tokens <= budget:
@@ -269,10 +270,6 @@ def _lined(draft: str, paths: Sequence[str]) -> str:
 
 def _may_name(one: Dropped) -> bool:
     return one.reason in _NAMING and not one.text.lstrip().startswith(("```", "~~~"))
-
-
-def _names(text: str, path: str) -> bool:
-    return path in text and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", text) is not None
 
 
 def _no_room(budget: int) -> str:

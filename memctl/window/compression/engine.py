@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.packs import mentioned
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window.compression import compaction, delegation, prompts, shortening
 from memctl.window.compression.delegation import Dispatcher
@@ -90,7 +91,7 @@ class CompressionEngine:
             goal = max(int(before * summary.GOAL), 1)
             said = self._asked(prompts.tool_result(tool_name, output, before, goal))
             tokens = self._count(said)
-            if said and tokens <= before * (1 - LEAST_GAIN) and all(word in said for word in needed if word in output):
+            if said and tokens <= before * (1 - LEAST_GAIN) and mentioned.keeps(said, needed, output):
                 return result_of(strategy, before, tokens, said, llm_calls_used=calls)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed)
         if made is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.packs import summary_rules, summary_units
+from memctl.packs import mentioned, summary_rules, summary_units
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window.compression import prompts
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
@@ -125,7 +125,7 @@ def _summed(
         said = _asked_for(prompts.tool_result(block.tool_name, block.content, block.token_count,
                                               max(int(block.token_count * goal), _LEAST)), asked.provider)  # fmt: skip
         text = f"{SUMMED_UP}{block.tool_name} by {asked.provider.name}]\n{said}"
-        kept = all(word in text for word in asked.needed if word in block.content)
+        kept = mentioned.keeps(text, asked.needed, block.content)
         if said and kept and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
             return text, tried
     arguments = events.arguments_of(call) if call else {}
@@ -157,11 +157,12 @@ def _told_shorter(block: ContentBlock, share: float, label: str, asked: Asked) -
         return None
     most, tried = max(int(block.token_count * share), _LEAST), 0
     body = block.content.partition("] ")[2] if block.content.startswith(_SHORTER) else block.content
-    must = [word for word in asked.needed if word in " ".join(body.split())]
+    plain = " ".join(body.split())
+    must = [word for word in asked.needed if mentioned.place(word, plain) >= 0]
     if asked.provider is not None:
         tried = 1
         text = head + _asked_for(prompts.turn(body, most), asked.provider)
-        if text != head and all(word in text for word in must) and _is_worth_it(block, text, asked.counter):
+        if text != head and mentioned.keeps(text, must, plain) and _is_worth_it(block, text, asked.counter):
             return text, tried
     text = head + " ".join(_sentences(body, must, lambda text: count(text, block.content_type, asked.counter) <= most))
     return (text, tried) if _is_worth_it(block, text, asked.counter) else None
@@ -186,7 +187,7 @@ def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> I
 def _rank(text: str, must: Sequence[str]) -> int:
     """How little a sentence matters: -1 if it has something that must stay."""
     plain = " ".join(text.split())
-    if any(word in plain or plain in word for word in must if plain):
+    if plain and any(plain in word or mentioned.place(word, plain) >= 0 for word in must):
         return -1
     keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
     return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)

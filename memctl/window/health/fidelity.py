@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.packs.summary_words import PATH
 from memctl.sessions.blanking import blanked
 from memctl.window.health.questions import Question, terms
 
@@ -110,9 +111,11 @@ class _Searched:
         self._units: list[set[str]] | None = None
 
     def has(self, fact: str) -> bool:
-        """Whether a fact stands there, not as a part of something longer: 42 is not in 1423."""
-        plain = re.escape(" ".join(_plain(fact).split()))
-        return re.search(rf"(?<![\w.-]){plain}(?![\w-]|\.\w)", self._line) is not None
+        """Whether a fact stands there, not as a part of something longer: 42 is not in 1423 nor in 3/42, and no path
+        in one that goes on. Of a path the end may be asked for: folders may stand before it."""
+        plain = " ".join(_plain(fact).split())
+        before, after = _edges(plain)
+        return re.search(rf"(?<![{before}]){re.escape(plain)}(?![{after}]|\.\w)", self._line) is not None
 
     def share(self, sentence: str) -> float:
         """The most of a sentence's words that stand together, in two sentences or lines that follow each other."""
@@ -121,6 +124,15 @@ class _Searched:
             self._units = [one | other for one, other in zip(parts, [*parts[1:], set()], strict=True)]
         wanted = terms(_plain(sentence))
         return max((len(wanted & unit) for unit in self._units), default=0) / len(wanted) if wanted else 0.0
+
+
+def _edges(fact: str) -> tuple[str, str]:
+    """The characters that make something longer of a fact, before it and behind it."""
+    if fact[:1].isdecimal():
+        return r"\w./-", r"\w/-"
+    if "/" in fact or PATH.fullmatch(fact):
+        return r"\w.@~+-", r"\w/@~+-"
+    return r"\w.-", r"\w-"
 
 
 def _plain(text: str) -> str:

@@ -8,13 +8,12 @@ it.
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.packs import summary_rules, summary_units
+from memctl.packs import mentioned, summary_rules, summary_units
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
@@ -32,7 +31,6 @@ _UNITS = "ms|s|min|h|[kKMG]i?B|tokens?|turns?|files?|tests?|errors?|refs?|lines?
 _NUMBER = re.compile(
     rf"(?<![\w.,/])(?:\d{{4}}-\d\d-\d\d|\d+/\d+|\d[\d,]*(?:\.\d+)*(?: ?%| ?(?:{_UNITS})\b)?)(?![\w/]|[.,]\d)"
 )
-_UNIT_LETTERS = f" %{string.ascii_letters}"
 _TELLS = re.compile(r"\D|\d{2}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|\b(?:E[A-Z]{4,}|E\d{3,4}|TS\d{4,5})\b|\bHTTP [45]\d\d\b")
 _INSISTS = re.compile(r"^\W*(?:IMPORTANT|WARNING|CAUTION|NEVER|ALWAYS|MUST)\b|(?i:^\W*(?:important|never|always)\b)")
@@ -48,12 +46,11 @@ class Essential(msgspec.Struct, frozen=True):
     def is_in(self, text: str, words: Sequence[set[str]]) -> bool:
         """Whether a text still has it; `words` are the words of each of the text's lines."""
         if self.kind == NUMBER:
-            digits = self.text.rstrip(_UNIT_LETTERS)
-            unit = self.text[len(digits) :].strip()
-            number = re.escape(digits) + (f" ?{re.escape(unit)}" if unit else "")
-            return re.search(rf"(?<![\w.,]){number}(?!\d|[.,]\d)", text) is not None
+            return mentioned.place_of_figure(self.text, text) >= 0
         said = " ".join(self.text.split())
-        if said in text:
+        if self.kind == PATH:
+            return mentioned.place_of_path(said, text) >= 0
+        if mentioned.place(said, text) >= 0:
             return True
         if self.kind not in (MESSAGE, DECISION, ISSUE):
             return False

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.packs import mentioned
 from memctl.sources.views import Row
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
@@ -84,14 +85,15 @@ def _needed(text: str, needed: Collection[str], found: list[Row]) -> Iterator[Ro
     """The lines in which something stands that is referred to, unless a row that is told in any case has it."""
     sure = "\n".join(row.text for row in found if row.rank[0] == told.FINDING)
     lines: dict[str, None] = {}
-    for word in sorted(word for word in needed if word and word in text)[:_MOST_NEEDED]:
-        if word in sure or any(word in one for one in lines):
+    places = {word: place for word in needed if word and (place := mentioned.place(word, text)) >= 0}
+    for word in sorted(places)[:_MOST_NEEDED]:
+        if any(mentioned.place(word, one) >= 0 for one in (sure, *lines)):
             continue
-        start = text.rfind("\n", 0, text.index(word)) + 1
+        start = text.rfind("\n", 0, places[word]) + 1
         end = text.find("\n", start)
-        whole = text[start : end if end >= 0 else len(text)].strip()
-        shown = line(whole)
-        lines[shown if word in shown else line(word)] = None
+        found_in = text[start : end if end >= 0 else len(text)].strip()
+        shown = line(found_in)
+        lines[shown if mentioned.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
         yield Row((told.FINDING, number), _NEEDED, shown)
 

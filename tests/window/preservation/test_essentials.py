@@ -47,10 +47,43 @@ def test_figures_have_their_units(said: str, figures: list[str]) -> None:
         ("443", "port_443 and x443", False),
         ("80%", "80 % of it", True),
         ("2025-11-04", "2025-11-04T10:00Z", True),
+        ("10 s", "10 services", False),
+        ("13", "13/23 of 7/13", False),
+        ("30", "30ms", False),
     ],
 )
 def test_a_figure_is_looked_for_whole(figure: str, told: str, is_there: bool) -> None:
     assert (essentials.missing_in([Essential(NUMBER, figure)], told) == []) is is_there
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "is_there"),
+    [
+        ("pool.py", "in carpool.py", False),
+        ("pool.py", "in src/pool.py", False),
+        ("pool.py", "in pool.pyi and pool.py.bak and pool.py-old", False),
+        ("pool.py", "carpool.py, pool.py.", True),
+        ("src/pool.py", "src/pool.py:10: no", True),
+        ("src/pool.py", "`src/pool.py`, (src/x.py)", True),
+        ("src/pool.py", '{"command": "cd x\\nsrc/pool.py\\n"}', True),
+        ("src/pool", "src/pool/size.py", False),
+        ("/w/src", "/w/src/", False),
+    ],
+)
+def test_a_path_is_looked_for_whole(path: str, told: str, is_there: bool) -> None:
+    assert (essentials.missing_in([Essential(PATH, path)], told) == []) is is_there
+
+
+def test_an_error_is_looked_for_whole() -> None:
+    wanted = [Essential(ERROR, "KeyError"), Essential(ERROR, "the pool is empty")]
+    assert essentials.missing_in(wanted, "MyKeyErrors came, for the pool is empty.") == wanted[:1]
+    assert essentials.missing_in(wanted, "a builtins.KeyError: the pool is empty") == []
+
+
+def test_a_compaction_that_only_has_a_longer_path_has_lost_the_shorter_one() -> None:
+    wanted = of(user("The fault is in pool.py."), assistant(text("I look at carpool.py.")))
+    assert Essential(PATH, "pool.py") in wanted
+    assert Essential(PATH, "pool.py") in essentials.missing_in(wanted, "The fault is in carpool.py. I look at it.")
 
 
 def test_errors_and_paths_are_those_that_were_spoken_of() -> None:

@@ -201,3 +201,12 @@ def test_whatever_a_tool_prints_the_summary_is_shorter_and_has_what_is_needed(
         assert made.tokens <= 0.9 * made.before
         shown = forms.output_of(*call, text).text
         assert all(word in made.text for word in needed if word in shown)
+
+
+def test_what_is_needed_stays_whole_and_not_as_a_part_of_something_longer() -> None:
+    lines = [f"row {number}: nothing to see in carpool{number}.py" for number in range(300)]
+    lines[150] = "row 150: pool.py is where it is, by 4711"
+    lines[120] = "row 120: carpool.py and 14711"
+    made = summed("Bash", {"command": "./list"}, "\n".join(lines), needed={"pool.py", "4711"})
+    assert "row 150: pool.py is where it is" in made.text
+    assert "row 120: carpool.py" not in made.text

@@ -1,0 +1,36 @@
+"""Names that stand in a text whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.packs import mentioned, summary_rules
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("pool.py", "carpool.py pool.py", 11),
+        ("src/pool.py", "lib/src/pool.py", -1),
+        ("pool_size", "max_pool_size, pool_size", 15),
+        ("pool.acquire", "self.pool.acquire()", 5),
+        ("HTTPError", "requests.HTTPError", 9),
+        ("42", "1423 42", 5),
+        ("42", "1.42 42,5 42/3 42ms", -1),
+        ("30 s", "30 seconds, 30s", 12),
+        ("the pool is", "carthe pool isle", 3),
+        ("", "text", -1),
+        ("a", "", -1),
+    ],
+)
+def test_a_name_stands_where_it_is_whole(name: str, text: str, place: int) -> None:
+    assert mentioned.place(name, text) == place
+
+
+@given(st.from_regex(r"(?:[a-z]{1,4}/){0,2}[a-z]{1,4}\.py", fullmatch=True), st.text("abz./ -_\n", max_size=20))
+def test_what_names_a_path_has_it(path: str, around: str) -> None:
+    text = f"{around} {path}, {around}"
+    assert mentioned.place_of_path(path, text) >= 0
+    assert all(mentioned.place_of_path(found, text) >= 0 for found in summary_rules.paths(text) if "-" not in around)

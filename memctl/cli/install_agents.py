@@ -98,7 +98,7 @@ def _program(asked: Asked) -> str:
     A program runs two hooks that are the same only once. So they are the same in all settings, wherever that works.
     """
     own = install.own_program(sys.argv[0], sys.executable)
-    if not own or not (asked.user or asked.own) or _is_on_path(own):
+    if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
     return shlex.quote(own)
 
@@ -107,6 +107,25 @@ def _is_on_path(own: str) -> bool:
     """Whether the PATH leads to this memctl, and not to none or to another program of that name."""
     found = shutil.which("memctl")
     return found is not None and os.path.exists(own) and os.path.samefile(found, own)
+
+
+def _environment() -> str:
+    """The virtual environment without which the PATH would lead to no memctl; "" if there is none such.
+
+    It is active where VIRTUAL_ENV says so, or where the Python that runs is its own. A memctl that a link outside leads
+    to, as installers of programs make them, is found without it.
+    """
+    told = [os.environ.get("VIRTUAL_ENV", ""), sys.prefix if sys.prefix != sys.base_prefix else ""]
+    environments = [Path(os.path.realpath(folder)) for folder in told if os.path.isabs(folder)]
+
+    def holding(folder: str) -> Path | None:
+        place = Path(os.path.realpath(folder))
+        return next((one for one in environments if place.is_relative_to(one)), None)
+
+    found = shutil.which("memctl")
+    held_by = holding(os.path.dirname(found)) if found else None
+    without = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if holding(folder) is None]
+    return str(held_by) if held_by and shutil.which("memctl", path=os.pathsep.join(without)) is None else ""
 
 
 def _show(edits: list[Edit]) -> None:
@@ -148,9 +167,15 @@ def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
 
 
 def _advise(host: Host, asked: Asked) -> None:
+    whole = f"--user{' or --local' if host.own else ''} names it whole"
     if not asked.user and not asked.own and shutil.which("memctl") is None:
-        own = " or --local" if host.own else ""
-        output.note(f"warning: memctl is not on the PATH, where these hooks look for it; --user{own} names it whole")
+        output.note(f"warning: memctl is not on the PATH, where these hooks look for it; {whole}")
+    elif not asked.user and not asked.own and (environment := _environment()):
+        output.note(
+            f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
+            " environment these hooks find none, and do nothing\n"
+            f"hint: install it for all your shells (`pipx install git-memctl`), or start the agent there; {whole}"
+        )
     if host is hosts.CODEX:
         output.note("hint: Codex runs hooks of a project that it trusts, and asks about new ones (`/hooks`)")
 

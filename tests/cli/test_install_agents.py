@@ -219,6 +219,63 @@ def test_the_users_own_settings_outside_of_any_project(
     assert (home / ".claude" / "settings.json").read_bytes() == b'{"model": "opus"}\n'
 
 
+def program(folder: Path) -> Path:
+    """A memctl in a folder."""
+    folder.mkdir(parents=True)
+    (folder / "memctl").write_text("#!/bin/sh\n")
+    (folder / "memctl").chmod(0o755)
+    return folder / "memctl"
+
+
+@pytest.mark.parametrize("what", HOSTS)
+def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
+    memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    inside = program(tmp_path / "env" / "bin").parent
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    monkeypatch.setenv("PATH", f"{inside}:/usr/bin:/bin")
+    err = memctl("install", what, "--yes").err
+    assert f"only while {tmp_path / 'env'} is active" in err
+    assert "pipx install git-memctl" in err
+
+
+@pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])
+def test_a_memctl_that_is_found_in_any_case_is_not_warned_of(
+    memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    inside, outside = tmp_path / "env" / "bin", tmp_path / "bin"
+    own = program(inside)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    path = [str(inside), str(outside)]
+    if there == "another":
+        program(outside)
+    elif there == "a link":
+        outside.mkdir()
+        (outside / "memctl").symlink_to(own)
+        path = path[::-1]
+    elif there == "no environment":
+        monkeypatch.delenv("VIRTUAL_ENV")
+    else:
+        monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "environment"))
+    monkeypatch.setenv("PATH", ":".join([*path, "/usr/bin", "/bin"]))
+    assert "warning" not in memctl("install", "claude-code", "--yes").err
+    assert LINE in commands(repo / ".claude" / "settings.json")["Stop"]
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="this Python is in no virtual environment")
+def test_without_being_active_the_environment_that_runs_counts_and_own_settings_name_it_whole(
+    memctl: Memctl, repo: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(sys.executable).with_name("memctl")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv("PATH", f"{own.parent}:/usr/bin:/bin")
+    assert f"only while {Path(sys.prefix).resolve()}" in memctl("install", "claude-code", "--yes").err
+    assert "warning" not in memctl("install", "claude-code", "--local", "--yes").err
+    assert "warning" not in memctl("install", "claude-code", "--user", "--yes").err
+    for file in (repo / ".claude" / "settings.local.json", home / ".claude" / "settings.json"):
+        assert commands(file)["Stop"] == [settings.command(CLAUDE_CODE, str(own))]
+
+
 def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
     memctl("install", "claude-code", "--local", "--yes")
     assert sorted(files(repo / ".claude")) == ["settings.local.json"]

@@ -41,7 +41,8 @@ class Known(msgspec.Struct, frozen=True):
     tasks (`task_calls`), `next_steps`, `decisions`, the steps that `succeeded` and the `files` it touched, the latest
     first, are from the transcript, without credentials. So are the `issues` it named, its `lessons`, the `errors` that
     nothing has put right, by the step that failed, and what it said of its state last (`came_to`). `began` is what Git
-    said at the start, `checkpoint` the id of the one saved at the last compaction.
+    said at the start, `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of
+    one of which is not known yet how many tokens it left.
     """
 
     top: str = ""
@@ -60,6 +61,7 @@ class Known(msgspec.Struct, frozen=True):
     lessons: tuple[str, ...] = ()
     errors: dict[str, str] = {}
     came_to: tuple[str, ...] = ()
+    compacted: str = ""
 
     @property
     def tasks(self) -> list[Task]:

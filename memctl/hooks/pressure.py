@@ -92,7 +92,7 @@ def last_context(transcript: str) -> tuple[int, str] | None:
         except (ValueError, RecursionError):
             continue
         if isinstance(values, dict) and not values.get("isSidechain"):
-            found = _of_boundary(values) or _of_answer(values)
+            found = _of_boundary(values) or of_answer(values)
             if found:
                 return found
     return None
@@ -106,7 +106,8 @@ def _of_boundary(values: dict[str, Any]) -> tuple[int, str] | None:
     return (left if isinstance(left, int) and left >= 0 else 0), ""
 
 
-def _of_answer(values: dict[str, Any]) -> tuple[int, str] | None:
+def of_answer(values: dict[str, Any]) -> tuple[int, str] | None:
+    """The tokens that a line of a transcript says were in the context, and the model; None if it is no answer."""
     message = values.get("message")
     if values.get("type") != "assistant" or not isinstance(message, dict) or message.get("model") == _SYNTHETIC:
         return None

@@ -19,8 +19,9 @@ _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", 
 class Compaction(msgspec.Struct, frozen=True):
     """One compaction; what nobody noted is "" or None.
 
-    `before` and `after` are tokens in the context, `limit` those at which the host compacts it by itself, `calls` the
-    tool calls since the compaction before, `suggested` what we had said by then.
+    `before` and `after` are tokens in the context; where the host does not say the latter, they are those of the next
+    request, with what was asked in it. `limit` has those at which the host compacts it by itself, `calls` the tool
+    calls since the compaction before, `suggested` what we had said by then.
     """
 
     at: str
@@ -52,22 +53,34 @@ class Figures(msgspec.Struct, frozen=True):
 def compactions(root: Path) -> list[Compaction]:
     """All compactions in the log of a memory, oldest first."""
     found: list[Compaction] = []
-    told: set[str] = set()  # a session that goes on from another one has its lines in its own transcript, too
+    told: dict[str, int] = {}  # by line: a session that goes on from another one has its lines in its transcript, too
     for entry in log.entries(root, log.COMPACTIONS):
-        one, line = _read(entry), str(entry.get("line") or "")
+        line = str(entry.get("line") or "")
+        if entry.get("kind") == "left":
+            _take_in(found, told.get(line), _number(entry.get("after")))
+            continue
+        one = _read(entry)
         if one is None or line in told:
             continue
-        told |= {line} - {""}
-        if entry.get("kind") != "boundary":
-            found.append(one)
-            continue
-        known = next((index for index in reversed(range(len(found))) if _is_same(found[index], one)), None)
+        known = None
+        if entry.get("kind") == "boundary":
+            seen = (index for index in reversed(range(len(found))) if index not in told.values())
+            known = next((index for index in seen if _is_same(found[index], one)), None)
         if known is None:
+            known = len(found)
             found.append(one)
         else:
             before = one.before if one.before is not None else found[known].before
             found[known] = msgspec.structs.replace(found[known], before=before, after=one.after)
+        if line:
+            told[line] = known
     return sorted(found, key=lambda one: one.at)
+
+
+def _take_in(found: list[Compaction], place: int | None, after: int | None) -> None:
+    """Say of a compaction how many tokens it left, where that is not known."""
+    if place is not None and found[place].after is None:
+        found[place] = msgspec.structs.replace(found[place], after=after)
 
 
 def figures(found: Iterable[Compaction]) -> Figures:

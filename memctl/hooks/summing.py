@@ -17,6 +17,7 @@ from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
+from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
 from memctl.sessions import calls, composing, gathering, labels, merging, tasks
 from memctl.sessions.blanking import plain
@@ -34,7 +35,7 @@ def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> 
     if not host.reads:
         return _by_git(memory, folder, state)
     made = drafts.read(folder)
-    for part in transcript.parts(given.transcript, state.offsets):
+    for part in transcript.parts(given.transcript, state.offsets, state.compacted):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
             summary = gathering.gather(memory, part.session, folder.key)
@@ -42,8 +43,8 @@ def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> 
             new = composing.compose(summary, memory.config.project, memory.now)
             made = merged(made, new, summary.succeeded) if made else new
             state = _learnt(memory, state, part.session, summary)
-        state = msgspec.structs.replace(state, offsets=part.offsets)
-        _note(folder, part.boundaries)
+        state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
+        _note(folder, part)
         if made:
             drafts.write(folder, made)
         known.write(folder, state)  # after a kill before this the part is merged twice, which changes nothing
@@ -147,9 +148,9 @@ def _touched(memory: Memory, session: Session) -> Iterable[str]:
     return reversed(found)
 
 
-def _note(folder: SessionFolder, boundaries: Iterable[dict[str, object]]) -> None:
+def _note(folder: SessionFolder, part: Part) -> None:
     """Put into the log what the transcript says of compactions: the tokens before and after."""
-    for line in boundaries:
+    for line in part.boundaries:
         facts = line.get("compactMetadata")
         if isinstance(facts, dict):
             entry = {
@@ -162,3 +163,5 @@ def _note(folder: SessionFolder, boundaries: Iterable[dict[str, object]]) -> Non
                 "after": facts.get("postTokens"),
             }
             log.add(folder.root, log.COMPACTIONS, entry)
+    for uuid, tokens in part.left.items():
+        log.add(folder.root, log.COMPACTIONS, {"kind": "left", "line": uuid, "session": folder.key, "after": tokens})

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import lines
+from memctl.hooks import lines, pressure
 from memctl.sessions.claude_code import ClaudeCode, of_sub_agents
 from memctl.sessions.events import Session
 
@@ -16,25 +16,32 @@ from memctl.sessions.events import Session
 # that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.
 _PART = 1024 * 1024
 _ROOM = 8 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
+_LONGEST_NAME = 100  # of a line
 _OF_USER = re.compile(rb'"type": ?"user"')
 
 
 class Part(msgspec.Struct, frozen=True):
-    """Some lines: the session that they tell of, how far the transcripts are read then, and compactions among them."""
+    """Some lines: the session that they tell of, how far the transcripts are read then, and compactions among them.
+
+    A compaction may not say how many tokens it left. Then `left` has those of the next request of the main agent, by
+    the compaction's line, and `waiting` is the line for which none has come so far ("": for none).
+    """
 
     session: Session
     offsets: dict[str, int]
     boundaries: tuple[dict[str, Any], ...]
+    left: dict[str, int] = {}
+    waiting: str = ""
 
 
-def parts(transcript: str, offsets: Mapping[str, int]) -> Iterator[Part]:
+def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "") -> Iterator[Part]:
     """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents."""
-    reading = _Reading(dict(offsets))
+    reading = _Reading(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
         for offset, line in lines.after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
-                reading = _Reading(reading.offsets)
+                reading = _Reading(reading.offsets, reading.waiting)
             reading.take(path, offset, line)
     if reading.size:
         yield reading.part()
@@ -43,12 +50,14 @@ def parts(transcript: str, offsets: Mapping[str, int]) -> Iterator[Part]:
 class _Reading:
     """One part in the making."""
 
-    def __init__(self, offsets: dict[str, int]) -> None:
+    def __init__(self, offsets: dict[str, int], waiting: str) -> None:
         self.offsets = offsets
+        self.waiting = waiting
         self.size = 0
         self._reader = ClaudeCode()
         self._broken = 0
         self._boundaries: list[dict[str, Any]] = []
+        self._left: dict[str, int] = {}
 
     def is_full(self, line: bytes) -> bool:
         if self.size <= _PART:
@@ -68,9 +77,26 @@ class _Reading:
         if not isinstance(values, dict):
             self._broken += 1
             return
-        if values.get("subtype") == "compact_boundary" and not values.get("isSidechain"):
-            self._boundaries.append(values)
+        if not values.get("isSidechain"):
+            self._look_for_compactions(values)
         self._reader.read(values)
 
+    def _look_for_compactions(self, values: dict[str, Any]) -> None:
+        if values.get("subtype") == "compact_boundary":
+            self._boundaries.append(values)
+            facts = values.get("compactMetadata")
+            is_told = isinstance(facts, dict) and facts.get("postTokens") is not None
+            line = values.get("uuid")
+            self.waiting = line if isinstance(line, str) and len(line) <= _LONGEST_NAME and not is_told else ""
+        elif self.waiting and (found := pressure.of_answer(values)):
+            self._left[self.waiting] = found[0]
+            self.waiting = ""
+
     def part(self) -> Part:
-        return Part(self._reader.session(self._broken), dict(self.offsets), tuple(self._boundaries))
+        return Part(
+            self._reader.session(self._broken),
+            dict(self.offsets),
+            tuple(self._boundaries),
+            dict(self._left),
+            self.waiting,
+        )

@@ -77,6 +77,48 @@ def test_compactions_that_no_hook_saw_are_known_from_transcripts_and_once(
     assert (one["trigger"], one["before"], one["after"], one["calls"]) == ("auto", 167_000, None, None)
 
 
+def test_tokens_after_are_those_of_the_next_request_where_the_host_does_not_say_them(
+    session: Session, memctl: Memctl
+) -> None:
+    session.transcript.prompt("Work")
+    session.transcript.compaction("The summary")
+    session.holds(70_000, isSidechain=True)
+    session.holds(80_000, model="<synthetic>")
+    session.holds(31_000)
+    session.holds(45_000)
+    session.send("Stop")
+    assert [one["after"] for one in memctl("hook", "log", "--json").data["compactions"]] == [31_000]
+    assert memctl("hook", "stats", "--json").data["median_tokens_after"] == 31_000
+
+
+def test_the_next_request_may_come_long_after_the_compaction_was_read(session: Session, memctl: Memctl) -> None:
+    session.transcript.prompt("Work")
+    session.transcript.compaction("The first summary")
+    session.send("SessionEnd")
+    session.transcript.compaction("The second summary")  # nothing was asked between them
+    session.send("Stop")
+    assert [one["after"] for one in memctl("hook", "log", "--json").data["compactions"]] == [None, None]
+    session.holds(31_000)
+    session.send("Stop")
+    session.holds(45_000)
+    session.send("Stop")
+    assert [one["after"] for one in memctl("hook", "log", "--json").data["compactions"]] == [31_000, None]
+
+
+@pytest.mark.usefixtures("now")
+def test_two_compactions_that_hooks_saw_are_two_where_the_host_does_not_say_the_tokens_after(
+    session: Session, memctl: Memctl
+) -> None:
+    session.transcript.prompt("Work")
+    for tokens in (20_000, 31_000):
+        session.transcript.prompt("Work on")
+        session.send("PreCompact", trigger="auto")
+        session.transcript.compaction("The summary")
+        session.holds(tokens)
+    session.send("Stop")
+    assert sorted(one["after"] for one in memctl("hook", "log", "--json").data["compactions"]) == [20_000, 31_000]
+
+
 def test_nothing_is_known_before_the_first_one(memctl: Memctl) -> None:
     assert memctl("hook", "log", "--json").data == {"total": 0, "compactions": []}
     assert "there are no compactions" in memctl("hook", "log").err
@@ -92,6 +134,8 @@ def test_broken_lines_and_odd_values_are_passed_over(session: Session, memctl: M
         b'{"at": 5}',
         b'{"at": "never"}',
         b"\xff",
+        b'{"kind": "left", "line": "unknown", "after": 5}',
+        b'{"kind": "left", "after": "many"}',
         json.dumps({**good, "suggested": [1, "red"]}).encode(),
     ]
     (session.root / log.COMPACTIONS).write_bytes(b"\n".join(odd))

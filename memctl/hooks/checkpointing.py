@@ -14,7 +14,7 @@ from memctl.model.checkpoint import Checkpoint
 from memctl.model.said import LONGEST_LINE, MOST_LINES, is_said
 from memctl.model.snapshot import Snapshot
 from memctl.sessions import tasks
-from memctl.store import load
+from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.workflow import names, saving, versions
@@ -24,15 +24,20 @@ _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "
 
 
-def save(memory: Memory, folder: SessionFolder) -> None:
-    """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending."""
+def save(memory: Memory, folder: SessionFolder, event: str = "") -> None:
+    """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending.
+
+    `event` is the moment of the event that it is for. What a killed process has saved for that is not saved again.
+    """
     state = known.read(folder) or Known()
     made: list[Checkpoint] = []
 
     def plan(sequence: Sequence) -> Change:
         summary = ending.change(memory, folder)
         snapshot = load.disk(memory)
-        said = _said(memory, snapshot, state)
+        saved = _saved_for(memory, snapshot, state, event)
+        said = None if saved else _said(memory, snapshot, state)
+        made.extend([saved] if saved else [])
         if said is None:
             draft = drafts.read(folder)
             is_worth = draft is not None and ending.is_worth_keeping(memory, draft)
@@ -40,6 +45,7 @@ def save(memory: Memory, folder: SessionFolder) -> None:
         change = saving.save(memory, snapshot, said)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
+        known.changed(folder, saving=(event, made[-1].checkpoint_id))
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
@@ -49,7 +55,16 @@ def save(memory: Memory, folder: SessionFolder) -> None:
         drafts.drop(folder)
     for one in made:
         known.changed(folder, checkpoint=one.checkpoint_id)
-        saving.note(memory, one)
+        if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
+            saving.note(memory, one)
+
+
+def _saved_for(memory: Memory, snapshot: Snapshot, state: Known, event: str) -> Checkpoint | None:
+    """The checkpoint that was saved for an event already, by a process that was killed before it could say so."""
+    if not event or state.saving[0] != event:
+        return None
+    found = versions.read(snapshot, names.workflow(memory, "")).checkpoints
+    return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 
 def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:

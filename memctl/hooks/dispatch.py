@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -236,6 +237,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "at": call.now,
+        "moment": str(time.time_ns()),  # `at` may be fixed, and is in seconds
         "event": list(call.given._replace(prompt="")),  # it may have credentials in it
     }
 

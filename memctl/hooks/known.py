@@ -42,7 +42,8 @@ class Known(msgspec.Struct, frozen=True):
     first, are from the transcript, without credentials. So are the `issues` it named, its `lessons`, the `errors` that
     nothing has put right, by the step that failed, and what it said of its state last (`came_to`). `began` is what Git
     said at the start, `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of
-    one of which is not known yet how many tokens it left.
+    one of which is not known yet how many tokens it left. `saving` is the moment of the event for which a checkpoint
+    was about to be saved last, and its id.
     """
 
     top: str = ""
@@ -62,6 +63,7 @@ class Known(msgspec.Struct, frozen=True):
     errors: dict[str, str] = {}
     came_to: tuple[str, ...] = ()
     compacted: str = ""
+    saving: tuple[str, str] = ("", "")
 
     @property
     def tasks(self) -> list[Task]:

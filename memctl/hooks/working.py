@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 
 
 class _Left(msgspec.Struct, frozen=True):
-    """What an event's note says; `agent` and `at` are as they were then."""
+    """What an event's note says; `agent` and `at` are as they were then, and `moment` tells it from all others."""
 
     what: str
     host: str
@@ -26,6 +26,7 @@ class _Left(msgspec.Struct, frozen=True):
     place: str
     at: str
     event: Given
+    moment: str = ""
 
 
 class _Work(NamedTuple):
@@ -36,6 +37,7 @@ class _Work(NamedTuple):
     given: Given
     folder: SessionFolder
     at: str
+    moment: str
 
 
 def settle_all(root: Path, environ: Mapping[str, str]) -> bool:
@@ -56,7 +58,7 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
         return True  # of a later memctl, or broken: it will not get better
     try:
         memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
-        do(_Work(memory, host, left.event, folder, left.at))
+        do(_Work(memory, host, left.event, folder, left.at, left.moment))
         return True
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
@@ -70,7 +72,7 @@ def _compact(work: _Work) -> None:
         summing.take_in(work.memory, work.host, work.given, work.folder)
     except Exception as error:  # what was known before is saved all the same
         log.fault(work.folder.root, work.given.event, work.folder.key, error)
-    checkpointing.save(work.memory, work.folder)
+    checkpointing.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:

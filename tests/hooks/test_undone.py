@@ -150,6 +150,40 @@ def test_a_kill_at_any_moment_loses_nothing(
 
 
 @linux
+@pytest.mark.parametrize("more", [False, True])
+def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
+    session: Session, behind: Behind, memctl: Memctl, more: bool
+) -> None:
+    hook = session.repo / ".git" / "hooks" / "post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        '#!/bin/sh\nrm "$0"\nkill -9 "$(cut -d " " -f 4 /proc/$PPID/stat)"\n'
+    )  # who runs the Git that runs it
+    hook.chmod(0o755)
+    begun(session)
+    before = commits(session.repo)
+    behind.send("PreCompact", trigger="auto")
+    behind.wait()
+    assert not hook.exists()
+    assert commits(session.repo) == before + 1
+    assert len(undone.notes(session.root)) == 1
+    if more:  # the transcript goes on meanwhile
+        session.transcript.says("I go on with rounding.")
+    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert [one["version"] for one in memctl("checkpoint", "list", "--json").data["checkpoints"]] == [1]
+    saved = memctl("checkpoint", "show", "--json").data
+    state = known.read(session.folder)
+    assert state is not None
+    assert state.checkpoint == saved["checkpoint_id"]
+    events = memctl("event", "list", "--json").data["events"]
+    assert [one["checkpoint_id"] for one in events if one["event_type"] == "checkpoint"] == [saved["checkpoint_id"]]
+    session.send("PreCompact", trigger="auto")  # the next compaction has one of its own
+    assert [one["version"] for one in memctl("checkpoint", "list", "--json").data["checkpoints"]] == [2, 1]
+    assert memctl("checkpoint", "show", "--json").data["window_id"] == saved["window_id"] + 1
+    assert session.faults() == []
+
+
+@linux
 def test_what_a_kill_left_is_said_by_a_command_that_reads_and_done_by_one_that_writes(
     session: Session, behind: Behind, memctl: Memctl
 ) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memctl.hooks import drafts, known, summing
 from memctl.hooks.folder import SessionFolder
-from memctl.lifecycle import door
-from memctl.lifecycle.door import How
 from memctl.model import session_page
 from memctl.model.change import Change
 from memctl.model.session_page import Page
-from memctl.sessions import writing
 from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.lifecycle.door import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _SETTING = "memctl.hookcommits"
@@ -21,12 +23,16 @@ def end(memory: Memory, folder: SessionFolder) -> None:
     draft = drafts.read(folder)
     if draft is None or not is_worth_keeping(memory, draft):
         return
+    from memctl.lifecycle import door  # what writes takes 10 ms, and most sessions end with nothing to write
+
     door.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
     drafts.drop(folder)
 
 
 def how(memory: Memory) -> How:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits is off."""
+    from memctl.lifecycle.door import How
+
     return How(no_commit=not memory.repository.flag(_SETTING, default=True), reason="an agent's session")
 
 
@@ -35,6 +41,8 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     draft = drafts.read(folder)
     if draft is None:
         return None
+    from memctl.sessions import writing
+
     state = known.read(folder)
     old_texts, old = writing.existing(memory, folder.key)
     made = summing.merged(old, draft, state.succeeded if state else ()) if old else draft

@@ -53,7 +53,7 @@ def _goes_on(given: Given, state: Known | None) -> bool:
 def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
     """End the sessions of this worktree that nobody has ended, some at a time."""
     for one in drafts.left_behind(folder, memory.repository.top)[:_MOST_AT_ONCE]:
-        from memctl.hooks import ending  # it brings all that writes, which takes 40 ms
+        from memctl.hooks import ending  # it brings all that sums up, which takes 40 ms
 
         ending.end(memory, one)
         drafts.drop(one)

@@ -40,7 +40,7 @@ def save(memory: Memory, folder: SessionFolder, event: str = "") -> None:
         made.extend([saved] if saved else [])
         if said is None:
             draft = drafts.read(folder)
-            is_worth = draft is not None and ending.is_worth_keeping(memory, draft)
+            is_worth = draft is not None and ending.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
         change = saving.save(memory, snapshot, said)
         write = change.writes[0]

@@ -12,16 +12,18 @@ from memctl.model.session_page import Page
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
+    from memctl.hooks.known import Known
     from memctl.lifecycle.door import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
+_DONE = ("turns", "answers", "tool_calls")
 _SETTING = "memctl.hookcommits"
 
 
 def end(memory: Memory, folder: SessionFolder) -> None:
     """Write down what a session came to, if it came to anything."""
     draft = drafts.read(folder)
-    if draft is None or not is_worth_keeping(memory, draft):
+    if draft is None or not is_worth_keeping(memory, draft, known.read(folder)):
         return
     from memctl.lifecycle import door  # what writes takes 10 ms, and most sessions end with nothing to write
 
@@ -53,18 +55,21 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     return Change(op="summarize", title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
-def is_worth_keeping(memory: Memory, draft: Page) -> bool:
+def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
     """Whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
 
     A question that changed nothing makes no commit, unless the session has a page already. What waits is not lost: the
-    draft stays, and the next one has it.
+    draft stays, and the next one has it. A draft that begins behind a compaction has no prompt of its own where the
+    agent just went on; what was asked is known, or stands on the page.
     """
-    if not draft.values.get("turns") and draft.values.get("transcript") != summing.GIT:
+    has_page = (memory.folder / session_page.path_of(draft.id)).exists()
+    is_of_git = draft.values.get("transcript") == summing.GIT
+    if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.intent)):
         return False
     return (
         bool(draft.files.get(session_page.CHANGED))
         or any(draft.lines.get(heading) for heading in _WORTH)
-        or (memory.folder / session_page.path_of(draft.id)).exists()
+        or (has_page and (is_of_git or any(draft.values.get(name) for name in _DONE)))
     )
 
 

@@ -263,6 +263,40 @@ def test_a_session_that_only_asked_makes_no_commit(session: Session) -> None:
     assert commits(session.repo) == before
 
 
+def test_what_the_agent_goes_on_with_after_a_compaction_reaches_the_page(session: Session) -> None:
+    work(session)
+    session.send("PreCompact", trigger="auto")
+    session.transcript.compaction("Refunds by card, half done")
+    session.said("SessionStart", source="compact")
+    session.transcript.call("Edit", "updated", file_path=str(session.repo / "late.py"), old_string="a", new_string="b")
+    session.transcript.says("DECISION: Refunds are logged without the number.")
+    session.send("Stop")
+    before = commits(session.repo)
+    session.send("SessionEnd", reason="exit")
+    assert commits(session.repo) == before + 1
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "| `late.py` | modified |" in page
+    assert "without the number" in page
+    assert "compactions: 1" in page
+    assert drafts.read(session.folder) is None
+
+
+def test_an_answer_after_a_compaction_reaches_the_page_and_nothing_makes_no_commit(session: Session) -> None:
+    work(session)
+    session.send("PreCompact", trigger="auto")
+    session.transcript.compaction("Refunds by card, half done")
+    session.send("Stop")
+    before = commits(session.repo)
+    session.send("SessionEnd", reason="exit")
+    assert commits(session.repo) == before
+    session.said("SessionStart", source="resume")
+    session.transcript.says("Refunds are 90 % complete.")
+    session.send("SessionEnd", reason="exit")
+    assert commits(session.repo) == before + 1
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    assert "90 % complete" in page
+
+
 def test_a_transcript_is_read_once_however_often_the_agent_stops(session: Session) -> None:
     work(session)
     session.send("Stop")

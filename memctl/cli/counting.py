@@ -35,11 +35,13 @@ def counter(model: str, memory: Memory | None, tokenizer: Tokenizer | None = Non
 
 def counter_for(asked: str | None, named: str, memory: Memory | None) -> Counter:
     """The counter for the model that is asked for, else the one that a file names, else the memory's."""
+    default = model_of(asked, memory)
     if asked is None and named:
         try:
             return counter(named, memory)
         except MemctlError:  # the file may come from anywhere
             output.note(
-                f"warning: the tokens of {output.plain(named)!r} are not known here; --model says whose to count"
+                f"warning: the tokens of {output.plain(named)!r} are not known here: counted as those of {default}; "
+                "--model says whose to count"
             )
-    return counter(model_of(asked, memory), memory)
+    return counter(default, memory)

@@ -101,7 +101,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     if given["as_json"]:
         output.json("compaction", _data(opened, found, counter))
     else:
-        _report(opened, found)
+        _report(opened, found, counter)
     ctx.exit(OK if found.is_reached else REFUSED)
 
 
@@ -121,7 +121,9 @@ def _target(opened: Opened, model: str | None, window: int | None, memory: Memor
     if window is None and window_source.says_window(None, memory):
         usable = window_source.settings(None, memory).max_context_tokens
     else:
-        usable = limits.limit_of(asked, host, window=window, seen=seen).usable
+        limit = limits.limit_of(asked, host, window=window, seen=seen)
+        window_source.warn_of(limit)
+        usable = limit.usable
     frame = max(transcript.reported - tokens, 0) if transcript else 0
     return max(int(_SHARE * usable) - frame, 1)
 
@@ -142,10 +144,10 @@ def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:
     }
 
 
-def _report(opened: Opened, found: Reduction) -> None:
+def _report(opened: Opened, found: Reduction, counter: Counter) -> None:
     before, after = opened.conversation.tokens, found.conversation.tokens
     share = f" ({1 - after / before:.0%} less)" if before else ""
-    output.note(f"{before:,} -> {after:,} tokens{share}; {found.target:,} wanted")
+    output.note(f"{before:,} -> {after:,} tokens of {counter.family.name}{share}; {found.target:,} wanted")
     for stage in found.stages:
         output.note(_told(stage))
     kept = ", ".join(f"{kind} {survived} of {number}" for kind, (number, survived) in found.by_kind.items())

@@ -103,8 +103,9 @@ def _data(opened: Opened, result: EvictionResult, counter: Counter) -> dict[str,
 def _report(opened: Opened, result: EvictionResult, data: dict[str, Any]) -> None:
     number = len(result.evictions)
     output.note(
-        f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens: {result.tokens_freed:,} freed of "
-        f"{result.target_free_tokens:,} wanted, {number:,} block{'' if number == 1 else 's'} evicted ({data['policy']})"
+        f"{data['tokens_before']:,} -> {data['tokens_after']:,} tokens of {data['model']}: "
+        f"{result.tokens_freed:,} freed of {result.target_free_tokens:,} wanted, "
+        f"{number:,} block{'' if number == 1 else 's'} evicted ({data['policy']})"
     )
     for one in sorted(result.evictions, key=lambda one: one.after - one.before)[:12]:
         what = f"{one.content_type.value} {one.tool_name}".strip()

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
@@ -80,6 +81,7 @@ def _session(source: str) -> Session:
         session = reading.read("".join(found).encode())
     if not session.events and session.form != "text":
         raise MemctlError(f"{source} has no text in it", "give a transcript, messages as JSON, or a text")
+    messages.tell_broken(session.broken, source)
     return session
 
 

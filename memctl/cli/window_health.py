@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.window_source import Source, looking
 from memctl.errors import OK, REFUSED
@@ -54,8 +55,10 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         plain = msgspec.to_builtins
         data = {"file": output.name(source.file), "snapshot": plain(last), "alerts": plain(alerts)}
         data["begun"] = [{"turn": turn, **plain(alert)} for turn, alert in begun]
+        data["broken_lines"] = messages.broken_in(seen.opened.transcript)
         output.json("window_health", {**data, "watch": plain(_watched(last, alerts)), "trends": plain(trends)})
     else:
+        output.text(output.plain(output.name(source.file)))
         output.columns([_row(name, last, trends[name]) for name in METRICS])
         for alert in (*alerts, *_watched(last, alerts)):
             level = click.style(alert.level.value, fg=_COLOURS[alert.level], bold=alert.level is not AlertLevel.INFO)
@@ -63,7 +66,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
         if not alerts:
             output.text("\nnothing alarms")
         _print_past(begun, {alert.metric for alert in alerts})
-    source.warn(limit)
+    source.warn(seen, limit)
     ctx.exit(REFUSED if alerts else OK)
 
 

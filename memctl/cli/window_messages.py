@@ -19,6 +19,7 @@ from memctl.store.memory import Memory
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.messages.reading import Opened
+    from memctl.window.messages.transcript import Transcript
 
 
 def written(function: F) -> F:
@@ -75,7 +76,20 @@ def rest(opened: Opened) -> dict[str, Any]:
     return {
         "uncounted": opened.conversation.uncounted,
         "left_out": opened.transcript.left_out if opened.transcript else 0,
+        "broken_lines": broken_in(opened.transcript),
     }
+
+
+def broken_in(transcript: Transcript | None) -> int:
+    """Lines of a transcript that nobody can read; 0 if it is none."""
+    return transcript.broken if transcript else 0
+
+
+def tell_broken(number: int, name: str = "") -> None:
+    """The same for people, on stderr."""
+    if number:
+        of = f" of {output.plain(name)}" if name else ""
+        output.note(f"warning: {number:,} line{'' if number == 1 else 's'}{of} can't be read")
 
 
 def tell_rest(opened: Opened) -> None:
@@ -84,5 +98,8 @@ def tell_rest(opened: Opened) -> None:
     if found["uncounted"]:
         shown = ", ".join(f"{name} ({count})" for name, count in sorted(found["uncounted"].items()))
         output.note(f"not counted, since no text stands for it: {shown}")
-    if found["left_out"]:
-        output.note(f"{found['left_out']} calls or results of the transcript have no counterpart and are left out")
+    if left_out := found["left_out"]:
+        many = "call or result of the transcript has no counterpart and is" if left_out == 1 else None
+        many = many or "calls or results of the transcript have no counterpart and are"
+        output.note(f"{left_out:,} {many} left out")
+    tell_broken(found["broken_lines"])

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memctl.cli import counting, opening, output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.streaming import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.window.eviction.policies import POLICIES
 
 if TYPE_CHECKING:
+    from memctl.tokens.count import Counter
     from memctl.window.eviction.simulation import Replay, Simulation
 
 
@@ -66,6 +68,7 @@ def simulate_command(
     with lines(source) as found:
         loaded = reading.load(found, source, whole=True)
     counter = counting.counter_for(model, loaded.model, opening.memory_if_any(ctx))
+    broken = messages.broken_in(loaded.transcript)
     simulation = Simulation(loaded.opened(counter).conversation.blocks, counter)
     if not simulation.curve:
         raise MemctlError(f"{source} has no answer of a model in it", "there is nothing to replay")
@@ -77,20 +80,22 @@ def simulate_command(
             "budget": budget,
             "trigger": trigger,
             "target": target,
+            "broken_lines": broken,
             "requests": len(simulation.curve),
             "unmanaged": {"tokens": sum(simulation.curve), "peak": max(simulation.curve), "curve": simulation.curve},
             "policies": [_data(one) for one in replays],
         }
         output.json("window_simulation", data)
         return
-    _print(simulation, replays, budget, f"evicting from {trigger:.0%} down to {target:.0%}")
+    _print(simulation, replays, counter, budget, f"evicting from {trigger:.0%} down to {target:.0%}")
+    messages.tell_broken(broken)
 
 
-def _print(simulation: Simulation, replays: list[Replay], budget: int, how: str) -> None:
+def _print(simulation: Simulation, replays: list[Replay], counter: Counter, budget: int, how: str) -> None:
     peak = max(simulation.curve)
     output.text(
-        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens unmanaged, the largest {peak:,}; "
-        f"budget {budget:,}, {how}"
+        f"{len(simulation.curve):,} requests, {sum(simulation.curve):,} tokens of {counter.family.name} unmanaged, "
+        f"the largest {peak:,}; budget {budget:,}, {how}"
     )
     head = ("policy", "saved", "share", "peak", "evictions", "over", "regrets/100", "tokens/100")
     output.columns([head, *(_row(one) for one in replays)])

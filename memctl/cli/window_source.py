@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from memctl.cli import counting, opening, output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
@@ -23,6 +24,7 @@ from memctl.window.following import Follower
 from memctl.window.messages import transcript_files
 from memctl.window.pressure import limits, models
 from memctl.window.pressure.limits import Limit
+from memctl.window.pressure.monitor import MODEL_REPORTED
 from memctl.window.status import Seen
 
 
@@ -63,6 +65,7 @@ class Source:
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
         self.file = file or str(_newest(ctx, given["projects"]))
+        self.counted_as = ""  # whose tokens, once something was read
         self._given = given
         self._memory = opening.memory_if_any(ctx)
         self.config = settings(given["settings"], self._memory)
@@ -77,7 +80,9 @@ class Source:
         return Follower(self.file, self._counter)
 
     def _counter(self, model: str) -> Counter:
-        return counting.counter_for(None, model, self._memory)
+        found = counting.counter_for(None, self._given["model"] or model, self._memory)
+        self.counted_as = found.family.name
+        return found
 
     def limit(self, seen: Seen) -> Limit:
         """How much fits: as the options say, the settings, or the name of the model."""
@@ -88,15 +93,22 @@ class Source:
             usable = self.config.max_context_tokens
             return Limit(usable, usable, "max_context_tokens")
         model = given["model"] or seen.model or counting.model_of(None, self._memory)
-        most = max(seen.curve.points, default=0)
+        is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
+        most = max(seen.curve.points, default=0) if is_seen else 0
         return limits.limit_of(model, host, window=window, max_output=given["max_output"], seen=most)
 
-    def warn(self, limit: Limit) -> None:
-        """Say that a window's size is not known for sure, and so no percentage of it is."""
-        if limit.is_guessed:
-            output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
-        if limit.is_assumed:
-            output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
+    def warn(self, seen: Seen, limit: Limit) -> None:
+        """Say that a window's size is not known for sure, and what of the file was not taken in."""
+        warn_of(limit)
+        messages.tell_rest(seen.opened)
+
+
+def warn_of(limit: Limit) -> None:
+    """Say that a window's size is not known for sure, and so no percentage of it is."""
+    if limit.is_guessed:
+        output.note(f"warning: a window of {limit.window:,} tokens is a guess: {limit.source}; --window says it")
+    if limit.is_assumed:
+        output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
 
 
 def settings(file: str | None, memory: Memory | None) -> WindowConfig:

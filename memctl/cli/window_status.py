@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from memctl.cli import output
+from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.window_source import Source, looking
 from memctl.errors import OK, USAGE, MemctlError
@@ -19,7 +20,13 @@ from memctl.store import files
 from memctl.window import status
 from memctl.window.pressure import drawing
 from memctl.window.pressure.limits import Limit
-from memctl.window.pressure.monitor import PressureReading, PressureZone, Thresholds, suited_thresholds
+from memctl.window.pressure.monitor import (
+    MODEL_REPORTED,
+    PressureReading,
+    PressureZone,
+    Thresholds,
+    suited_thresholds,
+)
 from memctl.window.status import Seen, Status
 
 _COLOURS = {
@@ -115,14 +122,12 @@ def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
     reading = found.reading
     output.text(output.plain(output.name(source.file)))
     zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
-    told = "reported by the model" if reading.source == "model_reported" else "counted here"
-    fits = "that fit" if limit.usable == limit.window else f"that fit before the host compacts {limit.window:,}"
-    fits = f"assumed, {fits}" if limit.is_assumed else fits
+    told = "reported by the model" if reading.source == MODEL_REPORTED else f"counted here as {source.counted_as}'s"
     output.text(
-        f"{zone}  {reading.utilization_pct:.1f} % of the {limit.usable:,} tokens {fits}: "
-        f"{reading.current_tokens:,}, {told}"
+        f"{zone}  {reading.utilization_pct:.1f} %: {reading.current_tokens:,} tokens, {told}, "
+        f"of the {limit.usable:,} {_fits(limit)}"
     )
-    output.text(f"{reading.velocity_tokens_per_turn:,.0f} tokens a turn; {_until_red(reading)}\n")
+    output.text(f"{_growth(reading, source.config.pressure.velocity_window)}{_until_red(reading)}\n")
     output.columns([(part.name, drawing.bar(_share(part)), f"{part.used:,} of {part.limit:,}") for part in found.parts])
     _print_curve(seen, limit)
     if found.largest:
@@ -131,9 +136,22 @@ def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
     hint = _suited(limit, source.config.pressure.thresholds)
     if hint:
         output.text(f"\n{hint}")
-    source.warn(limit)
-    for number, what in _oddities(seen):
-        output.note(f"warning: {number:,} {what}")
+    source.warn(seen, limit)
+
+
+def _fits(limit: Limit) -> str:
+    if limit.usable != limit.window:
+        return f"at which the host compacts a window of {limit.window:,}{', assumed' if limit.is_assumed else ''}"
+    return "assumed to fit" if limit.is_assumed else "that fit"
+
+
+def _growth(reading: PressureReading, steps: int) -> str:
+    """The rate that the forecast is made from, and that of the last steps where it is another; "" without growth."""
+    if reading.forecast_tokens_per_turn <= 0:
+        return ""
+    lately = f", {reading.velocity_tokens_per_turn:,.0f} in the last {steps}" if reading.forecast_turns > steps else ""
+    turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
+    return f"grows by {reading.forecast_tokens_per_turn:,.0f} tokens a turn in {turns}{lately}; "
 
 
 def _until_red(reading: PressureReading) -> str:
@@ -142,7 +160,7 @@ def _until_red(reading: PressureReading) -> str:
         return "red now"
     if turns is None:
         return "not growing" if reading.velocity_tokens_per_turn == 0 else "no telling when it is red"
-    return f"red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
+    return f"at that, red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
 
 
 def _share(part: status.Part) -> float:
@@ -172,17 +190,6 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     return f"hint: pressure.thresholds that suit a window of {limit.window:,} tokens are {values}"
 
 
-def _oddities(seen: Seen) -> list[tuple[int, str]]:
-    """What of the file was not taken in."""
-    transcript = seen.opened.transcript
-    found = [
-        (number, f"of {name} not counted: it is no text") for name, number in seen.opened.conversation.uncounted.items()
-    ]
-    if transcript is not None and transcript.broken:
-        found.append((transcript.broken, "lines can't be read"))
-    return found
-
-
 def _data(source: Source, seen: Seen, limit: Limit, found: Status) -> dict[str, Any]:
     plain = msgspec.to_builtins
     return {
@@ -195,5 +202,5 @@ def _data(source: Source, seen: Seen, limit: Limit, found: Status) -> dict[str, 
         "curve": {"points": seen.curve.points, "compactions": plain(seen.curve.compactions)},
         "suited_thresholds": plain(suited_thresholds(limit.window)),
         "not_counted": seen.opened.conversation.uncounted,
-        "broken_lines": seen.opened.transcript.broken if seen.opened.transcript else 0,
+        "broken_lines": messages.broken_in(seen.opened.transcript),
     }

@@ -37,7 +37,7 @@ def messages(*said: str) -> str:
 
 def test_status_says_how_full_with_what_and_how_soon(memctl: Memctl, session: Path) -> None:
     out = memctl("window", "status", str(session)).out
-    assert "of the 167,000 tokens that fit before the host compacts 200,000" in out
+    assert "reported by the model, of the 167,000 at which the host compacts a window of 200,000" in out
     assert "reported by the model" in out
     assert "red in " in out
     for part in ("system_prompt + tool_definitions", "message_history", "tool_results", "output_reserved"):
@@ -112,7 +112,7 @@ def test_a_share_of_a_window_whose_size_is_assumed_says_so(memctl: Memctl, model
     given = messages(TASK, "There are 23 files.")
     args = ("window", "status", "-", "--model", model)
     shown = memctl(*args, stdin=given)
-    assert ("assumed, that fit" in shown.out) is ("is assumed to be" in shown.err) is assumed
+    assert ("assumed to fit" in shown.out) is ("is assumed to be" in shown.err) is assumed
     assert memctl(*args, "--json", stdin=given).data["limit"]["is_assumed"] is assumed
     health = memctl("window", "health", "-", "--model", model, stdin=given, code=None)
     assert ("is assumed to be" in health.err) is assumed
@@ -126,7 +126,7 @@ def test_what_the_settings_say_goes_before_any_name(memctl: Memctl, repo: Path, 
     config.write_text(config.read_text() + "window:\n  max_context_tokens: 128000\n")
     given = messages(TASK, "There are 23 files.")
     shown = memctl("window", "status", "-", "--model", "gpt-5", stdin=given)
-    assert "of the 128,000 tokens that fit" in shown.out
+    assert "of the 128,000 that fit" in shown.out
     assert "assumed" not in shown.out + shown.err
     file = tmp_path / "messages.json"
     file.write_text(given)
@@ -137,8 +137,8 @@ def test_what_the_settings_say_goes_before_any_name(memctl: Memctl, repo: Path, 
 def test_messages_are_counted_and_an_unknown_model_needs_a_window(memctl: Memctl) -> None:
     given = messages(TASK, "There are 23 files.")
     out = memctl("window", "status", "-", "--model", "gpt-4o", stdin=given).out
-    assert "of the 128,000 tokens assumed, that fit" in out
-    assert "counted here" in out
+    assert "of the 128,000 assumed to fit" in out
+    assert "counted here as gpt's" in out
     result = memctl("window", "status", "-", "--model", "ours", "--json", stdin=given)
     assert result.data["limit"]["is_guessed"]
     assert "a guess" in memctl("window", "status", "-", "--model", "ours", stdin=given).err
@@ -159,10 +159,77 @@ def test_files_that_cannot_be_read_are_named(memctl: Memctl, tmp_path: Path) -> 
     assert "No such file" in memctl("window", "health", str(tmp_path / "none"), code=2).err
 
 
-def test_broken_lines_are_told(memctl: Memctl, session: Path) -> None:
+def test_broken_lines_are_told(memctl: Memctl, session: Path, tmp_path: Path) -> None:
     with open(session, "ab") as stream:
         stream.write(b'{"broken\n\xff\xfe\n')
-    assert "2 lines can't be read" in memctl("window", "status", str(session)).err
+    out = str(tmp_path / "out.json")
+    for command, *more in (
+        ("status",),
+        ("health",),
+        ("simulate", "--budget", "90000", "--policy", "fifo"),
+        ("evict", "--free", "10", "-o", out),
+        ("compact", "--free", "10", "-o", out),
+    ):
+        found = memctl("window", command, str(session), *more, code=None)
+        assert "warning: 2 lines can't be read" in found.err, command
+        assert memctl("window", command, str(session), *more, "--json", code=None).data["broken_lines"] == 2
+    session.write_bytes(session.read_bytes().removesuffix(b"\xff\xfe\n"))
+    assert "warning: 1 line of " in memctl("window", "fidelity", str(session), str(session)).err
+
+
+def test_the_model_that_is_asked_for_counts_messages(memctl: Memctl) -> None:
+    given = messages("Move the pool. " * 200, "There are 23 files in src.")
+    counts = set()
+    for model, family in (("gpt-4o", "gpt"), ("claude-sonnet-4-5", "claude-4.5"), ("claude-opus-5", "claude")):
+        args = ("-", "--model", model)
+        tokens = memctl("window", "status", *args, "--json", stdin=given).data["reading"]["current_tokens"]
+        assert f"{tokens:,} tokens, counted here as {family}'s" in memctl("window", "status", *args, stdin=given).out
+        told = memctl("window", "evict", *args, "--free", "1", stdin=given, code=None).err
+        assert told.startswith(f"{tokens:,} -> ")
+        assert f" tokens of {family}: " in told
+        counts.add(tokens)
+    assert len(counts) == 3
+
+
+def test_messages_of_no_model_have_the_window_of_the_budget_and_say_that_it_is_assumed(
+    memctl: Memctl, tmp_path: Path
+) -> None:
+    given = messages(TASK, "There are 23 files.")
+    shown = memctl("window", "status", "-", stdin=given)
+    assert "of the 200,000 assumed to fit" in shown.out
+    assert memctl("budget").out.startswith("200,000 tokens (claude)")
+    compacted = memctl("window", "compact", "-", stdin=given, code=None)
+    assert "120,000 wanted" in compacted.err
+    for found in (shown, compacted):
+        assert "the window of claude is assumed to be 200,000 tokens; --window says it" in found.err
+
+
+def test_messages_that_nobody_has_sent_make_no_window_larger(memctl: Memctl) -> None:
+    given = messages("Move the pool. " * 200, "Yes.")
+    body = json.dumps({"model": "claude-sonnet-4-5", "messages": json.loads(given) * 250})
+    found = memctl("window", "status", "-", "--json", stdin=body).data
+    assert found["limit"]["window"] == 200_000
+    assert found["reading"]["zone"] == "red"
+    assert found["reading"]["utilization_pct"] > 100
+
+
+def test_the_growth_that_is_told_is_that_of_the_forecast(memctl: Memctl, session: Path) -> None:
+    reading = memctl("window", "status", str(session), "--json").data["reading"]
+    rate, likely = reading["forecast_tokens_per_turn"], reading["turns_until_red"]["likely"]
+    assert rate * likely == pytest.approx(0.9 * 167_000 - reading["current_tokens"], rel=0.01)
+    out = memctl("window", "status", str(session)).out
+    lately = reading["velocity_tokens_per_turn"]
+    assert (
+        f"grows by {rate:,.0f} tokens a turn in the last 20 turns, {lately:,.0f} in the last 5; at that, red in" in out
+    )
+
+
+def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, session: Path, tmp_path: Path) -> None:
+    own = tmp_path / "kept" / transcript_files.slug(repo.resolve())
+    own.mkdir(parents=True)
+    (own / "a.jsonl").write_bytes(session.read_bytes())
+    out = memctl("window", "health", "--projects", str(tmp_path / "kept"), code=None).out
+    assert out.splitlines()[0].endswith("a.jsonl")
 
 
 def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ METRICS = {
         Metric("utilization", "tokens of those that fit", None, 0.60, "capacity", "compact at once, save a checkpoint"),
         Metric("eviction_rate", "blocks evicted a turn", None, 2, "degradation", "review the policy: a larger window?"),
         Metric("compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt"),
-        Metric("burn_rate", "tokens a turn", None, None, "anomaly", "look for a loop that runs away"),
+        Metric("burn_rate", "tokens that the last turn added", None, None, "anomaly", "look for a loop that runs away"),
         Metric("fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules"),
         Metric("tool_result_bloat", "tokens of tool results", None, 0.15, "degradation", "limit what tools return"),
     )

@@ -4,10 +4,11 @@ A zone is of no use beyond the point where the host compacts by itself: Claude C
 that a red zone at 90 % of the raw window never comes there. Everything here is relative to that point.
 
 The windows of Claude's models are those that Claude Code reports (`models`). Those of others are assumed, and what is
-shown by them says so: Google's pages of Gemini 2.0 Flash and 2.5 Pro state 1,048,576 tokens, which is
-taken for every Gemini; for OpenAI's models neither the seeds nor any page of OpenAI's that was read has a size, and one
-model may have several (Codex is reported to give its GPT-5 ones 272,000). What a user says goes before: --window, or
-max_context_tokens in the settings.
+shown by them says so: Google's pages of Gemini 2.0 Flash and 2.5 Pro state 1,048,576 tokens, which is taken for every
+Gemini; a name that is only a family's, as `claude` is, names no model, and is taken for a small one, as `budget` does:
+too small a window costs a compaction, too large a one the request. For OpenAI's models neither the seeds nor any page
+of OpenAI's that was read has a size, and one model may have several (Codex is reported to give its GPT-5 ones 272,000).
+What a user says goes before: --window, or max_context_tokens in the settings.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.tokens.families import FAMILIES
 from memctl.window.pressure import models
 from memctl.window.pressure.models import DEFAULT_OUTPUT
 
@@ -30,10 +32,8 @@ _WINDOWS = (
     (re.compile(r"(?:^|/)o[134](?:-|$)"), 200_000),
     (re.compile(r"gemini"), 1_048_576),
 )
-_KNOWN = {
-    NO_HOST: sorted({window for _, window in _WINDOWS} | {models.SMALL, models.LARGE}),
-    CLAUDE_CODE: [models.SMALL, models.LARGE],
-}
+_CLAUDES = [models.SMALL, models.LARGE]
+_ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -55,13 +55,13 @@ def window_of(model: str) -> int | None:
     if models.is_large(name):
         return models.LARGE
     if "claude" in name:
-        return models.claude_window(name)
+        return models.SMALL if name in FAMILIES else models.claude_window(name)
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
 
 
 def _is_assumed(model: str) -> bool:
     name = model.strip().lower()
-    return "claude" not in name and not models.is_large(name)
+    return ("claude" not in name or name in FAMILIES) and not models.is_large(name)
 
 
 def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT) -> int:
@@ -95,7 +95,8 @@ def limit_of(
     if named is not None and seen <= compaction_point(named, host, max_output):
         usable = compaction_point(named, host, max_output)
         return Limit(named, usable, f"the window of {model}", is_assumed=_is_assumed(model))
-    fits = (known for known in _KNOWN[host] if compaction_point(known, host, max_output) >= seen)
+    sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
+    fits = (known for known in sizes if compaction_point(known, host, max_output) >= seen)
     larger = next(fits, None) if seen else None
     if larger is None:
         raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)

@@ -85,8 +85,9 @@ class PressureReading(msgspec.Struct, frozen=True):
     """One measurement.
 
     `max_tokens` is what can be filled before the host compacts, and `utilization_pct` is of that. `turns_until_red` is
-    None if the window does not grow, or nothing is known of its growth. `disagreement` is by what fraction the model's
-    count differs from the client's, None if not both are known.
+    None if the window does not grow, or nothing is known of its growth; it is told from the last `forecast_turns`, in
+    which the window grew by `forecast_tokens_per_turn`. `disagreement` is by what fraction the model's count differs
+    from the client's, None if not both are known.
     """
 
     current_tokens: int
@@ -95,6 +96,8 @@ class PressureReading(msgspec.Struct, frozen=True):
     zone: PressureZone
     velocity_tokens_per_turn: float
     turns_until_red: Turns | None
+    forecast_tokens_per_turn: float
+    forecast_turns: int
     source: str
     disagreement: float | None = None
 
@@ -203,6 +206,7 @@ class ContextPressureMonitor:
 
     def _reading(self, source: str, disagreement: float | None) -> PressureReading:
         utilization = self.utilization()
+        recent = list(self._steps)[-FORECAST_STEPS:]
         return PressureReading(
             current_tokens=self._current,
             max_tokens=self.max_context_tokens,
@@ -210,8 +214,10 @@ class ContextPressureMonitor:
             zone=self.thresholds.zone(utilization),
             velocity_tokens_per_turn=round(self.velocity, 1),
             turns_until_red=turns_until(
-                math.ceil(self.max_context_tokens * self.thresholds.red) - self._current, self._steps
+                math.ceil(self.max_context_tokens * self.thresholds.red) - self._current, recent
             ),
+            forecast_tokens_per_turn=round(trimmed_mean(recent), 1),
+            forecast_turns=len(recent),
             source=source,
             disagreement=None if disagreement is None else round(disagreement, 3),
         )

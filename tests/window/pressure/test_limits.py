@@ -34,6 +34,8 @@ def test_red_comes_before_the_host_compacts_which_it_never_does_of_the_raw_windo
         ("claude-opus-5", 1_000_000),
         ("us.anthropic.claude-haiku-4-5-20251001-v1:0", 200_000),
         ("anthropic/claude-sonnet-4-20250514", 200_000),
+        ("claude", 200_000),
+        ("claude-4.5", 200_000),
         ("gpt-4.1-mini", 1_047_576),
         ("gpt-4o", 128_000),
         ("openai/o3-mini", 200_000),
@@ -64,6 +66,15 @@ def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> No
     for tokens in range(0, 170_000, 835):
         zone = Thresholds().zone(tokens / compaction_point(200_000, CLAUDE_CODE))
         assert hooks.Pressure(tokens, 167_000).zone == zone.value
+
+
+def test_what_a_claude_held_is_a_window_of_claude() -> None:
+    assert limit_of("claude-sonnet-4-5", NO_HOST, seen=300_000).window == 1_000_000
+
+
+def test_the_name_of_a_family_is_no_model_and_its_window_assumed() -> None:
+    assert limit_of("claude").is_assumed
+    assert not limit_of("claude-opus-5").is_assumed
 
 
 def test_a_given_window_goes_before_all_else() -> None:

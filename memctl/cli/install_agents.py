@@ -164,6 +164,9 @@ def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
         output.note("nothing was written\nhint: --yes writes it")
     elif not asked.uninstall and asked.what in HOSTS:
         _advise(HOSTS[asked.what], asked)
+        for edit in edits:
+            if settings.are_off((edit.after or b"").decode("utf-8-sig"), edit.name):
+                output.note(f"warning: {edit.name} has `{settings.OFF}` on: no hook runs until that is taken out")
 
 
 def _advise(host: Host, asked: Asked) -> None:

@@ -10,6 +10,7 @@ from memctl.hooks import json_text
 from memctl.hooks.hosts import END, HOSTS, TOOL, Host
 
 _SECONDS = 10
+OFF = "disableAllHooks"  # of Claude Code
 _OURS = re.compile(rf"\bmemctl\b[^|;&]*?\bhook (?:{'|'.join(HOSTS)})\b")
 
 
@@ -55,6 +56,11 @@ def added(text: str, host: Host, line: str, name: str) -> str:
                 text = json_text.put(text, _at(text, ["hooks"]), [], event)
             text = json_text.put(text, _at(text, ["hooks", event]), group)
     return text
+
+
+def are_off(text: str, name: str) -> bool:
+    """Whether settings turn all hooks off, ours too."""
+    return json_text.parse(text, name).get(OFF) is True
 
 
 def removed(text: str, name: str) -> str:

@@ -7,9 +7,9 @@ be left at its default in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 
@@ -18,12 +18,17 @@ from memctl.model import settings
 from memctl.model.spelling import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
 from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
-from memctl.window.eviction.policies import EvictionPolicy
+from memctl.window.eviction.policies import POLICIES, EvictionPolicy
 from memctl.window.eviction.weights import HybridWeights, check_sum
 from memctl.window.health.alerts import METRICS, AlertThresholds, Fraction
 from memctl.window.messages.content import ContentType
 from memctl.window.pressure.monitor import DEFAULT_WINDOW, VELOCITY_WINDOW, Thresholds
 
+_VALUES: Mapping[str, Sequence[str]] = {
+    "eviction.policy": POLICIES,
+    "eviction.protected_types": tuple(kind.value for kind in ContentType),
+    "compression.cascade": get_args(Step),
+}
 Turns = Annotated[int, msgspec.Meta(ge=1)]
 Tokens = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -159,7 +164,14 @@ def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
     try:
         return msgspec.convert(_given(values), WindowConfig)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{name}: {settings.plain(error)}") from None
+        raise MemctlError(f"{name}: {settings.plain(error)}", _choices(str(error))) from None
+
+
+def _choices(complaint: str) -> str | None:
+    """The values of which one is wanted, where a complaint of msgspec is that it is none of them."""
+    if not complaint.startswith("Invalid enum value"):
+        return None
+    return next((f"it takes {', '.join(values)}" for key, values in _VALUES.items() if key in complaint), None)
 
 
 def _given(values: Any) -> Any:

@@ -90,6 +90,8 @@ def settings(given: Given, memory: Memory | None = None) -> WindowConfig:
         return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
     if not isinstance(given, str | PathLike):
         raise MemctlError(f"settings are a mapping, or the name of a file, not {type(given).__name__}", exit_code=USAGE)
+    if "\n" in str(given):
+        raise MemctlError("settings are a mapping, or the name of a file, not what stands in it", exit_code=USAGE)
     try:
         text = Path(given).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeError) as error:

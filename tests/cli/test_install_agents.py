@@ -150,6 +150,16 @@ def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path,
     assert file.read_bytes() == data
 
 
+def test_hooks_that_the_settings_turn_off_are_told(memctl: Memctl, repo: Path) -> None:
+    file = repo / ".claude" / "settings.json"
+    put(file, b'\xef\xbb\xbf{"disableAllHooks": true}')
+    for args in (("--dry-run",), ("--yes",), ("--yes",)):
+        assert ".claude/settings.json has `disableAllHooks` on" in memctl("install", "claude-code", *args).err
+    assert "disableAllHooks" not in memctl("install", "claude-code", "--uninstall", "--yes").err
+    file.write_text('{"disableAllHooks": false}')
+    assert "disableAllHooks" not in memctl("install", "claude-code", "--yes").err
+
+
 def test_without_a_terminal_it_shows_and_writes_nothing(memctl: Memctl, repo: Path) -> None:
     before = files(repo)
     result = memctl("install", "claude-code", code=1)

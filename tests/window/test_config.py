@@ -170,6 +170,24 @@ def test_a_wrong_value_is_named(text: str, part: str) -> None:
     assert part in message
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("eviction:\n  policy: hybird\n", "fifo, lru, priority, semantic_merge, type_based, hybrid"),
+        ("eviction:\n  protected_types: [system]\n", "system_prompt, "),
+        ("compression:\n  cascade:\n    0.9: compact\n", "conversation_compaction, sub_agent"),
+    ],
+)
+def test_of_a_choice_the_values_are_told(text: str, values: str) -> None:
+    assert values in str(complaint(text).hint)
+
+
+def test_the_text_of_settings_is_not_taken_for_a_files_name() -> None:
+    with pytest.raises(MemctlError) as caught:
+        subsystems.settings(SEED)
+    assert caught.value.message == "settings are a mapping, or the name of a file, not what stands in it"
+
+
 def test_empty_keys_mean_the_default() -> None:
     assert config.parse("pressure:\n  thresholds:\nbudget:\n", "x") == WindowConfig()
 

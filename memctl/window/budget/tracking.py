@@ -7,6 +7,7 @@ reserve for the answer, both of which the seed's text asks for and its code leav
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -265,7 +266,12 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
     limits = dict(zip(BudgetComponent, shares, strict=True))
     lacking = max(OUTPUT_FLOOR - limits[_OUTPUT], 0)
     if lacking > limits[_HISTORY]:
-        raise ValueError(f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer")
+        share = allocations[_OUTPUT] + allocations[_HISTORY]
+        least = f"; it takes {math.ceil(OUTPUT_FLOOR / share):,}" if share else ""
+        raise ValueError(
+            f"a window of {window:,} tokens has no room for {OUTPUT_FLOOR:,} tokens of answer "
+            f"in the shares of answer and history{least}"
+        )
     limits[_OUTPUT] += lacking
     limits[_HISTORY] -= lacking
     return limits

@@ -149,9 +149,10 @@ def _growth(reading: PressureReading, steps: int) -> str:
     """The rate that the forecast is made from, and that of the last steps where it is another; "" without growth."""
     if reading.forecast_tokens_per_turn <= 0:
         return ""
-    lately = f", {reading.velocity_tokens_per_turn:,.0f} in the last {steps}" if reading.forecast_turns > steps else ""
+    usual, late = f"{reading.forecast_tokens_per_turn:,.0f}", f"{reading.velocity_tokens_per_turn:,.0f}"
+    lately = f", {late} in the last {steps}" if reading.forecast_turns > steps and late != usual else ""
     turns = f"the last {reading.forecast_turns} turns" if reading.forecast_turns > 1 else "the last turn"
-    return f"grows by {reading.forecast_tokens_per_turn:,.0f} tokens a turn in {turns}{lately}; "
+    return f"grows by {usual} tokens a turn in {turns}{lately}; "
 
 
 def _until_red(reading: PressureReading) -> str:

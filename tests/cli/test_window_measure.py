@@ -224,6 +224,23 @@ def test_the_growth_that_is_told_is_that_of_the_forecast(memctl: Memctl, session
     )
 
 
+def test_a_sub_agents_own_transcript_is_its_window(memctl: Memctl, session: Path, tmp_path: Path) -> None:
+    own = tmp_path / "agent-a1.jsonl"
+    own.write_text(session.read_text().replace('"isSidechain": false', '"isSidechain": true'))
+    assert own.read_text() != session.read_text()
+    mine, its = (memctl("window", "status", str(file), "--json").data for file in (session, own))
+    assert its["reading"] == mine["reading"]
+    assert its["curve"] == mine["curve"]
+    both = tmp_path / "both.jsonl"
+    both.write_text(own.read_text() + session.read_text())
+    assert memctl("window", "status", str(both), "--json").data["reading"] == mine["reading"]
+    both.write_text(session.read_text() + own.read_text())
+    assert memctl("window", "status", str(both), "--json").data["reading"] == mine["reading"]
+    out = tmp_path / "out.json"
+    memctl("window", "evict", str(own), "--free", "1", "-o", str(out))
+    assert json.loads(out.read_text())
+
+
 def test_health_names_the_transcript_that_it_read(memctl: Memctl, repo: Path, session: Path, tmp_path: Path) -> None:
     own = tmp_path / "kept" / transcript_files.slug(repo.resolve())
     own.mkdir(parents=True)

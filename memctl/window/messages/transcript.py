@@ -1,8 +1,9 @@
 """Messages out of a transcript of Claude Code: what stands in the window now, ready to be sent.
 
-That is what came after the last compaction, its summary first. Sub-agents have windows of their own. An answer has a
-line for each of its blocks, and a result a line of its own: they are put together again. Calls that have no result, and
-results that have no call, can't be sent and are left out.
+That is what came after the last compaction, its summary first. Sub-agents have windows of their own: of a transcript
+that has nothing but one's lines, as hosts keep it in a file beside, that window is meant. An answer has a line for each
+of its blocks, and a result a line of its own: they are put together again. Calls that have no result, and results that
+have no call, can't be sent and are left out.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ class Reader:
         self._seen: set[int] = set()  # of uuids, their hashes: they are all that grows with the lines
         self._model = ""
         self._reported = self._compactions = self._broken = 0
+        self._sub_agent: Reader | None = None  # while there is nothing else
 
     def take(self, number: int, line: str) -> None:
         if not line.strip():
@@ -72,8 +74,17 @@ class Reader:
             given = None
         if not isinstance(given, dict):
             self._broken += 1
-        elif not given.get("isSidechain") and not self._is_known(given):
+        elif given.get("isSidechain"):
+            self._take_aside(number, given)
+        elif not self._is_known(given):
             self._take(number, given)
+
+    def _take_aside(self, number: int, given: Mapping[str, Any]) -> None:
+        if self._groups or self._results or self._compactions:
+            return
+        self._sub_agent = self._sub_agent or Reader(self._whole)
+        if not self._sub_agent._is_known(given):
+            self._sub_agent._take(number, given)
 
     def _is_known(self, given: Mapping[str, Any]) -> bool:
         uuid = given.get("uuid")
@@ -112,6 +123,8 @@ class Reader:
         last.blocks.append((block, number))
 
     def finished(self) -> Transcript:
+        if self._sub_agent is not None and not (self._groups or self._results or self._compactions):
+            return msgspec.structs.replace(self._sub_agent.finished(), broken=self._broken)
         messages: list[dict[str, Any]] = []
         lines: list[list[int]] = []
         used = calls = 0

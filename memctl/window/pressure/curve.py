@@ -46,7 +46,8 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class CurveReader:
-    """Takes the curve from the lines of one transcript. Sub-agents have windows of their own and are passed over."""
+    """Takes the curve from the lines of one transcript. Sub-agents have windows of their own and are passed over, but
+    for the transcript that has nothing else."""
 
     def __init__(self) -> None:
         self._points: list[int] = []
@@ -55,6 +56,7 @@ class CurveReader:
         self._beginning: list[str] = []
         self._seen: set[int] = set()  # hashes of the uuids of lines: after a resumption they may stand there again
         self._answer = self._model = ""
+        self._sub_agent: CurveReader | None = None
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
         """Pass lines on, and look at them on the way."""
@@ -70,8 +72,17 @@ class CurveReader:
             given = msgspec.json.decode(line)
         except (msgspec.DecodeError, RecursionError):
             return
-        if isinstance(given, dict) and not given.get("isSidechain"):
+        if not isinstance(given, dict):
+            return
+        if not given.get("isSidechain"):
             self._take(number, given)
+        elif self._is_bare:
+            self._sub_agent = self._sub_agent or CurveReader()
+            self._sub_agent._take(number, given)
+
+    @property
+    def _is_bare(self) -> bool:
+        return not (self._points or self._beginning or self._compactions)
 
     def _take(self, number: int, given: dict[str, Any]) -> None:
         uuid = given.get("uuid")
@@ -102,6 +113,8 @@ class CurveReader:
 
     def curve(self) -> Curve:
         """The curve of the lines that have passed so far."""
+        if self._sub_agent is not None and self._is_bare:
+            return self._sub_agent.curve()
         beginning = "\n".join(self._beginning)
         return Curve(tuple(self._points), tuple(self._lines), tuple(self._compactions), self._model, beginning)
 

@@ -51,7 +51,9 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     writes, deletes = writing.replaced(memory, old_texts, writing.fitted(memory, made))
     files = sum(len(rows) for rows in made.files.values())
     turns = made.values.get("turns", 0)
-    title = f"{folder.key}: {files:,} file{'s' if files != 1 else ''}, {turns} turn{'s' if turns != 1 else ''}"
+    title = f"{folder.key}: {files:,} file{'s' if files != 1 else ''}"
+    if made.values.get("transcript") != summing.GIT:  # which knows of no turns
+        title += f", {turns} turn{'s' if turns != 1 else ''}"
     return Change(op="summarize", title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 

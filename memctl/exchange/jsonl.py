@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.exchange import unpaired
 from memctl.lifecycle.create import Draft, complete, written
 from memctl.model import frontmatter, ids
 from memctl.model.change import Change, Write
@@ -143,7 +144,7 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
             draft = draft_of(values)
             drafts.append((number, draft, complete(memory, draft)))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
-            wrong.append(f"line {number}: {error}")
+            wrong.append(f"line {number}: {unpaired.told(line) or error}")
     return drafts, wrong
 
 

@@ -20,20 +20,26 @@ _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
 def read(data: bytes) -> Session:
     """The session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text.
 
-    Without events if it is none: a binary file, or JSON of something else.
+    Without events if it is none: a binary file, or JSON of something else, such as `null`, or a number a line.
     """
     if b"\0" in data[:_LOOKED_AT]:
         return Session("", ())
     text = clean_newlines(data.decode(errors="replace"))
     start = text.lstrip()[:1]
     if start not in ("{", "["):
-        return plain_text.read(text)
+        return Session("", ()) if _is_values(text) else plain_text.read(text)
     whole = decoded(text)
     if isinstance(whole, dict) and not {"messages", "input"} & set(whole):
         whole = None  # JSON Lines of one line
     if whole is not None:
         return messages(whole if isinstance(whole, list) else whole.get("messages", whole.get("input")), whole)
     return _lines(text)
+
+
+def _is_values(text: str) -> bool:
+    """Whether every line is a value of JSON, and none says anything: numbers, texts in quotes, `null`."""
+    rows = (line.strip() for line in text.split("\n"))
+    return all(not row or row == "null" or decoded(row) is not None for row in rows)
 
 
 def _lines(text: str) -> Session:

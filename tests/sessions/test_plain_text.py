@@ -119,8 +119,13 @@ def test_a_long_text_of_anything_is_read_in_no_time(unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x7fELF\x00\x01", b'{"a": 1}', b"[1, 2]", b'{"a": 1}\n{"b": 2}\n', b"  \n"], ids=repr
-)
+    "data",
+    [
+        b"\x7fELF\x00\x01", b'{"a": 1}', b"[1, 2]", b'{"a": 1}\n{"b": 2}\n', b"  \n", b"null", b"5", b"-3.5\n", b"true",
+        b'"User: hi"', b"null\n\nnull\n", b"1\n2\n", b'{"messages": null}', b'{"messages": 5}', b'{"input": {}}',
+    ],
+    ids=repr,
+)  # fmt: skip
 def test_what_is_no_transcript_is_refused(memctl: Memctl, tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "given"
     file.write_bytes(data)

@@ -19,7 +19,7 @@ from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
-from memctl.sessions import calls, composing, gathering, labels, merging, tasks
+from memctl.sessions import calls, composing, gathering, labels, merging, steps, tasks
 from memctl.sessions.blanking import plain
 from memctl.sessions.events import CALL, PROMPT, Session
 from memctl.sessions.paths import Places
@@ -102,8 +102,8 @@ def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...
 
 def _errors(state: Known, summary: Summary) -> dict[str, str]:
     """The errors that are open still, by their steps, the newest last."""
-    succeeded = set(map(_line, summary.succeeded))
-    found = {step: line for step, line in state.errors.items() if step not in succeeded}
+    good = steps.keys(map(_line, summary.succeeded))
+    found = {step: line for step, line in state.errors.items() if not steps.came_right(step, good)}
     found |= {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
     return dict(list(found.items())[-known.MOST_ERRORS :])
 

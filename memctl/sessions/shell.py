@@ -32,6 +32,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`])')
 # How agents give a message to a command; quotes in it are text, which no pattern for words can know.
 _MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n.*?\n[ \t]*\1\n[ \t]*\)\"""", re.DOTALL)
+_TOLD = '"$(cat)"'
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _BRACES = re.compile(r"\{([^{}$]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
@@ -42,13 +43,15 @@ _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "ti
 class Command(msgspec.Struct, frozen=True):
     """A simple command: its words, its redirections as pairs of operator and target, and what it is given to read.
 
-    `unknown` counts the words that only the shell could have told.
+    `unknown` counts the words that only the shell could have told. `text` is how it was written, without what it is
+    given to read.
     """
 
     words: tuple[str, ...]
     redirects: tuple[tuple[str, str], ...] = ()
     document: str = ""
     unknown: int = 0
+    text: str = ""
 
 
 def commands(text: str) -> Iterator[Command]:
@@ -59,7 +62,7 @@ def commands(text: str) -> Iterator[Command]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text = _MESSAGE.sub('"$(cat)"', text)
+        self._text = _MESSAGE.sub(_TOLD, text)
         self._variables: dict[str, list[str]] = {}
         self._start_afresh()
 
@@ -69,12 +72,16 @@ class _Reader:
         self._operator = ""
         self._document = ""
         self._unknown = 0
+        self._written = ""
 
     def commands(self) -> Iterator[Command]:
-        place = 0
+        place = start = 0
         while (match := _TOKEN.match(self._text, place)) is not None:
             place = match.end()
             kind, token = str(match.lastgroup), match[0]
+            if kind in ("word", "redirect"):
+                start = start if self._written else match.start()
+                self._written = self._text[start:place]
             if kind == "word":
                 self._take(token, place)
             elif kind == "redirect":
@@ -113,7 +120,8 @@ class _Reader:
             self._variables[words[1]] = words[3:]
             words = []
         if words or self._redirects:
-            yield Command(tuple(words), tuple(self._redirects), self._document, self._unknown)
+            written = self._written.replace(_TOLD, '"…"')
+            yield Command(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:

@@ -99,7 +99,7 @@ $ pytest tests/cart
     }
     assert found == {
         "pytest tests/cart": ("ValueError: empty cart", True),
-        "npm test": ("error: no such script", False),
+        "npm test -- --run": ("error: no such script", False),
     }
 
 

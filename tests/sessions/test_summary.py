@@ -28,7 +28,7 @@ def test_an_error_is_resolved_by_a_later_success_of_the_same_step() -> None:
     found = {one.step: (one.message, bool(one.resolved)) for one in summed_up(made).failures}
     assert found == {
         "pytest tests/cart": ("E   ValueError: empty cart", True),
-        "nope": ("bash: line 1: nope: command not found", False),
+        "nope --now": ("bash: line 1: nope: command not found", False),
         "Edit a.py": ("String to replace not found", False),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from memctl.model.markdown import one_line
+from memctl.sessions import steps
 
 START = "[Summary of the conversation up to here"  # how a compacted beginning begins
 SAID, DECISIONS, ISSUES, ERRORS, STATE, CHANGED, READ_LAST, NAMED, LEARNED, FINDINGS, NEXT = (
@@ -32,8 +33,8 @@ def sections(text: str) -> Sections:
 
 def still_open(errors: Iterable[str], succeeded: Iterable[str]) -> tuple[str, ...]:
     """The lines of ERRORS without those whose step is among the steps that succeeded since."""
-    good = tuple(f"{one_line(step)}: " for step in succeeded)
-    return tuple(line for line in errors if not line.startswith(good))
+    good = steps.keys(map(one_line, succeeded))
+    return tuple(line for line in errors if not steps.begins(line, good))
 
 
 def changed(line: str) -> tuple[str, str]:

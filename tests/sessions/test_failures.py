@@ -1,0 +1,154 @@
+"""Errors: what tools say of their own run, what is the same step, and how a step is quoted."""
+
+from __future__ import annotations
+
+import pytest
+
+from memctl.sessions import failures, steps, verdicts
+from memctl.sessions.events import CALL, RESULT, Event
+from memctl.sessions.failures import Failure
+
+
+def run(*pairs: tuple[str, str]) -> list[Failure]:
+    """The failures of commands with their outputs, of which no host says how they ended."""
+    events = []
+    for number, (command, output) in enumerate(pairs):
+        events.append(Event(CALL, tool="Bash", arguments={"command": command}, call=str(number)))
+        events.append(Event(RESULT, output, call=str(number)))
+    return failures.of_events(events)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "said"),
+    [
+        ("pytest -q | tail -1", "2 failed, 10 passed in 3.21s", "2 failed, 10 passed"),
+        ("pytest", "2 failed", "2 failed"),
+        (
+            "python -m pytest 2>&1 | tail",
+            "=== short test summary info ===\nFAILED tests/x.py::test_y - assert 1 == 2\n=== 1 failed in 0.12s ===",
+            "FAILED tests/x.py::test_y - assert 1 == 2",
+        ),
+        ("pytest", "ERROR tests/t.py - ImportError: no module", "ERROR tests/t.py - ImportError: no module"),
+        ("python -m unittest", "FAIL: test_add (tests.test_cart.CartTest)\nRan 3 tests in 0.1s\n\nFAILED (failures=1)",
+         "FAIL: test_add (tests.test_cart.CartTest)"),
+        ("cargo build", "error[E0308]: mismatched types\n --> src/main.rs:4\nerror: could not compile `shop`",
+         "error[E0308]: mismatched types"),
+        ("cargo test", "test cart::adds ... FAILED\ntest result: FAILED. 1 failed", "test cart::adds ... FAILED"),
+        ("npm install", "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve dependency tree",
+         "npm ERR! ERESOLVE unable to resolve dependency tree"),
+        ("npm ci", "npm error code E401\n", "npm error code E401"),
+        ("npm test", "Tests:       1 failed, 7 passed, 8 total", "Tests:       1 failed, 7 passed, 8 total"),
+        ("npx vitest run", " Tests  2 failed | 5 passed (7)", "Tests  2 failed | 5 passed (7)"),
+        ("npx mocha", "  4 passing (12ms)\n  1 failing\n", "1 failing"),
+        ("go test ./...", "--- FAIL: TestAdd (0.00s)\nFAIL\tshop/cart\t0.003s", "--- FAIL: TestAdd (0.00s)"),
+        ("npx tsc", "src/a.ts(3,7): error TS2322: Type 'string' is not assignable",
+         "src/a.ts(3,7): error TS2322: Type 'string' is not assignable"),
+        ("mypy", "a.py:3: error: Incompatible types  [assignment]\nFound 1 error in 1 file (checked 9 source files)",
+         "a.py:3: error: Incompatible types  [assignment]"),
+        ("ruff check .", "Found 3 errors.", "Found 3 errors."),
+        ("eslint .", "  3:7  error  'x' is not used  no-unused-vars", "3:7  error  'x' is not used  no-unused-vars"),
+        ("make all", "cc a.c\na.c:3:5: error: unknown type name 'foo'\nmake: *** [Makefile:2: all] Error 1",
+         "a.c:3:5: error: unknown type name 'foo'"),
+        ("make", "make: *** No rule to make target 'x'.  Stop.", "make: *** No rule to make target 'x'.  Stop."),
+        ("mvn test", "[ERROR] Tests run: 3, Failures: 1\nBUILD FAILURE", "[ERROR] Tests run: 3, Failures: 1"),
+        ("./gradlew build", "BUILD FAILED in 3s", "BUILD FAILED"),
+        ("bundle exec rspec", "12 examples, 1 failure", "12 examples, 1 failure"),
+        ("dotnet test", "Failed!  - Failed:     1, Passed:     3", "Failed!  - Failed:     1, Passed:     3"),
+        ("git push", "error: failed to push some refs to 'origin'", "error: failed to push some refs to 'origin'"),
+    ],
+)  # fmt: skip
+def test_what_tools_say_of_their_own_run_is_an_error(command: str, output: str, said: str) -> None:
+    assert [one.message for one in run((command, output))] == [said]
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("pytest -q", "12 passed, 1 xfailed in 0.2s"),
+        ("pytest", "=== 3 passed, 0 failed in 0.2s ==="),
+        ("cargo test", "test result: ok. 3 passed; 0 failed; 0 ignored"),
+        ("npm test", "Tests:       0 failed, 8 passed, 8 total"),
+        ("ruff check --fix .", "Found 3 errors (3 fixed, 0 remaining)."),
+        ("mypy", "Success: no issues found in 9 source files"),
+        ("cat build.log", "2 failed, 10 passed in 3.21s"),
+        ("grep -rn FAILED . | head", "FAILED tests/x.py::test_y"),
+        ("git log -3", "error: handle half a pair"),
+        ("cd shop && sed -n 1,9p notes.md", "npm ERR! code ERESOLVE"),
+        ("git commit -m 'mend'", "[main 1a2b3c] mend: 2 failed runs are tried again"),
+        ("./deploy.sh", "Nothing failed. All errors: none."),
+        ("cat trace.txt", "Traceback (most recent call last)\nValueError: x"),
+    ],
+)
+def test_what_only_speaks_of_errors_is_none(command: str, output: str) -> None:
+    assert run((command, output)) == []
+
+
+def test_a_host_that_knows_how_a_command_ended_is_believed_unless_something_hides_it() -> None:
+    def of(command: str) -> bool:
+        call = Event(CALL, tool="Bash", arguments={"command": command}, call="1")
+        return failures.is_failure(Event(RESULT, "2 failed", call="1", details={"stdout": "2 failed"}), call)
+
+    assert [of("pytest"), of("pytest | tail -3"), of("pytest; git status")] == [False, True, True]
+
+
+def test_of_runs_that_only_count_their_failures_the_last_count_stands() -> None:
+    found = run(
+        ("pytest -q | tail -1", "3 failed in 3.21s"),
+        ("pytest", "=== 2 failed in 61.02s (0:01:01) ==="),
+        ("pytest", "FAILED tests/x.py::test_y - no\n=== 1 failed in 1.2s ==="),
+        ("mypy", "Found 1 error in 1 file"),
+        ("./run", "error: port 80 is taken"),
+        ("./run", "error: port 81 is taken"),
+    )
+    assert [(one.message, one.times) for one in found] == [
+        ("2 failed", 2), ("FAILED tests/x.py::test_y - no", 1), ("Found 1 error in 1 file", 1),
+        ("error: port 80 is taken", 1), ("error: port 81 is taken", 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("failed", "then", "is_resolved"),
+    [
+        ("pytest tests/x.py -q", "python -m pytest tests/x.py", True),
+        ("python3 -m pytest tests/x.py", ".venv/bin/pytest tests/x.py -x", True),
+        ("uv run pytest tests/x.py", "pytest", True),
+        ("cd shop && cargo test cart 2>&1 | tail", "cargo test", True),
+        ("git add -A && npm test", "npm test -- --run", True),
+        ("pytest", "pytest tests/x.py", False),
+        ("pytest tests/x.py", "pytest tests/y.py", False),
+        ("npm test", "npm install", False),
+        ("git push origin main", "git fetch", False),
+    ],
+)
+def test_a_failure_is_made_good_by_the_same_step_or_a_wider_one(failed: str, then: str, is_resolved: bool) -> None:
+    found = run((failed, "error: it broke"), (then, "done"))
+    assert [bool(one.resolved) for one in found] == [is_resolved]
+    assert steps.begins(f"{found[0].step}: error: it broke", steps.keys([then])) == is_resolved
+
+
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        ("python -m pytest", "python -m pytest"),
+        ("cd shop && python -m pytest -q 2>&1 | tail -5", "python -m pytest -q 2>&1"),
+        ("FOO='a b' ./run.sh --now \"$HOME/x\"", "FOO='a b' ./run.sh --now \"$HOME/x\""),
+        ("export A=1; pytest -k 'cart and not slow'", "pytest -k 'cart and not slow'"),
+        ("git add . && npm test -- --run", "npm test -- --run"),
+        ("cat a.txt | wc -l", "cat a.txt"),
+        ("python - <<'E'\nprint(1)\nE\n", "python - <<'E'"),
+        ("git commit -m \"$(cat <<'E'\nfix: it\nE\n)\" --no-verify", 'git commit -m "…" --no-verify'),
+    ],
+)
+def test_a_command_is_quoted_as_it_was_written(command: str, step: str) -> None:
+    assert steps.of_call(Event(CALL, tool="Bash", arguments={"command": command})) == step
+
+
+def test_a_step_with_a_colon_is_known_again_in_the_line_of_an_error() -> None:
+    assert steps.begins("npm run build: all: error: it broke", steps.keys(["npm run build: all"]))
+    assert not steps.begins("npm run build: all: error: it broke", steps.keys(["npm run lint"]))
+
+
+@pytest.mark.parametrize("unit", ["1 failed, ", "= 1 failed", "a:1:", "FAIL ", "npm ERR! ", "(1,1", " ", "\n", "error"])
+def test_a_long_output_is_read_in_no_time(unit: str) -> None:
+    """Patterns that go back over what they have read would take hours."""
+    verdicts.failing(unit * (300_000 // len(unit)))

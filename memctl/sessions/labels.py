@@ -23,7 +23,7 @@ _WORDS = {
     TODO: r"todos?|fixme",
     LEARNING: r"lessons?(?: learned| learnt)?|learnings?|learned|learnt|notes?|gotchas?|insights?|takeaways?|til"
     r"|findings?",
-    NEXT: r"next (?:actions?|steps?)|up next|remaining(?: work| steps| tasks)?|what(?:'s| is) next",
+    NEXT: r"next(?: (?:actions?|steps?|up))?|up next|remaining(?: work| steps| tasks)?|what(?:'s| is) next",
     STATE: r"(?:current )?(?:state|status)|progress|where (?:we|things) (?:are|stand)",
     SCOPE: r"scope change|new scope|new goal|changed goal",
     REASON: r"rationale|reasons?|reasoning|why|because",
@@ -37,6 +37,15 @@ _LINE = re.compile(f"{_LEAD}(?:{_LABEL}){_TAIL}", re.IGNORECASE)
 _HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+[*_]{{0,2}}(?:{_LABEL})[*_]{{0,2}}[ \t]*#*[ \t]*$", re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX~-]\][ \t]+)?(.*)$")
 _FIELD = re.compile(r"^[ \t]*(?:\*\*|__)[^*_]{1,40}(?:\*\*|__)[ \t]*:|^[ \t]*\*\*[^*]{1,40}:\*\*")
+# A label in the middle of a line stands where a sentence begins, in capitals or with one, and has a colon.
+_INLINE = re.compile(
+    r"(?:(?<=[.!?;)])[ \t]+|(?<=[\u2014\u2013(])[ \t]*)(?=(?:\*\*|__)?(?:TODO|FIXME|NEXT"
+    r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
+    r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
+)
+_SEPARATING = " \t(\u2014\u2013"
+_LONGEST = 10_000  # characters of a line in the middle of which labels are looked for
+_ENDS = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
 
 
 class Labelled(msgspec.Struct, frozen=True):
@@ -52,8 +61,28 @@ def read(text: str) -> Iterator[Labelled]:
     """Everything with a label in a text, in its order; code is no prose, and is passed over."""
     reader = _Reader()
     for line, outside in headings.outside_fences(text):
-        yield from reader.take(line if outside else "#")
+        for part in _parts(line) if outside else ("#",):
+            yield from reader.take(part)
     yield from reader.take("#")
+
+
+def _parts(line: str) -> Iterator[str]:
+    """A line, cut where labels stand in it: such a label has the rest of its sentence, and an empty line behind it."""
+    starts = [match.end() for match in _INLINE.finditer(line[:_LONGEST]) if _is_prose(line[: match.end()])]
+    if not starts:
+        yield line
+        return
+    yield line[: starts[0]].rstrip(_SEPARATING)
+    for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+        said = line[start:end].rstrip(_SEPARATING)
+        stop = _ENDS.search(said)
+        yield said[: stop.start()] if stop else said
+        yield ""
+
+
+def _is_prose(before: str) -> bool:
+    """Whether what begins behind a text stands in no code span and no quotation."""
+    return before.count("`") % 2 == 0 and before.count('"') % 2 == 0
 
 
 class _Reader:

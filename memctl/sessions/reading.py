@@ -38,8 +38,8 @@ def read(data: bytes) -> Session:
 
 def _is_values(text: str) -> bool:
     """Whether every line is a value of JSON, and none says anything: numbers, texts in quotes, `null`."""
-    rows = (line.strip() for line in text.split("\n"))
-    return all(not row or row == "null" or decoded(row) is not None for row in rows)
+    rows = [row for line in text.split("\n") if (row := line.strip())]
+    return bool(rows) and all(row == "null" or decoded(row) is not None for row in rows)
 
 
 def _lines(text: str) -> Session:

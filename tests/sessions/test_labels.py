@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from memctl.sessions import labels
+import pytest
+
+from memctl.sessions import extraction, labels
+from memctl.sessions.events import ANSWER, Event
 
 TEXT = """I looked around.
 DECISION: Use Redis for carts
@@ -54,3 +57,45 @@ def test_every_label_is_read_with_what_belongs_to_it() -> None:
         ("issue", "BUG-12: it fails Current state of things has no label"),
         ("learning", "order matters"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("Fixed the cart. Next: write the tests. I also cleaned up.", [("next", "write the tests.")]),
+        ("All green; TODO: document the flag", [("todo", "document the flag")]),
+        ("I left it (TODO: handle refunds), and moved on.", [("todo", "handle refunds")]),
+        ("- Done with that. Next steps: deploy, then measure", [("next", "deploy, then measure")]),
+        ("Done — Next: deploy it", [("next", "deploy it")]),
+        ("It works. **TODO:** drop the flag. **Next:** rest.", [("todo", "drop the flag."), ("next", "rest.")]),
+        ("It runs. DECISION: use X. Next: measure it. Blocked by: Ada",
+         [("decision", "use X"), ("next", "measure it."), ("blocker", "Ada")]),
+        ("Next: write the tests", [("next", "write the tests")]),
+        ("DECISION: use X\nsince it is small. Next: measure", [("decision", "use X"), ("next", "measure")]),
+        ("**Next:**\n- one\n- two", [("next", "one"), ("next", "two")]),
+    ],
+)  # fmt: skip
+def test_a_label_in_the_middle_of_a_line_has_its_sentence(line: str, found: list[tuple[str, str]]) -> None:
+    made = extraction.of_events([Event(ANSWER, line)])
+    assert [(one.label, one.text) for one in made if one.explicit] == found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The log says `done. TODO: write it` there.",
+        'It prints "ready. Next: start", as it should.',
+        "Press Next: it goes on.",
+        "What comes next: nobody knows.",
+        "The todo: it is empty.",
+        "See the notes.TODO: nothing",
+        "The next page has more.",
+    ],
+)
+def test_what_only_looks_like_a_label_in_a_line_is_none(line: str) -> None:
+    assert [one for one in extraction.of_events([Event(ANSWER, line)]) if one.explicit] == []
+
+
+def test_a_long_line_of_labels_is_read_in_no_time() -> None:
+    """Looking at what stands before each label would take hours."""
+    list(labels.read("It is. TODO: x " * 30_000))

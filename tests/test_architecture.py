@@ -20,6 +20,7 @@ FLOORS = {
     "journal": 2,
     "store": 3,
     "providers": 3,
+    "sentences": 3,
     "search": 4,
     "tokens": 4,
     "coordination": 4,

@@ -16,7 +16,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.packs import mentioned
 from memctl.packs import summary_rules as rules
 from memctl.packs.filling import CountTokens
-from memctl.packs.summary_units import CODE, HEADING, TABLE, Unit, closed, units
+from memctl.sentences.units import CODE, HEADING, TABLE, Unit, closed, units
 
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from memctl.packs import summary_words as words
-from memctl.packs.summary_units import CODE, HEADING, SENTENCE, Unit
+from memctl.sentences import statements
+from memctl.sentences.units import CODE, HEADING, SENTENCE, Unit
 
 # What S2 includes, the most important first.
 DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (
@@ -29,6 +30,7 @@ ALTERNATIVE = "an alternative that was not chosen"
 UNFINISHED = "an unfinished sentence"
 HEADLINE = "a heading"
 WORDLESS = "marks without a word"
+EMPTY = "a sentence that says nothing by itself"
 MIXED = "a search or step in the same sentence as something binding"
 
 LONGEST_CODE = 5  # lines; more are a file's contents
@@ -59,6 +61,8 @@ def judge(unit: Unit) -> Verdict:
         return _judge_code(unit)
     if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
         return Verdict(drops=WORDLESS)
+    if unit.form == SENTENCE and statements.is_filler(unit.text):
+        return Verdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = next((reason for pattern, reason in _BELOW if unit.heading and pattern.search(unit.heading)), "")
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
@@ -80,6 +84,8 @@ def _reason(sentence: str) -> str:
     """Why a sentence does not belong into a summary, or ""."""
     if words.ASIDE.search(sentence):
         return ASIDE
+    if statements.stated(sentence) == statements.DECISION and not words.ALTERNATIVE.search(sentence):
+        return ""
     if words.ALTERNATIVE.search(sentence):
         return ALTERNATIVE
     if words.RESOLVED.search(sentence) and not words.UNRESOLVED.search(sentence):
@@ -90,7 +96,7 @@ def _reason(sentence: str) -> str:
 def _class_of(text: str) -> str:
     """What a sentence is kept for: the first of ORDER that its words speak for."""
     classes = (
-        (DECISION, words.DECISION.search(text)),
+        (DECISION, words.DECISION.search(text) or statements.stated(text) == statements.DECISION),
         (CONSTRAINT, words.CONSTRAINT.search(text)),
         (PROBLEM, words.PROBLEM.search(text) and not words.NO_PROBLEM.search(text)),
         (ACTION, words.ACTION.search(text)),

@@ -11,34 +11,27 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from memctl.model import headings
 from memctl.model.markdown import one_line
+from memctl.sentences import statements, units
 from memctl.sessions import labels
 from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.sessions.labels import Labelled
 
 _PHRASES = {
-    labels.DECISION: re.compile(
-        r"\b(?:we|i)(?:'ve| have)? (?:decided|chose|opted|agreed|settled)\b|\bdecided (?:to|on|against|not)\b"
-        r"|\bwe(?: will|'ll) (?!now|then|first|see|check|look|run|start|continue|proceed|need|be able|know|also see)\w+"
-        r"|^(?:chose|opted|going with|settled on|selected|switched (?:from|to)|let's (?:go with|use|adopt))\b",
-        re.IGNORECASE,
-    ),
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),
     labels.ISSUE: re.compile(r"\b(?:BUG|ISSUE)-\d+\b"),
-    labels.LEARNING: re.compile(
-        r"\b(?:turn(?:s|ed) out|root cause (?:is|was)|(?:did not|didn't|does not|doesn't) work because|failed because"
-        r"|(?:the )?(?:trick|key) (?:is|was) to|unexpectedly)\b"
-        r"|\bfrom [\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[KMG]i?B)? to [\d.,]+ ?(?:ms|s|seconds?|minutes?|%|[KMG]i?B)\b",
-        re.IGNORECASE,
-    ),
-}  # fmt: skip
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'`*(])")
+}
 _BECAUSE = re.compile(r",? (?:because|since|due to the fact that|so that)\b ", re.IGNORECASE)
+_REASON_FIRST = re.compile(r"(?:since|because) ([^,]+), ((?:we|i)\b.+)", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"(?:(.+?),? (?:instead of|rather than)|(.*\b(?:chose|picked|selected|preferred) .+?) over) ([^,;]{2,80})",
+    re.IGNORECASE,
+)
 _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
+_MOST = 200_000  # characters of what is said; more is pasted
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -118,29 +111,54 @@ def _joined(decision: Found, one: Labelled, has_text: bool) -> Found | None:
 
 
 def _decision(text: str, *, explicit: bool) -> Found:
-    what, *why = _BECAUSE.split(text, maxsplit=1)
-    return Found(labels.DECISION, what.rstrip(" ."), explicit, why[0].rstrip() if why else "")
+    """A decision, with its reason and what it was taken instead of where the same sentence says so."""
+    if not explicit and (first := _REASON_FIRST.fullmatch(text)):
+        why, what = [first[1]], first[2]
+    else:
+        what, *why = _BECAUSE.split(text, maxsplit=1)
+    what = what.rstrip(" .")
+    instead: tuple[str, ...] = ()
+    if not explicit and (match := _INSTEAD.fullmatch(what)):
+        what, instead = match[1] or match[2], (match[3],)
+    return Found(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
 
 
 def _said(text: str) -> Iterator[Found]:
     """What is put the way people put decisions, issues and learnings."""
-    for line, outside in headings.outside_fences(text):
-        if not outside or len(line) > 20 * _LONG or labels.is_labelled(line):
+    before: Found | None = None
+    for unit in units.units(text) if len(text) <= _MOST else ():
+        sentence = one_line(unit.text.replace("**", ""))
+        made = list(_of_sentence(sentence)) if unit.form == units.SENTENCE and not labels.is_labelled(unit.text) else []
+        if before is not None and made and statements.stated(sentence) == statements.REJECTED:
+            before = msgspec.structs.replace(before, alternatives=(*before.alternatives, sentence))
             continue
-        for sentence in _SENTENCE.split(re.sub(r"^\s*(?:[-*+>]|\d+[.)])\s+", "", line)):
-            sentence = one_line(sentence.replace("**", ""))
-            if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
-                continue
-            for label, phrase in _PHRASES.items():
-                if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
-                    yield (
-                        _decision(sentence, explicit=False)
-                        if label == labels.DECISION
-                        else Found(label, sentence, False)
-                    )
-                    break
-            if match := _PERCENT.search(sentence):
-                yield Found(labels.STATE, f"{match[1]} % complete", False)
+        if before is not None:
+            yield before
+        before = None
+        for one in made:
+            if one.label == labels.DECISION and statements.stated(sentence) == statements.DECISION:
+                before = one
+            else:
+                yield one
+    if before is not None:
+        yield before
+
+
+def _of_sentence(sentence: str) -> Iterator[Found]:
+    if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
+        return
+    stated = statements.stated(sentence)
+    if stated in (statements.DECISION, statements.REJECTED):
+        yield _decision(sentence, explicit=False)
+    elif stated == statements.LESSON:
+        yield Found(labels.LEARNING, sentence, False)
+    else:
+        for label, phrase in _PHRASES.items():
+            if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
+                yield Found(label, sentence, False)
+                break
+    if match := _PERCENT.search(sentence):
+        yield Found(labels.STATE, f"{match[1]} % complete", False)
 
 
 def _todos(event: Event) -> Iterator[Found]:

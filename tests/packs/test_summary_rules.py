@@ -6,7 +6,7 @@ import pytest
 
 from memctl.packs import summary_rules as rules
 from memctl.packs.summary_rules import Verdict, judge, leans, paths
-from memctl.packs.summary_units import units
+from memctl.sentences.units import units
 
 
 def verdict(text: str) -> Verdict:

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memctl.packs.context_summary import DECISIONS, enforce, violations
-from memctl.packs.summary_units import closed, units
+from memctl.sentences.units import closed, units
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests.packs.test_context_summary import BAD, GOOD

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.packs import summary_rules, summary_units
+from memctl.packs import summary_rules
+from memctl.sentences import statements
+from memctl.sentences import units as summary_units
 from memctl.sessions import failures, labels
 from memctl.sessions.events import DIGEST
 from memctl.sessions.touches import READ
@@ -166,7 +168,8 @@ def _findings(blocks: Sequence[ContentBlock]) -> Iterable[str]:
     for block in blocks:
         if block.content_type is ContentType.ASSISTANT_RESPONSE and not block.is_call:
             for unit in summary_units.units(block.content):
-                if unit.form == summary_units.SENTENCE and summary_rules.judge(unit).keeps in _WORTH:
+                is_told = unit.form != summary_units.SENTENCE or statements.stated(unit.text)  # in its own section
+                if not is_told and summary_rules.judge(unit).keeps in _WORTH:
                     yield _cut(one_line(unit.text), _LONGEST)
 
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.packs import mentioned, summary_rules, summary_units
+from memctl.packs import mentioned, summary_rules
 from memctl.providers.provider import Provider, ProviderFailed
+from memctl.sentences import units as summary_units
 from memctl.window.compression import prompts
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.eviction.placeholders import START as EVICTED

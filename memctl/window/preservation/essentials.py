@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.packs import mentioned, summary_rules, summary_units
+from memctl.packs import mentioned, summary_rules
+from memctl.sentences import units as summary_units
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened
@@ -85,7 +86,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     spoken = (*happened.said, *prompts[1:])
     constraints = [line for text in (*happened.said, *prompts) for line in binding(text)]
     messages = [line for text in spoken if len(line := one_line(text)) <= VERBATIM and line not in constraints]
-    decisions = [one.text for one in happened.decisions]
+    decisions = [text for one in happened.decisions for text in (one.text, *one.alternatives)]
     errors = [failure.message for failure in happened.open_failures]
     told = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TOLD]
     telling = [*decisions, *happened.open_issues, *told, *more]

@@ -25,6 +25,7 @@ _END = re.compile(r"(?<=[.!?])[\"')\]*_]*(?=\s+[\"'(\[*_`]*[A-Z0-9§$/])")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|excl|no|nr|fig|sec|st|mr|mrs|ms|dr|[A-Z])\.$", re.IGNORECASE
 )
+_LOOKED_BACK = 12  # characters, more than an abbreviation has
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ def _sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
     start = 0
     for match in [*_END.finditer(hidden), None]:
         end = match.end() if match else len(text)
-        if match and _ABBREVIATION.search(hidden, start, match.start()):
+        if match and _ABBREVIATION.search(hidden, max(start, match.start() - _LOOKED_BACK), match.start()):
             continue
         sentence = " ".join(text[start:end].split())
         if sentence:

@@ -1,0 +1,139 @@
+"""What sentences state: the table of labelled ones, and how much of it is found.
+
+Half of the first 152 sentences was there to choose the cues by (`chosen`), half was held out, though the same person
+had written both before. The `later` ones were written when the cues stood.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.packs import summary_rules
+from memctl.sentences import statements
+from memctl.sentences.statements import DECISION, LESSON, REJECTED
+from memctl.sentences.units import units
+from memctl.sessions import extraction, labels
+from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Event
+from memctl.sessions.extraction import Found
+
+TABLE = [line.split("\t") for line in (Path(__file__).parent / "labelled.tsv").read_text().splitlines()]
+EXPECTED = {"decision": labels.DECISION, "rejected": labels.DECISION, "lesson": labels.LEARNING, "none": ""}
+# True ones found, false ones found, true ones missed.
+FOUND = {"chosen": (38, 0, 0), "held": (37, 0, 1), "later": (16, 1, 8)}
+
+
+def found_in(text: str, kind: str = ANSWER) -> list[Found]:
+    found = extraction.of_events([Event(kind, text)])
+    return [one for one in found if one.label in (labels.DECISION, labels.LEARNING)]
+
+
+@pytest.mark.parametrize("part", FOUND)
+def test_of_the_labelled_sentences_as_many_are_found_as_were(part: str) -> None:
+    hits, wrong, missed = [], [], []
+    for kind, sentence, own in TABLE:
+        if own == part:
+            got = {one.label for one in found_in(sentence)}
+            expected = {EXPECTED[kind]} - {""}
+            hits += [sentence] if expected and got == expected else []
+            missed += [sentence] if expected - got else []
+            wrong += [sentence] if got - expected else []
+    least, most_wrong, most_missed = FOUND[part]
+    assert len(hits) >= least, missed
+    assert len(wrong) <= most_wrong, wrong
+    assert len(missed) <= most_missed, missed
+
+
+def test_half_of_the_table_states_nothing() -> None:
+    kinds = [kind for kind, _, _ in TABLE]
+    assert kinds.count("none") == len(kinds) / 2
+    assert len(kinds) == 200
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "reason", "instead"),
+    [
+        ("I rejected pandas because it takes a second to import.", "I rejected pandas",
+         "it takes a second to import.", ()),
+        ("We went with SQLite since it needs no server.", "We went with SQLite", "it needs no server.", ()),
+        ("Let's use httpx instead of requests.", "Let's use httpx", "", ("requests",)),
+        ("I chose a queue over a cron job because retries come for free.", "I chose a queue",
+         "retries come for free.", ("a cron job",)),
+        ("Since latency matters most, we picked Redis.", "we picked Redis", "latency matters most", ()),
+        ("We decided to loop over the rows.", "We decided to loop over the rows", "", ()),
+        ("We\u2019ll go with the second.", "We\u2019ll go with the second", "", ()),
+    ],
+)  # fmt: skip
+def test_reasons_and_alternatives_in_a_sentence_are_those_of_its_decision(
+    sentence: str, text: str, reason: str, instead: tuple[str, ...]
+) -> None:
+    (one,) = found_in(sentence)
+    assert (one.text, one.reason, one.alternatives, one.explicit) == (text, reason, instead, False)
+
+
+def test_what_was_rejected_belongs_to_the_decision_right_before_it() -> None:
+    (one,) = found_in("We went with polars. I rejected pandas\nbecause it is slow to import. All tests pass.")
+    assert one.text == "We went with polars"
+    assert one.alternatives == ("I rejected pandas because it is slow to import.",)
+    found = found_in("We went with polars. Then I ran it. I rejected pandas because it is slow.")
+    assert [one.text for one in found] == ["We went with polars", "I rejected pandas"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nWe decided to use X.\n```",
+        "    2025-01-02 10:00:00 we decided to retry\n",
+        "2025-01-02 10:00:00 INFO it turned out that we decided to retry",
+        "It prints `we went with X` and \"we went with Y\".",
+        "$ we decided to try",
+        "| we went with X | because |",
+        "Did we decide it? We went with X, or did we?",
+        "# We went with X",
+        "We went with X …",
+    ],
+)  # fmt: skip
+def test_code_and_output_and_questions_state_nothing(text: str) -> None:
+    assert found_in(text) == []
+
+
+def test_the_output_of_a_tool_states_nothing() -> None:
+    call = Event(CALL, tool="Bash", arguments={"command": "cat notes.md"}, call="1")
+    said = "We decided to use Redis. It turned out that it works."
+    assert extraction.of_events([call, Event(RESULT, said, call="1")]) == []
+    assert [one.label for one in found_in(said, PROMPT)] == [labels.DECISION, labels.LEARNING]
+
+
+@pytest.mark.parametrize(
+    "text", ["Step 0.", "step 12:", "Done.", "OK, done.", "Sure!", "Great, now it works.", "Now I see."]
+)
+def test_filler_is_left_out_of_a_summary(text: str) -> None:
+    (unit,) = units(text)
+    assert summary_rules.judge(unit).drops == summary_rules.EMPTY
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Step 3 failed.", "Done: the cart rounds up.", "Sure, but src/a.py is missing.", "42.", "Right is wrong here."],
+)
+def test_what_says_something_is_no_filler(text: str) -> None:
+    assert not statements.is_filler(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("We rejected X.", REJECTED), ("We chose X.", DECISION), ("Beware of X.", LESSON)]
+)
+def test_a_statement_has_a_kind(text: str, kind: str) -> None:
+    assert statements.stated(text) == kind
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["we ", "I considered ", "was rejected ", "from 1 s ", "the bug ", "okay ", '"', "`", ", ", "We went with x. "],
+)
+def test_a_long_sentence_is_read_in_no_time(unit: str) -> None:
+    """Patterns that go back over what they have read would take hours."""
+    found_in(unit * (200_000 // len(unit)))
+    statements.stated(unit * (200_000 // len(unit)))
+    statements.is_filler(unit * 1_000)

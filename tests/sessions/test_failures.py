@@ -146,6 +146,7 @@ def test_a_command_is_quoted_as_it_was_written(command: str, step: str) -> None:
 def test_a_step_with_a_colon_is_known_again_in_the_line_of_an_error() -> None:
     assert steps.begins("npm run build: all: error: it broke", steps.keys(["npm run build: all"]))
     assert not steps.begins("npm run build: all: error: it broke", steps.keys(["npm run lint"]))
+    assert steps.begins("`python -m pytest -q`: 2 failed", steps.keys(["pytest"]), quotes="`")
 
 
 @pytest.mark.parametrize("unit", ["1 failed, ", "= 1 failed", "a:1:", "FAIL ", "npm ERR! ", "(1,1", " ", "\n", "error"])

@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ PACKAGE = Path(__file__).parents[1] / "memctl"
 # A module imports only from floors below its own, or from its own folder.
 FLOORS = {
     "errors": 0,
-    "imports": 0,
     "model": 1,
     "journal": 2,
     "store": 3,
@@ -131,24 +129,6 @@ def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
     heavy = {"yaml", "frontmatter", "detect_secrets", "splintr", "pathspec", "markdown_it", "tree_sitter"}
     assert sorted(heavy & loaded) == []
-
-
-def test_what_msgspec_would_bring_is_not_imported(repo: Path) -> None:
-    assert find_spec("typing_extensions")
-    event = json.dumps({"session_id": "s", "cwd": str(repo), "hook_event_name": "SessionStart", "source": "startup"})
-    answer = f"d.answer(h.CLAUDE_CODE, {event.encode()!r}, os.environ)"
-    for code in (
-        f"import os; from memctl.hooks import dispatch as d, hosts as h; assert {answer}",
-        f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'list'])",
-    ):
-        loaded = loaded_by(code)
-        assert "msgspec" in loaded
-        assert "typing_extensions" not in loaded
-
-
-def test_typing_extensions_can_be_imported_after_msgspec() -> None:
-    code = "from memctl import imports; imports.msgspec_alone(); imports.msgspec_alone(); import typing_extensions"
-    assert {"msgspec", "typing_extensions"} <= loaded_by(code)
 
 
 def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None:

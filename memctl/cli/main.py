@@ -131,9 +131,6 @@ class Memctl(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
             return None
-        from memctl import imports
-
-        imports.msgspec_alone()
         module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command

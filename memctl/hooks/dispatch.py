@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl import imports
 from memctl.errors import MemctlError
 from memctl.hooks import background, log, undone
 from memctl.hooks.folder import SessionFolder, root_of
@@ -150,7 +149,6 @@ def _prompt(call: _Call) -> str:
 
 def _note_asked(call: _Call) -> None:
     """Keep what was asked, once nobody else is at what is known of the session."""
-    imports.msgspec_alone()
     from memctl.hooks import asked
 
     held = undone.take(call.folder, _PATIENCE)
@@ -247,7 +245,6 @@ def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None
     need not be imported, which takes 70 ms."""
 
     def do(entry: Mapping[str, Any]) -> bool:
-        imports.msgspec_alone()
         from memctl.hooks import working
 
         return working.worked(call.folder, call.environ, entry)
@@ -270,7 +267,6 @@ def _opened(call: _Call, *, asks: bool = False) -> Memory:
 
     If it `asks`, Git looks for what differs from HEAD while we import what the answer is for.
     """
-    imports.msgspec_alone()
     from memctl.hooks import opening
 
     memory = opening.opened(call.place, call.host, call.folder, call.environ)

@@ -9,6 +9,7 @@ from typing import Any
 from memctl.model import session_page
 from memctl.model.session_page import Page, Row
 from memctl.sessions import composing, steps, trail
+from memctl.sessions.blanking import plain
 from memctl.sessions.composing import IMPLIED, OPEN, RESOLVED
 from memctl.sessions.touches import READ
 
@@ -105,7 +106,7 @@ def _per_path(old: Iterable[Row], new: Iterable[Row]) -> Iterable[Row]:
 
 def _merged_errors(old: Page, new: Page, succeeded: Collection[str]) -> tuple[str, ...]:
     lines = {_error_key(line): line for line in old.lines.get(session_page.ERRORS, ())}
-    good = steps.keys(map(composing.plain, succeeded))
+    good = steps.keys(map(plain, succeeded))
     for key, line in lines.items():
         if line.startswith(f"{OPEN}: ") and steps.begins(line.removeprefix(f"{OPEN}: "), good, quotes="`"):
             lines[key] = f"{RESOLVED}{line.removeprefix(OPEN)} — {_RESOLVED_LATER}"

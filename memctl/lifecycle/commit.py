@@ -108,6 +108,13 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     return outcome
 
 
+def commit_left(memory: Memory) -> list[Outcome]:
+    """Commit what waits, but for what is kept back on purpose. The caller holds the lock and has recovered."""
+    groups = _groups(pending.entries(folder(memory)))
+    made = [_commit_group(memory, group) for group in groups if any(entry.stage != HELD for entry in group)]
+    return [outcome for outcome in made if outcome]
+
+
 def recover(memory: Memory) -> None:
     """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
     since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished."""

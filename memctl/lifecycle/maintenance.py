@@ -20,7 +20,7 @@ from memctl.lifecycle.retention import Judgement, Verdict
 from memctl.model.change import Change, Deed, Delete
 from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
-from memctl.store import access, load
+from memctl.store import access, load, lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
@@ -74,9 +74,15 @@ def maintain(memory: Memory, how: How) -> Maintained:
     outcome = door.carry_out(memory, plan, how)
     if folding.counts and not how.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
-    if outcome.change.is_empty and any(entry.stage == PENDING for entry in commit.waiting(memory)):
+    if outcome.change.is_empty and _left(memory):
         outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
     return Maintained(outcome, judged, len(folding.counts), tuple(one for one in old if one.kept))
+
+
+def _left(memory: Memory) -> bool:
+    """Whether a change waits for its commit; under the lock, since what another process writes now does not."""
+    with lock.hold(memory.repository.shared / "lock"):
+        return any(entry.stage == PENDING for entry in commit.waiting(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, how: How) -> dict[str, str]:

@@ -28,7 +28,7 @@ from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
-from memctl.store.pending import PENDING
+from memctl.store.pending import HELD
 from memctl.syncing import agreeing, assembling, soundness, telling
 from memctl.syncing.synced import Synced
 
@@ -78,6 +78,7 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
             _recover(memory, upstream, theirs, dry_run=dry_run)
+            _commit_left(memory, dry_run=dry_run)
             branch, ours = _standing(memory)
             if branch != upstream.branch:
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
@@ -129,6 +130,25 @@ def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) 
         memory.remarks.append(f"{move.why} had pushed {telling.commits(move.pushed)}")
 
 
+def _commit_left(memory: Memory, *, dry_run: bool) -> None:
+    """Make the commits that wait, as of a write that was killed; raises MemctlError if one can't be made.
+
+    Asked under the lock: what another process writes right now does not wait.
+    """
+    if dry_run:
+        waiting = [entry.change for entry in commit.waiting(memory) if entry.stage != HELD]
+        memory.remarks += [
+            f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
+        ]
+        return
+    for made in commit.commit_left(memory):
+        told = f"{made.change.op} {made.change.title}"
+        if made.pending:
+            raise MemctlError(f"{told} waits for its commit: {made.pending}", made.hint)
+        memory.remarks.append(f"{told} waited for its commit, and has it now: {made.commit[:10]}")
+        memory.asked = None
+
+
 def _standing(memory: Memory) -> tuple[str, str]:
     """The branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
     try:
@@ -140,10 +160,6 @@ def _standing(memory: Memory) -> tuple[str, str]:
         raise MemctlError("HEAD is detached: there is no branch to sync", "`git switch BRANCH` first")
     if not ours:
         raise MemctlError(f"{branch.removeprefix('refs/heads/')} has no commit yet", "`memctl commit` first")
-    waiting = [entry for entry in commit.waiting(memory) if entry.stage == PENDING]
-    if waiting:
-        change = waiting[0].change
-        raise MemctlError(f"{change.op} {change.title} waits for its commit", "`memctl commit` first")
     return branch, ours
 
 

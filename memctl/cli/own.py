@@ -37,8 +37,8 @@ _FORCE = "Although another owns it; needs --reason."
     ),
 )
 @click.argument("sections", metavar="§2.N…", nargs=-1, required=True)
-@click.option("--type", "ownership_type", type=click.Choice(TYPES), default=TYPES[0], show_default=True,
-              help="Who may write: you, all, nobody.")  # fmt: skip
+@click.option("--type", "ownership_type", type=click.Choice(TYPES),
+              help=f"Who may write: you, all, nobody. [default: {TYPES[0]}]")  # fmt: skip
 @click.option("--for", "span", default="", metavar="SPAN", help="How long, such as 4h, 7d, 2w. [default: no end]")
 @click.option("--until", default="", metavar="TIME", help="Until when.")
 @click.option(
@@ -51,7 +51,7 @@ def acquire_command(
     ctx: click.Context,
     /,
     sections: tuple[str, ...],
-    ownership_type: str,
+    ownership_type: str | None,
     span: str,
     until: str,
     readers: tuple[str, ...],
@@ -144,9 +144,10 @@ def list_command(ctx: click.Context, /, agent: str, everything: bool, remote: st
         output.json("ownership", {"sync_version": state.sync_version, "sections": rows})
         return
     header = ("section", "owner", "type", "since", "until", "reason")
-    shown = [_row(item, now) for item in found]
-    if shown:
-        output.columns([header, *shown])
+    restricted = any(item.agents_with_read_access is not None for item in found)
+    if found:
+        output.columns([(*header[:5], "readers", header[5]) if restricted else header,
+                        *(_row(item, now, restricted) for item in found)])  # fmt: skip
     else:
         output.note("nobody owns a section")
 
@@ -192,15 +193,17 @@ def check_command(
         output.json("ownership-check", data)
     else:
         for place, granted, held in rows:
-            why = "; ".join(one.told for one in held) or "nobody owns it"
+            why = "; ".join(_said(one) if reading else one.told for one in held) or "nobody owns it"
             output.text(output.plain(f"{place}: {'yes' if granted else 'no'}, {why}"))
     ctx.exit(OK if all(granted for _, granted, _ in rows) else REFUSED)
 
 
-def _row(item: Ownership, now: str) -> tuple[str, ...]:
+def _row(item: Ownership, now: str, restricted: bool) -> tuple[str, ...]:
+    """A line of the list; if reading of any is `restricted`, with who reads details and files of this one."""
     until = item.expires_at or "-"
     until += "" if item.is_live(now) else " (over)"
-    return item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until, item.lock_reason
+    row = item.section_id, item.owner_agent_id, item.ownership_type, item.acquired_at, until
+    return (*row, item.readers or "all", item.lock_reason) if restricted else (*row, item.lock_reason)
 
 
 def _order(section: str) -> tuple[int, ...]:
@@ -208,7 +211,12 @@ def _order(section: str) -> tuple[int, ...]:
 
 
 def _told(state: State, markers: tuple[str, ...]) -> str:
-    return "\n".join(state.section_ownership_map[marker].told for marker in markers)
+    return "\n".join(_said(state.section_ownership_map[marker]) for marker in markers)
+
+
+def _said(held: Ownership) -> str:
+    """An ownership in words, with who reads its details and files if that is not everybody."""
+    return f"{held.told}; details and files are read by {held.readers} only" if held.readers else held.told
 
 
 def _known(outline: Outline, sections: tuple[str, ...]) -> tuple[str, ...]:

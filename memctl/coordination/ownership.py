@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.coordination import work
 from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import SECTION, SHARED_WRITE, Ownership, State, plain_line
+from memctl.coordination.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line
 from memctl.errors import USAGE, MemctlError
 from memctl.model.said import is_said
 
@@ -19,7 +19,7 @@ _NAME, _REASON = 100, 500  # characters
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent asks for: sections in one of the ways of owning, until when, why; `force` takes from others.
-    Of what the agent has already, None for the reason or the readers lets them stay as they are.
+    Of what the agent has already, None for the way, the reason or the readers lets them stay as they are.
 
     `parents` says of which section a page of details is, since who owns that has the page too.
     """
@@ -27,7 +27,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     sections: tuple[str, ...]
     agent: str
     now: str
-    ownership_type: str = "exclusive"
+    ownership_type: str | None = None
     expires_at: str | None = None
     reason: str | None = None
     readers: tuple[str, ...] | None = None
@@ -64,7 +64,8 @@ def acquire(claim: Claim) -> Plan:
             taken += [foreign.owner_agent_id] if foreign else []
             owned[section] = _owned(claim, section, name, owned.get(section), held)
             granted.append(section)
-        title = f"{', '.join(claim.sections)} {claim.ownership_type}"
+        ways: list[str] = [owned[section].ownership_type for section in granted] or [claim.ownership_type or EXCLUSIVE]
+        title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
         title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
         return Step(
             work.only(state, granted, name).with_(section_ownership_map=owned), "force" if taken else "acquire", title
@@ -99,6 +100,8 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
         holders = []
         for section in map(section_id, sections):
             held = _own(state, section, agent, now, force)
+            if not held.is_live(now):  # the end stays as it is, so the other would have nothing
+                raise MemctlError(_over(held), f"take it first: `memctl own acquire {section}`")
             holders.append(held.owner_agent_id)
             if held.owner_agent_id != name:
                 owned[section] = msgspec.structs.replace(
@@ -186,7 +189,7 @@ def _owned(claim: Claim, section: str, name: str, last: Ownership | None, held: 
     values = {
         "section_id": section,
         "owner_agent_id": name,
-        "ownership_type": claim.ownership_type,
+        "ownership_type": claim.ownership_type or (own.ownership_type if own else EXCLUSIVE),
         "acquired_at": own.acquired_at if own else claim.now,
         "expires_at": claim.expires_at or (own.expires_at if own else None),
         "previous_owner": former,
@@ -207,5 +210,9 @@ def _own(state: State, section: str, agent: str, now: str, force: bool) -> Owner
     if held is None:
         raise MemctlError(f"nobody owns {section}", "`memctl own list` shows what is owned")
     if held.owner_agent_id != agent and not force:
-        raise refusal(held) if held.is_live(now) else MemctlError(f"{section} is no longer owned: {held.told}")
+        raise refusal(held) if held.is_live(now) else MemctlError(_over(held))
     return held
+
+
+def _over(held: Ownership) -> str:
+    return f"{held.section_id} is no longer owned: {held.told}"

@@ -52,6 +52,12 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return readers is None or agent == self.owner_agent_id or agent in readers
 
     @property
+    def readers(self) -> str:
+        """Who alone reads levels 3 and 4, in words; "" if everybody does."""
+        readers = self.agents_with_read_access
+        return "" if readers is None else ", ".join(dict.fromkeys((self.owner_agent_id, *readers)))
+
+    @property
     def told(self) -> str:
         """The ownership in words, as refusals have it."""
         until = f"until {self.expires_at}" if self.expires_at else "with no end"

@@ -71,5 +71,4 @@ def _closed(globs: Iterable[tuple[tuple[str, ...], str]], paths: Iterable[str]) 
 
 
 def _why(what: str, held: Ownership) -> str:
-    readers = ", ".join((held.owner_agent_id, *(held.agents_with_read_access or ())))
-    return f"{what} is read by {readers} only; {held.told}"
+    return f"{what} is read by {held.readers} only; {held.told}"

@@ -179,6 +179,40 @@ def test_what_is_not_given_anew_stays_as_it_is(memctl: Memctl) -> None:
     assert memctl("own", "list", "--json").data["sections"][0]["expires_at"] == "2025-11-04T22:32:00Z"
 
 
+@pytest.mark.parametrize("kind", ["shared-write", "read-only"])
+def test_who_changes_only_the_end_or_the_reason_keeps_the_type(memctl: Memctl, bob: Memctl, kind: str) -> None:
+    memctl("own", "acquire", "2.1", "--type", kind)
+    assert f"({kind})" in memctl("own", "acquire", "2.1", "--for", "2h").out
+    assert memctl("own", "acquire", "2.1", "--reason", "why", "-n").out == f"would acquire §2.1 {kind}\n"
+    memctl("own", "acquire", "2.1", "--reason", "why")
+    assert memctl("own", "list", "--json").data["sections"][0]["ownership_type"] == kind
+    bob("own", "acquire", "2.1", "--force", "--reason", "mine now")
+    assert memctl("own", "list", "--json").data["sections"][0]["ownership_type"] == "exclusive"
+
+
+def test_who_reads_is_said_where_it_is_not_everybody(memctl: Memctl, bob: Memctl, repo: Path) -> None:
+    assert "readers" not in memctl("own", "acquire", "2.2").out + memctl("own", "list").out
+    told = memctl("own", "acquire", "2.1", "--reader", "elena").out
+    assert told.endswith("; details and files are read by claude, elena only\n")
+    header, first, second = memctl("own", "list").out.splitlines()
+    assert header.split() == ["section", "owner", "type", "since", "until", "readers", "reason"]
+    assert "claude, elena" in first
+    assert second.split()[-1] == "all"
+    (repo / "src" / "pay").mkdir(parents=True)
+    (repo / "src" / "pay" / "card.py").touch()
+    assert "read by claude, elena only" in bob("own", "check", "--read", "src/pay/card.py", code=1).out
+
+
+def test_what_is_over_can_t_be_handed_on(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("own", "acquire", "2.1", "--for", "1h")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T14:32:00Z")
+    refused = memctl("own", "transfer", "2.1", "--to", "elena", code=1)
+    assert "§2.1 is no longer owned: " in refused.err
+    assert "`memctl own acquire §2.1`" in refused.err
+    assert owners(memctl) == {}
+    memctl("own", "release", "2.1")  # what is left of it goes
+
+
 def test_once_it_is_over_nothing_of_it_stays(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("own", "acquire", "2.1", "--for", "1h", "--reader", "elena", "--reason", "schema")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T14:32:00Z")

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.cli import handoff_answers, opening, output
 from memctl.cli.command import Defaulting, how, json_option
-from memctl.cli.packing import Packing, counter_of, deliver, packing
+from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
 from memctl.coordination import ownership
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.lifecycle import joint
@@ -117,6 +117,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
         changes=tuple(recency.last_files(memory.repository)),
     )
     _refuse_same(wish)
+    refuse_undeliverable(pack_options)
     offering = Offering(
         memory,
         wish,
@@ -192,7 +193,15 @@ def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: P
         "dry_run": flags["dry_run"],
     }
     snapshot = opening.snapshot(memory, None)
-    deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
+    try:
+        deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
+    except MemctlError as error:
+        if flags["dry_run"]:
+            raise
+        raise MemctlError(
+            f"{change.title} is recorded, and its package went nowhere: {error.message}",
+            f"`memctl handoff show {change.ids[0]}` prints it",
+        ) from None
     for line in done.agreed.lost:
         output.note(f"warning: {output.plain(line)}")
     _note(change, wish, package.report.lines, dry_run=flags["dry_run"])

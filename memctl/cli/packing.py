@@ -76,6 +76,17 @@ def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_a
     return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 
 
+def refuse_undeliverable(options: Packing) -> None:
+    """Raise MemctlError if `deliver` is bound to fail: for asking before what can't be taken back."""
+    if options.out is not None:
+        files.refuse_unwritable(options.out)
+    if options.copy:
+        import pyperclip
+
+        if not pyperclip.determine_clipboard()[0]:
+            raise _no_clipboard()
+
+
 def deliver(
     memory: Memory,
     snapshot: Snapshot,
@@ -122,6 +133,8 @@ def _copy(text: str) -> None:
     try:
         pyperclip.copy(text)
     except pyperclip.PyperclipException:
-        raise MemctlError(
-            "there is no clipboard here", "install wl-clipboard, xclip or xsel, or use --out FILE"
-        ) from None
+        raise _no_clipboard() from None
+
+
+def _no_clipboard() -> MemctlError:
+    return MemctlError("there is no clipboard here", "install wl-clipboard, xclip or xsel, or use --out FILE")

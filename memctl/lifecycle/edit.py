@@ -10,7 +10,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy.placing import refuse_nowhere
 from memctl.lifecycle import transitions
-from memctl.model import frontmatter, headings, moments
+from memctl.model import frontmatter, handoff, headings, moments
 from memctl.model.change import Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import Field
@@ -149,6 +149,7 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
 def archive(snapshot: Snapshot, references: Sequence[str], now: str) -> Change:
     """Put records out of the way; they stay where they are, and `--archived` shows them."""
     records = [snapshot.resolve(reference) for reference in references]
+    refuse_offered(snapshot, records)
     writes = [
         rewrite(snapshot, record, {} if record.is_archived else {"is_archived": True, "archived_at": now})
         for record in records
@@ -180,6 +181,18 @@ def _of_many(op: str, records: Sequence[Record], writes: Sequence[Write], reason
     names = ", ".join(unique)
     title = f"{names} {records[0].title}" if len(records) == 1 else names
     return Change(op=op, title=title, ids=tuple(unique), writes=tuple(writes))
+
+
+def refuse_offered(snapshot: Snapshot, records: Sequence[Record]) -> None:
+    """Raise MemctlError if one is a handoff that waits for its answer: its sections would stay the taker's for good."""
+    for record in records:
+        if record.memory_type == "handoff" and record.is_open:
+            sections = handoff.sections_of(snapshot, record)
+            if sections:
+                raise MemctlError(
+                    f"{record.id} is offered, and {', '.join(sections)} with it: nobody could answer it then",
+                    f"`memctl handoff withdraw {record.id}` takes them back, `decline` gives them back",
+                )
 
 
 def _protect(record: Record, allowed: bool) -> None:

@@ -16,7 +16,7 @@ from memctl.lifecycle.door import How
 from memctl.lifecycle.joint import Done
 from memctl.model import handoff
 from memctl.model.change import Change
-from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.model.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
 from memctl.model.said import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
@@ -101,5 +101,6 @@ def _refuse_answered(one: Handoff) -> None:
     if not one.is_offered:
         who = one.parties
         by = f" by {who.answered_by}, {who.answered_at}" if who.answered_by else ""
-        status = "archived" if one.record.is_open else one.record.status
-        raise MemctlError(f"{one.record.id} is {status}{by}", f"`memctl handoff show {one.record.id}`")
+        if one.record.status == OFFERED:
+            raise MemctlError(f"{one.record.id} is archived", f"`memctl unarchive {one.record.id}` brings it back")
+        raise MemctlError(f"{one.record.id} is {one.record.status}{by}", f"`memctl handoff show {one.record.id}`")

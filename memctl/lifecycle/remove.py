@@ -9,6 +9,7 @@ from contextlib import suppress
 from memctl.errors import MemctlError
 from memctl.journal import history, trees
 from memctl.lifecycle import links
+from memctl.lifecycle.edit import refuse_offered
 from memctl.model import checkpoint, ids
 from memctl.model.change import Change, Delete, Write
 from memctl.model.checkpoint import Version
@@ -26,6 +27,7 @@ def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = Fals
     records = [snapshot.resolve(reference) for reference in references]
     if len({record.id for record in records}) < len(records):
         raise MemctlError("the same record is named twice")
+    refuse_offered(snapshot, records)
     gone = {record.path for record in records}
     packages = {package_path(record.path) for record in records if record.memory_type == HANDOFF.name}
     packages = {path for path in packages if _is_there(snapshot, path)}

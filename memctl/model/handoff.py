@@ -85,6 +85,14 @@ def of(snapshot: Snapshot, record: Record) -> Handoff:
         raise MemctlError(str(error.faults[0])) from None
 
 
+def sections_of(snapshot: Snapshot, record: Record) -> tuple[str, ...]:
+    """The sections that a handoff gives; none if that can't be read."""
+    try:
+        return tuple(read(snapshot.read(record.path), record.path).parties.sections)
+    except (InvalidRecord, FileNotFoundError):
+        return ()
+
+
 def found(snapshot: Snapshot, *, everything: bool = False) -> list[Handoff]:
     """The handoffs that wait for an answer, or all, newest first; those that can't be read are left out."""
     handoffs: list[Handoff] = []

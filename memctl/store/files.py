@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -195,9 +196,8 @@ def append_line(file: Path, line: bytes) -> None:
 
 def write_out(file: Path, text: str) -> None:
     """Write a file that the user named: atomically, or if it is a device or a pipe, into it."""
+    refuse_unwritable(file)
     target = Path(os.path.realpath(file))
-    if not target.parent.is_dir():
-        raise MemctlError(f"{file} can't be written: there is no folder {target.parent}")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(text.encode())
@@ -206,6 +206,15 @@ def write_out(file: Path, text: str) -> None:
         os.replace(temporary, target)
     except OSError as error:
         raise MemctlError(f"{file} can't be written: {error.strerror}") from None
+
+
+def refuse_unwritable(file: Path) -> None:
+    """Raise MemctlError if there is no writing to a file: for asking before what can't be taken back."""
+    target = Path(os.path.realpath(file))
+    if not target.parent.is_dir():
+        raise MemctlError(f"{file} can't be written: there is no folder {target.parent}")
+    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
+        raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
 
 
 def remove_leftovers(folder: Path) -> None:

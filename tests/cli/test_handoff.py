@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -380,3 +381,46 @@ def test_the_help_of_the_group_begins_with_examples(memctl: Memctl) -> None:
     assert text.index("Examples:") < text.index("Options:") < text.index("Commands:")
     for name in ("accept", "decline", "list", "show", "withdraw", "recover"):
         assert "Examples:" in memctl("handoff", name, "-h").out
+
+
+@pytest.mark.parametrize("where", [("--out", "no/such/folder/pack.md"), ("--copy",)])
+def test_a_package_that_can_go_nowhere_moves_nothing(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, where: tuple[str, ...]
+) -> None:
+    for name in ("PATH", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, str(Path(shutil.which("git") or "").parent) if name == "PATH" else "")
+    before = git(shop, "rev-parse", "HEAD")
+    owned = memctl("own", "list", "--json").data
+    refused = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", *where, code=1).err
+    assert "there is no folder" in refused or "there is no clipboard here" in refused
+    assert git(shop, "rev-parse", "HEAD") == before
+    assert memctl("own", "list", "--json").data == owned
+    assert memctl("handoff", "list", "--json").data["handoffs"] == []
+
+
+def test_a_package_that_gets_lost_after_all_is_named(shop: Path, memctl: Memctl) -> None:
+    (shop / "full").symlink_to("/dev/full")
+    failed = memctl("handoff", "--to", "bob", "--reason", "Done", "--out", str(shop / "full"), code=1)
+    made = memctl("handoff", "list", "--json").data["handoffs"][0]["record"]["id"]
+    assert f"{made} To bob: " in failed.err
+    assert "is recorded, and its package went nowhere: " in failed.err
+    assert f"`memctl handoff show {made}` prints it" in failed.err
+
+
+@pytest.mark.parametrize("command", ["delete", "archive"])
+def test_an_offer_with_sections_stays_until_it_is_answered(
+    shop: Path, memctl: Memctl, bob: Memctl, command: str
+) -> None:
+    made = memctl("handoff", "--to", "bob", "--section", "2.1", "--reason", "Done", "--json").data["id"]
+    refused = memctl(command, made, code=1).err
+    assert f"{made} is offered, and §2.1 with it" in refused
+    assert f"`memctl handoff withdraw {made}`" in refused
+    bob("handoff", "decline", made, "--reason", "No time")
+    memctl(command, made)
+
+
+def test_an_archived_offer_says_how_it_can_be_answered(shop: Path, memctl: Memctl, bob: Memctl) -> None:
+    made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+    memctl("archive", made)
+    refused = bob("handoff", "accept", made, code=1).err
+    assert f"{made} is archived\nhint: `memctl unarchive {made}` brings it back" in refused

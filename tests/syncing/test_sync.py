@@ -287,13 +287,6 @@ def test_a_record_edited_by_hand_and_not_committed_is_not_overwritten(memctl: Me
     assert "By hand." in file.read_text()
 
 
-def test_a_change_that_waits_for_its_commit_comes_first(memctl: Memctl, one: Path) -> None:
-    (one / ".git" / "MERGE_HEAD").write_text("")
-    memctl("decide", "Waits", where=one)
-    (one / ".git" / "MERGE_HEAD").unlink()
-    assert "`memctl commit` first" in refused(memctl, one).err
-
-
 def test_dry_run_says_what_would_be_and_changes_no_branch(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("decide", "By one", where=one)
     memctl("sync", where=one)

@@ -61,10 +61,10 @@ def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
         raise MemctlError("this repository has no remote", "`git remote add NAME ADDRESS` adds one")
     if remote not in known or not ref:
         first = "origin" if "origin" in known else known[0]
-        why = f"it follows {ref or remote} of this clone" if remote == "." else f"there is: {names}"
+        why = f"it follows {ref or remote} of this clone" if remote == "." else f"remotes: {names}"
         raise MemctlError(
             f"no branch of a remote is set for {short}, and none was given ({why})",
-            f"`memctl sync {first}`, or once `git push --set-upstream {first} {short}`",
+            f"`git push --set-upstream {first} {short}` once; or `memctl sync {first}`, if {first} has {short} already",
         )
     return Upstream(branch, remote, ref)
 

@@ -7,14 +7,16 @@ is not taken for edits of the user's.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
 from memctl.coordination import ownership, shared
 from memctl.coordination.state import Ownership
 from memctl.errors import MemctlError
-from memctl.journal import checkout, commits, git, refs
+from memctl.journal import checkout, commits, git, index, refs
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -85,16 +87,23 @@ def finish(memory: Memory) -> None:
 
 def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
     """Raise MemctlError if files of the user's keep the worktree from moving; nothing is changed."""
+    if conflicts := index.in_conflict(memory.repository):
+        _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are mended, and commit them")
     try:
         found = checkout.in_the_way(memory.repository, move.old, move.new)
     except git.GitFailed as error:
         raise _failed(memory, move, error) from None
     if found:
-        more = [f"  and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        raise MemctlError(
-            "\n".join([f"{what}: these files have changes that are in no commit", *_listed(found[:_SHOWN]), *more]),
+        _refuse(
+            f"{what}: these files have changes that are in no commit",
+            found,
             "`memctl commit` commits those of the memory; commit or `git stash` the others",
         )
+
+
+def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
+    more = [f"  and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+    raise MemctlError("\n".join([what, *_listed(names[:_SHOWN]), *more]), hint)
 
 
 def carry_out(memory: Memory, move: Move) -> None:
@@ -117,7 +126,7 @@ def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
 
 
-def _listed(paths: list[str]) -> list[str]:
+def _listed(paths: Sequence[str]) -> list[str]:
     return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
 
 

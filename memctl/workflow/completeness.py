@@ -30,7 +30,9 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 def missing(checkpoint: Checkpoint) -> list[Missing]:
-    """All that is missing; nothing means that it can be resumed from the checkpoint alone."""
+    """All that is missing; nothing means that it can be resumed from the checkpoint alone, or that it is finished."""
+    if checkpoint.next_actions and checkpoint.is_finished:
+        return []
     ahead = (*checkpoint.next_actions, *checkpoint.in_progress, *checkpoint.planned)
     # The files worked on are inputs, too.
     given = (*checkpoint.inputs, *(one.path for one in checkpoint.files_touched if not one.deleted))

@@ -97,6 +97,8 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
         "event_stream_summary": emitting.told(events)[-_EVENTS_TOLD:],
         "context_metrics": _metrics(said, events, last),
     }
+    if before and before.is_finished and not said.next_actions and (values["planned"] or values["in_progress"]):
+        values["next_actions"] = ()  # it said that nothing is left to do, and now something is
     return _change(memory, _made(memory, number, values))
 
 
@@ -147,7 +149,8 @@ def _number(
     known = versions.known(memory, snapshot, said.workflow)
     newest = versions.newer(known, Version(base, window, workflow=said.workflow))
     if newest is not None:
-        raise _stale(memory, newest, here, f"this goes on from version {base} in window {window}")
+        mine = f"this goes on from version {base} in window {window}"
+        raise _stale(memory, newest, here, mine if newest.version > base else f"window {window} is over")
     highest = max((one.version for one in known), default=0)
     if base > highest:
         raise MemctlError(f"there is no version {base} of {said.workflow}", f"the newest is {highest}", USAGE)
@@ -172,7 +175,7 @@ def _stale(memory: Memory, newest: Version, here: Sequence[Checkpoint], mine: st
     where = f" by {one.saved_by}, {one.saved_at}" if one else ", which another branch or remote has"
     show = f"memctl checkpoint show {newest.id}" if one else f"git log --all -- {memory.tracked(newest.path)}"
     return MemctlError(
-        f"stale: {mine}, and {newest.id} is newer{where}",
+        f"stale: {mine}: {newest.id} is newer{where}",
         f"take over what it says (`{show}`), then save with --base {newest.version} --window {newest.window}",
     )
 

@@ -250,6 +250,25 @@ def test_what_is_missing_to_resume_is_told_when_it_is_saved_and_when_it_is_resum
     assert "MISSING" not in memctl("checkpoint", "resume", "--strict").out
 
 
+def test_of_what_is_finished_nothing_is_missing_until_there_is_more_to_do(memctl: Memctl) -> None:
+    done = memctl(*SAVE, "--task", "Refunds", "--done", "All of it", "--next", "none")
+    assert "missing" not in done.err
+    memctl(*SAVE, "--planned", "The mails")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert (saved["next_actions"], saved["planned"]) == ([], ["The mails"])
+    assert "NEXT:" not in memctl("checkpoint", "resume").out
+    memctl(*SAVE, "--next", "Ask Ada")
+    memctl(*SAVE, "--doing", "The mails")
+    assert memctl("checkpoint", "show", "--json").data["next_actions"] == ["Ask Ada"]
+
+
+def test_a_window_that_is_over_is_called_so(memctl: Memctl) -> None:
+    memctl(*SAVE, "--task", "Refunds", "--next", "Test", "--window", "3")
+    newest = memctl("checkpoint", "list", "--json").data["checkpoints"][0]["checkpoint_id"]
+    refused = memctl(*SAVE, "--doing", "Late", "--window", "2", code=1).err
+    assert f"stale: window 2 is over: {newest} is newer by claude" in refused
+
+
 def test_without_a_next_step_or_a_task_nothing_can_be_resumed(repo: Path, memctl: Memctl) -> None:
     memctl(*SAVE, "--task", "Refunds", "--done", "All of it")
     result = memctl("checkpoint", "resume", code=1)

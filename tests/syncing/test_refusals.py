@@ -58,12 +58,35 @@ def test_a_branch_that_follows_none(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "-c", "new")
     result = refused(memctl, parted)
     assert "no branch of a remote is set for new" in result.err
-    assert "`memctl sync origin`, or once `git push --set-upstream origin new`" in result.err
+    assert (
+        "(remotes: origin)\nhint: `git push --set-upstream origin new` once; or `memctl sync origin`, if" in result.err
+    )
 
 
 def test_a_branch_that_follows_one_of_this_clone(memctl: Memctl, parted: Path) -> None:
     git(parted, "switch", "-q", "-c", "new", "--track", "main")
     assert "it follows refs/heads/main of this clone" in refused(memctl, parted).err
+
+
+def test_files_that_are_in_conflict_without_a_merge_under_way(memctl: Memctl, one: Path, two: Path) -> None:
+    """As `git stash pop` leaves them: Git can't move the worktree, and would say so only after the push."""
+    write(one, "app.py", "by one\n")
+    memctl("sync", where=one)
+    memctl("learn", "By two", where=two)
+    write(two, "two.py", "first\n")
+    (two / "two.py").write_text("kept\n")
+    git(two, "stash", "-q")
+    write(two, "two.py", "second\n")
+    git(two, "stash", "pop", check=False)
+    there = git(one, "ls-remote", "origin")
+    for args in ((), ("-n",), ("--no-push",)):
+        result = refused(memctl, two, *args)
+        assert "these files are in conflict\n  two.py" in result.err
+        assert "`git add` those that are mended" in result.err
+    assert git(one, "ls-remote", "origin") == there
+    git(two, "reset", "-q", "--hard")
+    memctl("sync", where=two)
+    assert the(memctl, two, "By two")
 
 
 def test_no_such_remote_and_no_remote_at_all(memctl: Memctl, parted: Path) -> None:

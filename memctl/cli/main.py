@@ -182,6 +182,7 @@ def cli(ctx: click.Context, /, **_: object) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run memctl with some arguments (default: the process's) and return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    _open_what_is_closed()
     try:
         _refuse_broken_text(given)
         code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=Start())
@@ -209,6 +210,13 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception:
         _report_bug()
         return BUG
+
+
+def _open_what_is_closed() -> None:
+    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _refuse_broken_text(arguments: list[str]) -> None:

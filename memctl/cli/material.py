@@ -28,6 +28,11 @@ transcripts = click.option(
 no_llm = click.option("--no-llm", is_flag=True, help="Ask no language model, even if one is set up.")
 
 
+def own_name(session: Session, source: str) -> str:
+    """What a transcript calls its session, or its file is called; "" if neither says anything."""
+    return session.id or ("" if source == "-" else Path(source).stem)
+
+
 def read(sources: tuple[str, ...]) -> Session:
     """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read.
 

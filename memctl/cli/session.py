@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -35,8 +34,7 @@ def name_of(memory: Memory, given: str, session: Session, source: str) -> tuple[
     known = running.find(memory, named) if named else None
     if given or known:
         return running.name(named), known
-    own = session.id or ("" if source == "-" else Path(source).stem)
-    return running.name_like(own or memory.session), None
+    return running.name_like(material.own_name(session, source) or memory.session), None
 
 
 _accepting = click.option(

@@ -64,7 +64,7 @@ def probe_command(
 
     memory = opening.memory(ctx)
     session = material.read(sources) if sources else None
-    page, text = _page(memory, opening.snapshot(memory, at), given, session)
+    page, text = _page(memory, opening.snapshot(memory, at), given, session, sources)
     told = []
     if session is not None:
         summary = gathering.gather(memory, session, page.id, running.find(memory, page.id))
@@ -89,23 +89,26 @@ def probe_command(
     ctx.exit(REFUSED if is_missed else OK)
 
 
-def _page(memory: Memory, snapshot: Snapshot, given: str, session: Session | None) -> tuple[Page, str]:
+def _page(
+    memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
+) -> tuple[Page, str]:
     """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
-    path, text = listing.find(snapshot, given or _name(memory, snapshot, session))
+    own = material.own_name(session, sources[0]) if session is not None else ""
+    path, text = listing.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
     found, faults = listing.read(snapshot, path, text)
     if found is None or faults:
         raise MemctlError(f"{memory.prefix}/{faults[0]}", "mend the file first")
     return found, text
 
 
-def _name(memory: Memory, snapshot: Snapshot, session: Session | None) -> str:
-    """The session that is meant if none is named: the transcript's or MEMCTL_SESSION's if it has a page, the latest if
-    there is no transcript; raises MemctlError if there is none."""
-    own = running.name_like(session.id) if session is not None and session.id else ""
+def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool) -> str:
+    """The session that is meant if none is named: the transcript's (`own`) or MEMCTL_SESSION's if it has a page, the
+    latest if there is no transcript; raises MemctlError if there is none."""
+    own = running.name_like(own) if own else ""
     pages, _ = listing.pages(snapshot)
     known = {page.id for page in pages}
     named = next((name for name in (own, memory.session) if name in known), "")
-    if not named and session is not None:
+    if not named and has_transcript:
         raise MemctlError("the transcript's session has no summary", "name the one to ask; `memctl session list`")
     if not named and not pages:
         raise MemctlError("no session was summed up yet", "`memctl session summarize --transcript FILE`")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -21,9 +22,13 @@ _SPEAKER = re.compile(
     re.I | re.M,
 )
 _ASKING = ("user", "human", "you")
+_ASKED = re.compile(
+    r"^[>\u276f] (?P<said>\S.*(?:\n {2}[^\s⎿].*)*)", re.M
+)  # a prompt, as a terminal that shows calls prints it
+_ANSWERED = re.compile(r"^[⏺●✦] ?\S", re.M)
 _FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
 _SHOWN = re.compile(r"^\s*[⏺●•✦>*-]?\s*(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
-_MARKED = re.compile(r"^\s*[⏺●✦]\s*[A-Z]\w+\(")
+_MARKED = re.compile(r"^\s*[⏺●✦]\s*[A-Z]\w+\(", re.M)
 _TYPED = re.compile(r"^\s{0,4}(?:\w*[.@:~/-][\w.@:~/-]{0,60} ?)?\$ (?P<command>[^\s\d].*)$")  # no sum of money
 _SAID = {
     "write_file": "wrote|saved",
@@ -73,22 +78,48 @@ _NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
 
 
 def read(text: str) -> Session:
-    """A text in which speakers are named at the beginnings of lines, or of which nothing is known but what it says."""
-    marks = list(_SPEAKER.finditer(text))
-    if not marks:
+    """A text in which speakers are named at the beginnings of lines, or prompts marked as a terminal does; or of which
+    nothing is known but what it says."""
+    turns = [*_turns(text)]
+    if not turns:
         return Session("text", tuple(_told(text, 0)) if text.strip() else ())
     events: list[Event] = []
     answers = 0
-    for mark, end in zip(marks, [*(m.start() for m in marks[1:]), len(text)], strict=True):
-        said = text[mark.end() : end].strip("\n")
+    for kind, said in turns:
         if not said.strip():
             continue
-        if mark[1].lower() in _ASKING:
+        if kind == PROMPT:
             events.append(Event(PROMPT, said))
         else:
             answers += 1
             events += _told(said, len(events))
     return Session("text", tuple(events), answers=answers)
+
+
+def _turns(text: str) -> Iterator[tuple[str, str]]:
+    """Who speaks (PROMPT or ANSWER), and what is said; nothing if the text does not tell."""
+    marks = list(_SPEAKER.finditer(text))
+    for mark, end in _to_the_next(marks, text):
+        said = text[mark.end() : end].strip("\n")
+        if mark[1].lower() not in _ASKING:
+            yield ANSWER, said
+            continue
+        shown = _MARKED.search(said)  # an agent is at work by then, though nobody says so
+        until = shown.start() if shown else len(said)
+        yield PROMPT, said[:until].strip("\n")
+        yield ANSWER, said[until:]
+    if marks or not _ANSWERED.search(text):
+        return
+    asked = list(_ASKED.finditer(text))
+    for mark, end in _to_the_next(asked, text):
+        yield PROMPT, mark["said"]
+        yield ANSWER, text[mark.end() : end].strip("\n")
+
+
+def _to_the_next(marks: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each mark with where what it begins ends: at the next one."""
+    for mark, following in zip_longest(marks, marks[1:]):
+        yield mark, following.start() if following else len(text)
 
 
 class _Call(msgspec.Struct, frozen=True):

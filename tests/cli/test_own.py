@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -403,3 +405,9 @@ def test_a_span_has_no_sign(memctl: Memctl, option: str, text: str) -> None:
     assert f"{text!r} has a sign" in err
     assert "give 4h: a span is always of the time to come" in err
     assert "give 7d: a span is always of the time that is past" in memctl("log", "--since", "-7d", code=2).err
+
+
+def test_who_has_closed_the_output_gets_none_and_the_work_is_done(repo: Path, memctl: Memctl) -> None:
+    command = f"'{sys.executable}' -m memctl -C '{repo}' own acquire 2.1 >&- 2>&- <&-"
+    assert subprocess.run(command, shell=True).returncode == 0
+    assert owners(memctl) == {"§2.1": "claude"}

@@ -279,3 +279,11 @@ def test_the_page_is_asked_as_it_was(repo: Path, memctl: Memctl) -> None:
     page.write_text(page.read_text().replace("they come in bursts", "why not"))
     assert share(memctl("session", "probe", "--json"), "decision") == 0.5
     assert share(memctl("session", "probe", "--json", "--at", "HEAD"), "decision") == 1
+
+
+def test_a_transcript_without_a_name_of_its_own_is_found_by_its_files(repo: Path, memctl: Memctl) -> None:
+    messages = [{"role": "user", "content": "Add login"}, {"role": "assistant", "content": "Created src/login.py."}]
+    file = repo.parent / "login talk.json"
+    file.write_text(json.dumps(messages))
+    memctl("session", "summarize", "-t", str(file))
+    assert memctl("session", "probe", "-t", str(file), "--json").data["session"] == "login-talk"

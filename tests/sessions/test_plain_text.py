@@ -139,3 +139,44 @@ def test_the_page_of_a_session_in_plain_text_names_its_files(memctl: Memctl, tmp
     page = memctl("session", "summarize", "--transcript", str(file), "--dry-run").out
     assert "app.py" in page
     assert "lib/money.py" in page
+
+
+TERMINAL = """\
+✻ Welcome to Claude Code!
+
+> Fix the rounding,
+  and keep the API
+
+● I will look at it.
+
+> src/a.py only
+  ⎿  noted
+
+● Update(src/a.py)
+  ⎿  Updated src/a.py with 1 addition
+
+● Bash(pytest)
+  ⎿  Error: 1 failed
+
+● Next steps: deploy
+"""
+
+
+def test_a_copied_terminal_shows_who_asked_for_what() -> None:
+    session = reading.read(TERMINAL.encode())
+    asked = [event.text for event in session.events if event.kind == PROMPT]
+    assert asked == ["Fix the rounding,\n  and keep the API", "src/a.py only"]
+    assert session.answers == 2
+    assert touched(TERMINAL) == [("src/a.py", "modified")]
+
+
+def test_a_quotation_in_an_account_of_work_is_no_prompt() -> None:
+    session = reading.read(b"Created src/a.py.\n\n> as the ticket says\n\nDone.\n")
+    assert [event.text for event in session.events if event.kind == PROMPT] == []
+
+
+def test_where_calls_are_shown_the_user_speaks_no_more() -> None:
+    text = "User: build the shop\n\n● Update(src/a.py)\n$ rm src/b.py\n\nCreated src/new.py.\n"
+    events = reading.read(text.encode()).events
+    assert [event.text for event in events if event.kind == PROMPT] == ["build the shop"]
+    assert touched(text) == [("src/a.py", "modified"), ("src/b.py", "deleted"), ("src/new.py", "created")]

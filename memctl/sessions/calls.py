@@ -77,13 +77,14 @@ _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": M
 _WHAT = 120  # characters of what changed
 
 
-def touched(event: Event) -> Iterator[Touch]:
-    """What a CALL does to files, with paths as they were given."""
+def touched(event: Event, *, failed: bool = False) -> Iterator[Touch]:
+    """What a CALL does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     given = event.arguments
     if name in _SHELLS:
         folder = given.get("workdir") or given.get("cwd") or given.get("directory")
-        yield from shell_files.touched(command_of(given), folder if isinstance(folder, str) else event.cwd)
+        cwd = folder if isinstance(folder, str) else event.cwd
+        yield from shell_files.touched(command_of(given), cwd, failed=failed)
     elif name in ("applypatch", "patch"):
         text = next((v for v in given.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
         yield from (Touch(path, action, event.cwd, what) for action, path, what in patches.files(text))

@@ -68,16 +68,34 @@ _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first wor
 _NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
 
 
-def touched(text: str, cwd: str) -> Iterator[Touch]:
-    """What the commands of a text do to files; `cd` among them moves the folder for those that follow."""
-    for command in shell.commands(text):
+def touched(text: str, cwd: str, *, failed: bool = False) -> Iterator[Touch]:
+    """What the commands of a text do to files; `cd` among them moves the folder for those that follow.
+
+    Of a text that `failed`, the last command has failed or was not come to: the shell says by it how all went. Those
+    before it may have done their work.
+    """
+    given = list(shell.commands(text))
+    for number, command in enumerate(given, start=1):
         words = _bare(command.words)
+        if failed and number == len(given) and _does_all_or_nothing(words):
+            return
         yield from _redirected(command, cwd)
         if words[:1] in (["cd"], ["pushd"]) and len(words) > 1:
             cwd = posixpath.normpath(posixpath.join(cwd, words[1])) if words[1] != "-" else cwd
         elif words:
             name = words[0].rpartition("/")[2]
             yield from _of_command(name, words[1:], command.document, cwd)
+
+
+def _does_all_or_nothing(words: Sequence[str]) -> bool:
+    """Whether a command that fails has done nothing: it removes, moves or copies one file, or Git does it."""
+    if words[:1] == ["git"]:
+        return words[1:2] in (["mv"], ["rm"])
+    name = words[0].rpartition("/")[2] if words else ""
+    files = _files(name, words[1:])
+    if len(files) != {"rm": 1, "unlink": 1, "mv": 2, "cp": 2}.get(name):
+        return False
+    return not any(re.match(r"--recursive|-[a-zA-Z]*[rRa]", word) for word in words[1:])  # a folder, perhaps by half
 
 
 def unknown(text: str) -> int:

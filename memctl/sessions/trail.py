@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.journal import differences
 from memctl.journal.differences import FileChange
-from memctl.sessions import calls, shell_files
+from memctl.sessions import calls, failures, shell_files
 from memctl.sessions.events import CALL, RESULT, Event, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
@@ -87,7 +87,8 @@ class _Fold:
 
     def take(self, event: Event, result: Event | None) -> None:
         told = result.details.get("type") if result else None  # Claude Code says whether a file was there
-        for touch in calls.touched(event):
+        failed = result is not None and failures.is_failure(result, event)
+        for touch in calls.touched(event, failed=failed):
             action = touch.action
             if action == WRITTEN and told in ("create", "update"):
                 action = CREATED if told == "create" else MODIFIED

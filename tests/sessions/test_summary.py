@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memctl.sessions import reading, trail
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary, summarize
@@ -41,6 +43,28 @@ def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
     made.call("Bash", refused, error=True, command="rm b.py")
     made.call("Bash", "Exit code 1\nrm: cannot remove 'd.py'", error=True, command="rm c.py d.py")
     assert [entry.path for entry in summed_up(made).trail.entries] == ["c.py", "d.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("rm src/gone.py", []),
+        ("make && rm -f src/chain.py", []),
+        ("git mv src/b.py src/c.py", []),
+        ("pytest -q; mv a.py b.py", []),
+        ("cp a.py b.py", []),
+        ("rm a.py && pytest -q", ["a.py"]),
+        ("rm -f a.py && git mv b.py c.py", ["a.py"]),
+        ("rm -r a.py", ["a.py"]),
+        ("pytest > out.txt", ["out.txt"]),
+        ("sed -i s/a/b/ a.py", ["a.py"]),
+    ],
+)
+def test_of_a_shell_call_that_failed_the_last_step_was_not_done(command: str, files: list[str]) -> None:
+    made = Transcript()
+    made.prompt("Try.")
+    made.call("Bash", "Exit code 1\nerror: no", error=True, command=command)
+    assert [entry.path for entry in summed_up(made).trail.entries] == files
 
 
 def test_tasks_are_as_their_last_word_says() -> None:

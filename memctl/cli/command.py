@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from memctl.lifecycle.door import How
 from memctl.model.said import Wrong, refuse_stand_in
 
 F = TypeVar("F", bound=Callable[..., Any])
+_WHOLE = 1000  # characters: the first sentence of any command's help
 
 
 class Command(click.Command):
@@ -30,11 +31,25 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A command with subcommands, which its help lists."""
+    """A command with subcommands, which its help lists whole, after an example of each."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
         super().__init__(*args, **kwargs)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, [one for _, command in self._listed(ctx) for one in _examples(command)[:1]])
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in self._listed(ctx)])
+
+    def _listed(self, ctx: click.Context) -> list[tuple[str, click.Command]]:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, command) for name, command in found if command is not None and not command.hidden]
 
 
 class Defaulting(Group):
@@ -52,7 +67,11 @@ class Defaulting(Group):
         self.format_options(ctx, formatter)
 
 
-def _write_examples(formatter: click.HelpFormatter, examples: tuple[tuple[str, str], ...]) -> None:
+def _examples(command: click.Command) -> Sequence[tuple[str, str]]:
+    return command.examples if isinstance(command, (Command, Defaulting)) else ()
+
+
+def _write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
     if examples:
         with formatter.section("Examples"):
             for line, meaning in examples:

@@ -92,7 +92,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     except Refused as error:
         why = error.why
     except git.GitFailed as error:  # the connection broke, and nobody knows when
-        why = error.stderr.strip() or error.message
+        why = error.said or error.message
         try:
             now = _fetched(memory, remote)
         except MemctlError:

@@ -42,14 +42,16 @@ _SCRUBBED = (
 
 
 class GitFailed(MemctlError):
-    """A git command that ended with an error: `code`, and what it said on stderr."""
+    """A git command that ended with an error: `code`, what it said on stderr, and `said`: that after what hooks of the
+    user's said on stdout, where a pre-push hook's words go."""
 
-    def __init__(self, args: Sequence[str], code: int, stderr: str) -> None:
+    def __init__(self, args: Sequence[str], code: int, stderr: str, stdout: str = "") -> None:
         lines = stderr.strip().splitlines()
         hint = lines[-1].strip() if "dubious ownership" in stderr else None  # Git's own advice, with the folder in it
         super().__init__(f"git {args[0]} failed: {lines[0] if lines else f'exit code {code}'}", hint)
         self.code = code
         self.stderr = stderr
+        self.said = "\n".join(part for part in (stdout.strip(), stderr.strip()) if part)
 
 
 _READING = {
@@ -124,7 +126,8 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
     process = _spawn(args, cwd, stdin=stdin is not None, extra=extra)
     out, err = process.communicate(stdin)
     if process.returncode:
-        raise GitFailed(args, process.returncode, err.decode(errors="replace") or out.decode(errors="replace"))
+        said, printed = err.decode(errors="replace"), out.decode(errors="replace")
+        raise GitFailed(args, process.returncode, said or printed, printed if said else "")
     return out
 
 

@@ -43,5 +43,5 @@ def push(repository: Repository, args: Sequence[str]) -> bool:
         if any(words in line for words in _RACES for line in verdicts):
             return False
         if verdicts:
-            raise Refused(said) from None
+            raise Refused(error.said) from None
         raise

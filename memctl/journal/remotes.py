@@ -99,7 +99,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         with suppress(MemctlError):
             if has(repository, fetch(repository, upstream), commit):
                 return True
-        raise Refused(error.stderr.strip() or error.message) from None
+        raise Refused(error.said or error.message) from None
 
 
 def has(repository: Repository, history: str, commit: str) -> bool:

@@ -411,3 +411,10 @@ def test_who_has_closed_the_output_gets_none_and_the_work_is_done(repo: Path, me
     command = f"'{sys.executable}' -m memctl -C '{repo}' own acquire 2.1 >&- 2>&- <&-"
     assert subprocess.run(command, shell=True).returncode == 0
     assert owners(memctl) == {"§2.1": "claude"}
+
+
+@pytest.mark.parametrize("group", ["own", "session", "coordination", "checkpoint", "event", "section", "handoff"])
+def test_the_help_of_a_group_begins_with_examples_and_lists_its_commands_whole(memctl: Memctl, group: str) -> None:
+    told = memctl(group, "-h").out
+    assert told.split("\n\n")[1].startswith(f"Examples:\n  memctl {group} ")
+    assert "..." not in told.partition("\nCommands:\n")[2]

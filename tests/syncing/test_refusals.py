@@ -68,6 +68,11 @@ def test_a_branch_that_follows_one_of_this_clone(memctl: Memctl, parted: Path) -
     assert "it follows refs/heads/main of this clone" in refused(memctl, parted).err
 
 
+def test_what_a_hook_says_on_its_output_is_told(memctl: Memctl, parted: Path) -> None:
+    hook(parted / ".git", "pre-push", "cat > /dev/null; echo 'the linter is not content'; exit 1")
+    assert "the linter is not content" in refused(memctl, parted).err
+
+
 def test_files_that_are_in_conflict_without_a_merge_under_way(memctl: Memctl, one: Path, two: Path) -> None:
     """As `git stash pop` leaves them: Git can't move the worktree, and would say so only after the push."""
     write(one, "app.py", "by one\n")

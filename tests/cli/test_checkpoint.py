@@ -484,3 +484,8 @@ def test_files_with_odd_names_are_there_when_they_are_there(repo: Path, memctl: 
     assert "missing_files" not in drift(memctl)
     os.unlink(os.path.join(os.fsencode(repo), names[0]))
     assert drift(memctl)["missing_files"] == ["caf\\xe9.py"]
+
+
+def test_who_restores_by_a_part_of_an_id_is_told_where_the_ids_stand(memctl: Memctl) -> None:
+    for part in ("main-w1", "main-w1-v2", "main-w1-v2-", "main-w1-v2-a4"):
+        assert "`memctl checkpoint list --all` names" in memctl("restore", part, code=1).err

@@ -339,7 +339,7 @@ class TestWithoutMemctlOnThePath:
 
 
 @pytest.mark.parametrize("on_path", [True, False])
-@pytest.mark.parametrize("what", ["record", "docs"])
+@pytest.mark.parametrize("what", ["record", "session"])
 def test_the_drivers_get_paths_with_spaces_and_quotes_whole(
     repo: Path, memctl: Memctl, log: Log, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest,
     what: str, on_path: bool,
@@ -365,7 +365,7 @@ def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
     repo: Path, memctl: Memctl, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (repo / ".git" / "info").mkdir(exist_ok=True)
-    (repo / ".git" / "info" / "attributes").write_text("* merge=memctl-docs\n")
+    (repo / ".git" / "info" / "attributes").write_text("* merge=memctl-record\n")
     monkeypatch.setattr(sys, "argv", [str(log.program)])
     memctl("install", "git")
     branches(repo, conflict=True)
@@ -373,6 +373,18 @@ def test_a_driver_that_breaks_down_leaves_the_merge_to_git(
     git(repo, "merge", "side", check=False)
     assert len(log.take()) == 2
     assert "<<<<<<< ours" in (repo / "app.py").read_text()
+
+
+def test_of_a_document_our_side_is_kept_and_memctl_is_not_even_started(repo: Path, memctl: Memctl, log: Log) -> None:
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "attributes").write_text("* merge=memctl-docs\n")
+    memctl("install", "git")
+    branches(repo, conflict=True)
+    log.take()
+    git(repo, "merge", "-q", "--no-edit", "--no-verify", "side")
+    assert [line for line in log.take() if "merge-file" in line] == []
+    assert (repo / "app.py").read_text() == "main\n"
+    assert "\nmerge driver memctl-docs: unchanged\n" in memctl("install", "git", "--dry-run").out
 
 
 @pytest.mark.parametrize("where", ["tracked", "global"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -70,7 +71,7 @@ def _of_event(event: Event) -> Iterator[Found]:
         made = list(_labelled(event.text))
         yield from (msgspec.structs.replace(one, source=event.kind, moment=event.moment) for one in made)
         if event.kind != DIGEST:
-            for one in _said(event.text):
+            for one in _all_said(event.text) if len(event.text) <= _MOST else ():
                 yield msgspec.structs.replace(one, source=event.kind, moment=event.moment)
     elif event.kind == CALL:
         yield from _todos(event)
@@ -123,10 +124,15 @@ def _decision(text: str, *, explicit: bool) -> Found:
     return Found(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
 
 
-def _said(text: str) -> Iterator[Found]:
+@lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
+def _all_said(text: str) -> tuple[Found, ...]:
     """What is put the way people put decisions, issues and learnings."""
+    return tuple(_said(text))
+
+
+def _said(text: str) -> Iterator[Found]:
     before: Found | None = None
-    for unit in units.units(text) if len(text) <= _MOST else ():
+    for unit in units.units(text):
         sentence = one_line(unit.text.replace("**", ""))
         made = list(_of_sentence(sentence)) if unit.form == units.SENTENCE and not labels.is_labelled(unit.text) else []
         if before is not None and made and statements.stated(sentence) == statements.REJECTED:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -104,15 +105,16 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     return list(dict.fromkeys(Essential(kind, text) for kind in KINDS for text in found[kind]))
 
 
-def binding(prompt: str) -> list[str]:
+@lru_cache(maxsize=256)  # what a user said stays, and is asked for at each turn
+def binding(prompt: str) -> tuple[str, ...]:
     """The sentences of what a user said that bind whoever works on it: wishes, prohibitions, what was decided."""
     weighty = (summary_rules.CONSTRAINT, summary_rules.DECISION)
-    return [
+    return tuple(
         one_line(unit.text)
         for unit in summary_units.units(prompt)
         if unit.form != summary_units.CODE
         if summary_rules.judge(unit).keeps in weighty or _INSISTS.search(unit.text)
-    ]
+    )
 
 
 def _named(texts: Iterable[str], kind: str) -> list[str]:

@@ -24,7 +24,7 @@ EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time. Times
 # say nothing on a machine that does other things too.
-settings.register_profile("usual", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("usual", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "usual")
 

@@ -11,7 +11,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests.packs.test_context_summary import BAD, GOOD
 
-QUICK = settings(max_examples=150, deadline=None)
+QUICK = settings(max_examples=60, deadline=None)
 COUNTERS = {name: Counter(family).tokens for name, family in FAMILIES.items()}
 LINES = (
     *("Use JWT in src/a.ts.", "- Cookies must be httpOnly", "It stays so.", "I searched for auth.", "Let me look."),

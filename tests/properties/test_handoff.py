@@ -11,7 +11,7 @@ from memctl.packs.handoff import Asked, Package
 from memctl.packs.handoff_said import Said
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
 kinds = st.sampled_from(sorted(handoff.BUDGETS))
 lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), max_size=4).map(tuple)

@@ -23,8 +23,8 @@ _TRIES = 50  # each time some other machine was first
 _PAUSE = 0.02  # seconds, longer with each try
 
 
-class Unknown(MemctlError):
-    """Nobody knows whether the remote has taken a change."""
+class Unfinished(MemctlError):
+    """The remote has taken a change, or nobody knows whether it has, and this clone has not."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -70,8 +70,8 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
         if terms.dry_run or commit == taken.theirs:
             return outcome
         if _pushed(memory, remote, commit, taken.theirs):
-            if outcome.commit and not shared.move(memory, commit, taken.seen.commit):
-                take_in_alone(memory, remote)
+            if outcome.commit:
+                _follow(memory, remote, commit, taken.seen.commit)
             return outcome
         time.sleep(_PAUSE * (number + 1))
     if len(tips) > 1:
@@ -85,7 +85,7 @@ def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare:
 def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     """Whether the remote has taken a commit, False if another machine was first.
 
-    Raises MemctlError if it has not; Unknown if it can't be asked.
+    Raises MemctlError if it has not; Unfinished if it can't be asked.
     """
     try:
         return refs.push(memory.repository, remote, place.ref(memory), commit, theirs)
@@ -96,16 +96,28 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
         try:
             now = _fetched(memory, remote)
         except MemctlError:
-            raise Unknown(
+            raise Unfinished(
                 f"whether {remote} has taken it is not known, and it can't be asked:\n{why}",
                 f"once it can be reached, `memctl own list --remote {remote}` brings here what it has",
             ) from None
-        if now and refs.base(memory.repository, commit, now) == commit:
+        if refs.has(memory.repository, now, commit):
             return True
     raise MemctlError(
         f"{remote} has not taken the change, and it was not made here either:\n{why}",
         f"without --remote it is made here alone; `memctl sync {remote}` brings it there later",
     )
+
+
+def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
+    """Let this clone have what the remote has taken; raises Unfinished, as where another write goes on for a minute."""
+    try:
+        if not shared.move(memory, commit, seen):
+            take_in_alone(memory, remote)
+    except MemctlError as error:
+        raise Unfinished(
+            f"{remote} has taken the change, and this clone has not:\n{error.message}",
+            f"`memctl own list --remote {remote}` brings here what it has",
+        ) from None
 
 
 def published(memory: Memory, remote: str) -> State:

@@ -130,7 +130,7 @@ def _patiently(repository: Repository, args: Sequence[str], extra: dict[str, str
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
-            git.write(args, repository.top, extra={"LC_ALL": "C.UTF-8", "LANGUAGE": "C", **(extra or {})})
+            git.write(args, repository.top, extra={**git.ENGLISH, **(extra or {})})
             return
         except git.GitFailed as error:
             if "index.lock" not in error.stderr or time.monotonic() > deadline:

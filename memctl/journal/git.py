@@ -54,9 +54,9 @@ class GitFailed(MemctlError):
         self.said = "\n".join(part for part in (stdout.strip(), stderr.strip()) if part)
 
 
+ENGLISH = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # for a command of which it is looked at what it says
 _READING = {
-    "LC_ALL": "C.UTF-8",
-    "LANGUAGE": "C",
+    **ENGLISH,
     "GIT_OPTIONAL_LOCKS": "0",  # or `git status` would rewrite the user's index
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_PAGER": "cat",

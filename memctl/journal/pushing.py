@@ -9,7 +9,6 @@ from memctl.journal import git
 from memctl.journal.commits import COMMITTING
 from memctl.journal.repository import Repository
 
-_LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
 _VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it said nothing
 # What Git's verdict on a ref says if somebody else pushed at the same moment; each side of a race may see another of
 # these. Only the verdict is looked at: a hook of the remote's may say the same words and mean something else.
@@ -34,7 +33,7 @@ def push(repository: Repository, args: Sequence[str]) -> bool:
     anything else, such as a connection that broke: then the remote may have taken it or not.
     """
     try:
-        git.write(["push", *args], repository.top, extra={**_LANGUAGE, COMMITTING: str(os.getpid())})
+        git.write(["push", *args], repository.top, extra={**git.ENGLISH, COMMITTING: str(os.getpid())})
         return True
     except git.GitFailed as error:
         said = error.stderr.strip()

@@ -16,7 +16,6 @@ from memctl.journal.repository import Repository
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
 _DEAD = 60.0  # seconds after which the process that locked one of these refs must have been killed: it takes a few ms
-_LANGUAGE = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C"}  # what Git says is looked at
 _LOCKED = ("File exists", "Another git process")
 # What Git says of a ref that is not, or no longer, where it was expected.
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
@@ -115,7 +114,7 @@ def swap(repository: Repository, ref: str, new: str, old: str) -> bool:
         try:
             expected = old or "0" * len(new)
             git.write(
-                ["update-ref", "--create-reflog", "-m", "memctl", ref, new, expected], repository.top, extra=_LANGUAGE
+                ["update-ref", "--create-reflog", "-m", "memctl", ref, new, expected], repository.top, extra=git.ENGLISH
             )
             return True
         except git.GitFailed as error:
@@ -165,6 +164,11 @@ def base(repository: Repository, one: str, other: str) -> str:
         raise
 
 
+def has(repository: Repository, history: str, commit: str) -> bool:
+    """Whether the history of a commit ("" for none) has another one, or is that."""
+    return bool(history) and base(repository, history, commit) == commit
+
+
 def parent(repository: Repository, commit: str) -> str:
     """The first parent of a commit, "" if it has none."""
     said = git.read(["rev-list", "--parents", "--max-count=1", commit], repository.top).decode().split()
@@ -190,7 +194,7 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: tu
         try:
             # A pattern is no error where there is no such ref.
             specs = ["--prune", remote, f"+{also[0]}*:{also[1]}*"] if also else [remote]
-            git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=_LANGUAGE)
+            git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=git.ENGLISH)
             return tip(repository, tracking)
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:

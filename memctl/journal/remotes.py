@@ -97,14 +97,9 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         return pushing.push(repository, [upstream.remote, f"{commit}:{upstream.ref}"])
     except git.GitFailed as error:  # a hook of the user's, or a connection that broke, perhaps when all was done
         with suppress(MemctlError):
-            if has(repository, fetch(repository, upstream), commit):
+            if refs.has(repository, fetch(repository, upstream), commit):
                 return True
         raise Refused(error.said or error.message) from None
-
-
-def has(repository: Repository, history: str, commit: str) -> bool:
-    """Whether the history of a commit ("" for none) has another one, or is that."""
-    return bool(history) and refs.base(repository, history, commit) == commit
 
 
 def count(repository: Repository, new: str, old: str, folder: str = "") -> int:

@@ -21,9 +21,8 @@ from memctl.journal.pushing import Refused
 from memctl.journal.remotes import Upstream
 from memctl.journal.repository import Repository
 
-_PATIENCE = (
-    10.0  # seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever
-)
+# Seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever.
+_PATIENCE = 10.0
 _TRIES = 5  # to take a turn that are lost without anybody's being seen: then something else is in the way
 # The empty tree, by SHA-1 and by SHA-256: a ref at that is a turn that is over.
 _OVER = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -108,11 +108,12 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     return outcome
 
 
-def commit_left(memory: Memory) -> list[Outcome]:
-    """Commit what waits, but for what is kept back on purpose. The caller holds the lock and has recovered."""
-    groups = _groups(pending.entries(folder(memory)))
-    made = [_commit_group(memory, group) for group in groups if any(entry.stage != HELD for entry in group)]
-    return [outcome for outcome in made if outcome]
+def commit_left(memory: Memory) -> Iterator[Outcome]:
+    """Commit what waits, but for what is kept back on purpose, one as each is asked for: who has seen one refused need
+    not try the next. The caller holds the lock and has recovered."""
+    for group in _groups(pending.entries(folder(memory))):
+        if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
+            yield made
 
 
 def recover(memory: Memory) -> None:

@@ -63,8 +63,9 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
         with interrupts.held(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
-            except exchange.Unknown as error:  # what is noted stays: the remote may have it all the same
-                raise exchange.Unknown(error.message, "`memctl handoff recover` asks once it can be reached") from None
+            except exchange.Unfinished as error:  # what is noted stays: the remote has it, or may have it
+                hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
+                raise exchange.Unfinished(error.message, hint) from None
             except MemctlError:
                 _forget(noted)
                 raise
@@ -165,8 +166,7 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     """Whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
-    tip = refs.tip(memory.repository, place.ref(memory))
-    return bool(tip) and refs.base(memory.repository, intent.commit, tip) == intent.commit
+    return refs.has(memory.repository, refs.tip(memory.repository, place.ref(memory)), intent.commit)
 
 
 def _take_back(memory: Memory, intent: Intent) -> None:

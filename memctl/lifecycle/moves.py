@@ -80,7 +80,7 @@ def finish(memory: Memory) -> None:
         _follow(memory, move)
     memory.asked = None  # what Git was asked before is about another commit
     branch, commit = repository.branch()
-    if move.told and branch == move.branch and refs.base(repository, commit, move.new) == move.new:
+    if move.told and branch == move.branch and refs.has(repository, commit, move.new):
         memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
     drop(memory)
 

@@ -19,7 +19,7 @@ from memctl.coordination import exchange, ownership
 from memctl.coordination import shared as coordination
 from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
-from memctl.journal import commits, git, remotes, tree_merge
+from memctl.journal import commits, git, refs, remotes, tree_merge
 from memctl.journal.commits import CommitPending
 from memctl.journal.pushing import Refused
 from memctl.journal.remotes import Upstream
@@ -28,7 +28,6 @@ from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD
 from memctl.syncing import agreeing, assembling, soundness, telling
 from memctl.syncing.synced import Synced
 
@@ -49,7 +48,8 @@ def sync(
     """Bring the branch of HEAD and the coordination state together with those of a remote.
 
     `tell` is called once the branch is done, before the rest, which may be interrupted. Raises MemctlError if it can't
-    be done; then this clone is as it was, but for what was fetched. A dry run raises it where the sync would.
+    be done; then this clone is as it was, but for what was fetched, and what had waited for its commit. A dry run
+    raises it where the sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
         branch, _ = _standing(memory)
@@ -111,7 +111,7 @@ def _may_go(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
     Who has nothing that the remote lacks is in nobody's way.
     """
     if turn.is_anothers:
-        return remotes.has(memory.repository, theirs, memory.repository.branch()[1])
+        return refs.has(memory.repository, theirs, memory.repository.branch()[1])
     if number > _LOST:
         return turn.take(memory.actor)
     turn.clear_away()
@@ -126,7 +126,7 @@ def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) 
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
         return
     commit.recover(memory)
-    if move and move.pushed and remotes.has(memory.repository, theirs, move.new):
+    if move and move.pushed and refs.has(memory.repository, theirs, move.new):
         memory.remarks.append(f"{move.why} had pushed {telling.commits(move.pushed)}")
 
 
@@ -136,7 +136,7 @@ def _commit_left(memory: Memory, *, dry_run: bool) -> None:
     Asked under the lock: what another process writes right now does not wait.
     """
     if dry_run:
-        waiting = [entry.change for entry in commit.waiting(memory) if entry.stage != HELD]
+        waiting = [entry.change for entry in commit.waiting(memory) if not entry.held]
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]

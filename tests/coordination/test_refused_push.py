@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memctl.journal import refs
 from tests.conftest import Memctl, git
 
 REF = "refs/memctl/coordination"
@@ -80,6 +81,27 @@ def test_what_nobody_knows_can_be_asked_later(memctl: Memctl, bare: Path, tmp_pa
     memctl("handoff", "recover")
     assert memctl("status", "--json").data["interrupted"] == []
     assert "offered" in memctl("handoff", "list").out
+
+
+@pytest.mark.parametrize("command", [("own", "acquire", "2.1"), OFFER])
+def test_what_the_remote_has_taken_is_finished_later_if_this_clone_can_not_follow(
+    memctl: Memctl, repo: Path, bare: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    lock = repo / ".git" / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    monkeypatch.setattr(refs, "_PATIENCE", 0.05)
+    result = memctl(*command, *REMOTE, code=1)
+    assert result.err.startswith("error: origin has taken the change, and this clone has not:\n")
+    assert str(lock) in result.err
+    assert git(bare, "for-each-ref", REF)
+    lock.unlink()
+    if command == OFFER:
+        assert memctl("status", "--json").data["interrupted"]
+        assert "finished: handoff " in memctl("handoff", "recover").out
+        assert "offered" in memctl("handoff", "list").out
+    assert memctl("own", "list", "--json", *REMOTE).data["sections"]
+    assert memctl("status", "--json").data["interrupted"] == []
 
 
 def test_a_remote_that_can_not_be_reached_is_told_in_full(memctl: Memctl, repo: Path, bare: Path) -> None:

@@ -51,11 +51,29 @@ def test_a_commit_that_still_can_t_be_made_stops_the_sync_with_the_reason(memctl
     assert "not today" in result.err
 
 
+def test_of_several_that_wait_the_first_that_is_refused_ends_it(memctl: Memctl, left: Path, tmp_path: Path) -> None:
+    (left / ".git" / "MERGE_HEAD").touch()
+    memctl("learn", "Left too", where=left)
+    (left / ".git" / "MERGE_HEAD").unlink()
+    hook(left / ".git", "pre-commit", f"echo asked >> '{tmp_path}/asked'; exit 1")
+    memctl("sync", where=left, code=1)
+    assert (tmp_path / "asked").read_text() == "asked\n"
+    (left / ".git" / "hooks" / "pre-commit").unlink()
+    assert "pushed 2 commits to origin/main" in memctl("sync", where=left).out
+
+
 def test_what_is_kept_back_on_purpose_stays_so(memctl: Memctl, one: Path) -> None:
     memctl("learn", "Held", "--no-commit", where=one)
     memctl("sync", where=one)
     assert "Held" not in git(one, "log", "--format=%s")
     assert memctl("status", "--json", where=one).data["pending"]
+
+
+def test_a_dry_run_promises_no_commit_of_what_was_killed_and_is_kept_back_on_purpose(memctl: Memctl, one: Path) -> None:
+    memctl("learn", "Held", "--no-commit", where=one)
+    (held,) = (one / ".git").rglob("*.held.json")
+    held.rename(held.with_name(held.name.replace(".held.", ".writing.")))
+    assert memctl("sync", "-n", where=one).err == ""
 
 
 def test_a_sync_takes_turns_with_a_write_of_another_process(memctl: Memctl, one: Path, tmp_path: Path) -> None:

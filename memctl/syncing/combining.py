@@ -37,7 +37,8 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Combined(msgspec.Struct, frozen=True):
-    """A merge of a memory: all its files, those that both sides had changed, and what gave way.
+    """A merge of a memory: all its files, those that both sides had changed (but for what is the same on both, and
+    stays so), and what gave way.
 
     `revived` were deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts`
     are files of the user's own, such as the settings, that only a person can merge.
@@ -104,8 +105,14 @@ def combine(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart
     _revive(work)
     blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, _, text in work.written])
     work.found |= {path: Leaf(mode, blob) for (path, mode, _), blob in zip(work.written, blobs, strict=True)}
-    both = tuple(path for path in work.open if path in work.found and not path.startswith(f"{FOLDER}/"))
+    both = tuple(path for path in work.open if _is_news(work, path))
     return Combined(work.found, both, tuple(work.lost), tuple(work.revived), tuple(work.conflicts))
+
+
+def _is_news(work: _Work, path: str) -> bool:
+    """Whether a file that both sides changed is no document, and not gone, nor what both have already."""
+    known = [side.get(path) for side in (work.ours, work.theirs)]
+    return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
 
 def named(path: str) -> str:

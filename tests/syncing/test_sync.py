@@ -423,3 +423,14 @@ def test_accesses_counted_alike_on_both_sides_add_up(
         for clone in (one, two):
             assert "\naccess_count: 2\n" in (clone / path).read_text()
             assert errors(memctl, clone) == []
+
+
+def test_what_both_sides_made_the_same_of_is_no_news(memctl: Memctl, one: Path, two: Path) -> None:
+    record = memctl("show", the(memctl, one, "Base"), "--json", where=one).data["records"][0]
+    write(two, "mine.txt", "else both clones would make one commit")
+    for clone in (one, two):
+        text = (clone / record["path"]).read_text()
+        write(clone, record["path"], text.replace("Another line.", "The same line."))
+    memctl("sync", where=one)
+    assert "both sides" not in memctl("sync", where=two).out
+    assert record["id"] not in git(two, "log", "-1", "--format=%B")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -21,8 +20,6 @@ from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-
-_PART_OF_A_CHECKPOINT = re.compile(r"\S+-w[0-9]+(?:-v[0-9]+)?-?[0-9a-f]{0,5}")
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:
@@ -70,10 +67,10 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
     """Bring a deleted record or checkpoint back as it last was, or a record to what it was at a revision."""
     if version := checkpoint.version_in(reference.strip()):
         return _restore_checkpoint(memory, version, revision)
-    if _PART_OF_A_CHECKPOINT.fullmatch(reference.strip()):
+    if checkpoint.is_begun(reference.strip()):
         raise MemctlError(
-            f"there is no checkpoint {reference!r}",
-            "`memctl checkpoint list --all` names the deleted ones: give all of it",
+            f"{reference!r} is only the beginning of a checkpoint's id",
+            "`memctl checkpoint list --all` names the deleted ones too: give the whole id",
         )
     path = path_of(memory, snapshot, reference)
     identifier = ids.id_in_path(path) or reference

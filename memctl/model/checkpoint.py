@@ -26,6 +26,7 @@ PROGRESS = ("planned", "in_progress", "done")
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"
 _ID = re.compile(f"{_WORKFLOW}-{_NUMBERS}", re.ASCII)
+_BEGUN = re.compile(rf"{_WORKFLOW}-w\d{{1,6}}(?:-v\d{{1,6}}(?:-[0-9a-f]{{0,5}})?)?", re.ASCII)
 _PATH = re.compile(f"{FOLDER}/{_WORKFLOW}/{_NUMBERS}[.]json", re.ASCII)
 _NOTHING = ("none", "nothing")
 _Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -157,6 +158,11 @@ def mixed(progress: Mapping[str, tuple[str, ...]]) -> list[str]:
 def version_in(identifier: str) -> Version | None:
     """The version that an id is of, None if it is no checkpoint's."""
     return _version(_ID.fullmatch(identifier))
+
+
+def is_begun(identifier: str) -> bool:
+    """Whether a text is the beginning of a checkpoint's id, up to its window at least, and not all of it."""
+    return _BEGUN.fullmatch(identifier) is not None
 
 
 def version_at(path: str) -> Version | None:

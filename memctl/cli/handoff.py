@@ -193,7 +193,11 @@ def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: P
         "dry_run": flags["dry_run"],
     }
     snapshot = opening.snapshot(memory, None)
-    try:
+    for line in done.agreed.lost:
+        output.note(f"warning: {output.plain(line)}")
+    if not flags["dry_run"] and (wrong := emitting.handed(memory, change.ids[0], OFFERED, wish.taker, wish.sections)):
+        output.note(f"warning: {output.plain(wrong)}")
+    try:  # what is recorded is told by now: a package that goes nowhere, or a reader that goes away, ends the command
         deliver(memory, snapshot, package.pack, options, "handoff", as_json=flags["as_json"], more=more)
     except MemctlError as error:
         if flags["dry_run"]:
@@ -202,11 +206,7 @@ def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: P
             f"{change.title} is recorded, and its package went nowhere: {error.message}",
             f"`memctl handoff show {change.ids[0]}` prints it",
         ) from None
-    for line in done.agreed.lost:
-        output.note(f"warning: {output.plain(line)}")
     _note(change, wish, package.report.lines, dry_run=flags["dry_run"])
-    if not flags["dry_run"] and (wrong := emitting.handed(memory, change.ids[0], OFFERED, wish.taker, wish.sections)):
-        output.note(f"warning: {output.plain(wrong)}")
     output.warn(memory, snapshot)
 
 

@@ -405,6 +405,8 @@ def test_a_package_that_gets_lost_after_all_is_named(shop: Path, memctl: Memctl)
     assert f"{made} To bob: " in failed.err
     assert "is recorded, and its package went nowhere: " in failed.err
     assert f"`memctl handoff show {made}` prints it" in failed.err
+    (event,) = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"]
+    assert made in event["action_taken"]
 
 
 @pytest.mark.parametrize("command", ["delete", "archive"])

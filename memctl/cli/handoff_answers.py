@@ -196,7 +196,6 @@ def _answer(
     )
     for line in done.agreed.lost:
         output.note(f"warning: {output.plain(line)}")
-    report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
     if not given["dry_run"]:
         snapshot = opening.snapshot(memory, None)
         one = handoff.of(snapshot, snapshot.resolve(id))
@@ -205,6 +204,7 @@ def _answer(
         told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         if wrong := emitting.handed(memory, one.record.id, status, told, who.sections):
             output.note(f"warning: {output.plain(wrong)}")
+    report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
 
 def _note_kept(memory: Memory, snapshot: Snapshot, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from memctl.packs import handoff
 from memctl.packs.handoff import BUDGETS
 from memctl.store import lock
-from tests.conftest import NOW, Memctl, Once, git
+from tests.conftest import NOW, Memctl, Once, git, process
 
 OFFER = ("handoff", "--to", "codex", "--section", "2.2", "--reason", "The pool is mended")
 SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test with 150 buyers")
@@ -374,6 +374,15 @@ def test_the_stream_tells_of_offers_and_answers(shop: Path, memctl: Memctl, bob:
         (f"{made} was accepted: §2.1", "bob", "claude"),
     ]
     assert made in memctl("event", "show").out
+
+
+def test_the_stream_tells_of_an_answer_that_nobody_could_print(shop: Path, memctl: Memctl) -> None:
+    made = memctl("handoff", "--to", "bob", "--reason", "Done", "--json").data["id"]
+    with open("/dev/full", "w") as full:
+        answering = process(shop, "handoff", "withdraw", made, stdout=full)
+        assert "No space left" in answering.communicate()[1]
+    newest = memctl("event", "list", "--type", "agent_handoff", "--json").data["events"][0]
+    assert newest["action_taken"] == f"{made} was withdrawn"
 
 
 def test_the_help_of_the_group_begins_with_examples(memctl: Memctl) -> None:

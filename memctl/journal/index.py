@@ -59,8 +59,8 @@ def unmerged(repository: Repository, folder: str) -> dict[str, Sides]:
 
 def in_conflict(repository: Repository) -> tuple[str, ...]:
     """The paths that a merge left in conflict, of the memory or not."""
-    out = git.read(["diff", "--name-only", "--diff-filter=U", "-z"], repository.top)
-    return tuple(git.name(path) for path in out.split(b"\0") if path)
+    out = git.read(["ls-files", "-u", "-z", "--full-name"], repository.top)  # `git diff` would look at every file
+    return tuple(dict.fromkeys(git.name(item.partition(b"\t")[2]) for item in out.split(b"\0") if item))
 
 
 def all_without(name: str) -> list[str]:

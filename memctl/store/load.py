@@ -289,10 +289,8 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
         pass  # the older tree is no longer there
     names = cache.paths()
     if tree:
-        names |= {
-            git.name(name)
-            for name in git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree], top).split(b"\0")
-        }
+        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree], top)
+        names |= set(map(git.name, listed.split(b"\0")))
     return {name for name in names if files.is_record_path(name, BY_FOLDER)}
 
 

@@ -15,9 +15,6 @@ from shlex import quote
 
 import msgspec
 
-from memctl.coordination import exchange, ownership
-from memctl.coordination import shared as coordination
-from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, refs, remotes, tree_merge
 from memctl.journal.commits import CommitPending
@@ -28,7 +25,7 @@ from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
 from memctl.store import lock
 from memctl.store.memory import Memory
-from memctl.syncing import agreeing, assembling, soundness, telling
+from memctl.syncing import assembling, sharing, soundness, telling
 from memctl.syncing.synced import Synced
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
@@ -55,7 +52,7 @@ def sync(
         branch, _ = _standing(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, tell, push=push, dry_run=dry_run)
-        return _coordination(memory, done, push=push, dry_run=dry_run)
+        return sharing.share(memory, done, push=push, dry_run=dry_run)
 
 
 def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_run: bool) -> Synced:
@@ -221,7 +218,7 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) ->
     """Push, and let the worktree follow, with a note of it left; False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
     why, told = f"the sync with {upstream.name}", telling.unfinished(planned)
-    move = Move(upstream.branch, planned.before, new, why, _owned(memory, planned), told, planned.pushed)
+    move = Move(upstream.branch, planned.before, new, why, sharing.owned_before(memory, planned), told, planned.pushed)
     goes = new != planned.before
     if goes:
         moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
@@ -243,59 +240,3 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) ->
     if goes:
         moves.carry_out(memory, move)
     return True
-
-
-def _owned(memory: Memory, planned: Synced) -> tuple[tuple[Ownership, str], ...]:
-    """The ownerships, known only here, of sections of ours that get another number."""
-    sections = _sections(planned)
-    if not sections:
-        return ()
-    try:
-        published = exchange.published(memory, planned.upstream.remote).section_ownership_map
-        owned = coordination.read(memory).state.section_ownership_map
-    except MemctlError:
-        return ()  # `_coordination` says what is wrong with it
-    return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
-
-
-def _sections(done: Synced) -> list[tuple[str, str]]:
-    """The old and the new number of each page of ours that was renumbered."""
-    return [(one.name, one.now) for one in done.made.renamed if one.record is None] if done.made else []
-
-
-def _left_behind(memory: Memory, done: Synced, state: State) -> list[str]:
-    """Ownerships of the acting agent that the remote knows under the old number of a section of ours.
-
-    Which of the two sections they were taken for, only the agent knows.
-    """
-    return [
-        f"section {old} is yours, and is another section now: if you meant {new}, "
-        f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
-        for old, new in _sections(done)
-        if (held := state.live(old, memory.now))
-        and held.owner_agent_id == memory.actor
-        and not state.live(new, memory.now)
-    ]
-
-
-def _coordination(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
-    """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
-    remote = done.upstream.remote
-    try:
-        follow = ownership.follow(_owned(memory, done)) if dry_run else None  # else the branch has done it
-        before = coordination.read(memory).state
-        before = follow(before).state if follow else before
-        agreed = agreeing.agree(memory, remote, done, follow, push=push)
-        state, theirs = agreed.state, coordination.at(memory, agreed.theirs).state
-        return msgspec.structs.replace(
-            done,
-            coordination=coordination.read(memory).commit,
-            taken=coordination.content(state) != coordination.content(before),
-            given=push and coordination.content(state) != coordination.content(theirs),
-            gave_way=(*agreed.lost, *_left_behind(memory, done, state)),
-            settled=agreed.settled,
-        )
-    except MemctlError as error:
-        words = [done.warning] if done.warning else []
-        why = f"the coordination state is not in step with {remote}: {error.message}"
-        return msgspec.structs.replace(done, warning="; ".join([*words, why]))

@@ -13,13 +13,13 @@ what came out of a tool is still read as the output of a tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from memctl.tokens.families import is_pack
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.preservation.events import arguments_of
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import FOUND, SUMMED_UP, key_line, plain
 
@@ -69,11 +69,13 @@ def placeholder(evicted: Evicted, most: int, counter: TokenCounter) -> str | Non
 
 def shortened(call: ContentBlock, counter: TokenCounter) -> str | None:
     """The arguments of a call without their long texts, as JSON; None if there are none, or if it saves nothing."""
-    try:
-        given = msgspec.json.decode(call.content, type=dict[str, Any])
-    except msgspec.MsgspecError:
+    given = arguments_of(call)
+    if not given:
         return None
-    text = msgspec.json.encode(_short(given)).decode()
+    try:
+        text = msgspec.json.encode(_short(given)).decode()
+    except RecursionError:
+        return None
     return text if recount(call, text, counter) < call.token_count else None
 
 
@@ -112,20 +114,13 @@ def _label(call: ContentBlock | None, most: int) -> str:
     """What was called and what it was asked, in so many characters at most, of which 0 are nothing."""
     if call is None:
         return ""
-    given = _arguments(call)
+    given = arguments_of(call)
     texts = {name: value for name, value in given.items() if isinstance(value, str) and value.strip()}
     asked = next((texts[name] for name in (*_ASKED, *texts) if name in texts), "")
     asked = plain(asked)
     asked = asked if len(asked) <= most else asked[: most - 1] + "…"
     name = plain(call.tool_name)[:_LONGEST_NAME]
     return f'{name} "{asked}"' if asked and most else name
-
-
-def _arguments(call: ContentBlock) -> Mapping[str, Any]:
-    try:
-        return msgspec.json.decode(call.content, type=dict[str, Any])
-    except msgspec.MsgspecError:
-        return {}
 
 
 def _said(evicted: Evicted) -> str:
@@ -147,7 +142,7 @@ def _said(evicted: Evicted) -> str:
 
 def _finding(block: ContentBlock, call: ContentBlock | None) -> str:
     """What was found; the file that was read stands in the label already."""
-    tool, arguments = (call.tool_name, _arguments(call)) if call else (block.tool_name, {})
+    tool, arguments = (call.tool_name, arguments_of(call)) if call else (block.tool_name, {})
     output = forms.output_of(tool, arguments, block.content)
     return told.finding(output).removesuffix(f" of {told.line(output.path)}")
 
@@ -165,6 +160,6 @@ def _back(evicted: Evicted) -> str:
         return ""
     if _LOOKS.search(call.tool_name):
         return "Call it again if needed."
-    if _WRITES.search(call.tool_name) and any(name in _arguments(call) for name in _PATHS):
+    if _WRITES.search(call.tool_name) and any(name in arguments_of(call) for name in _PATHS):
         return "The file has it."
     return "Rerun if harmless."

@@ -79,10 +79,10 @@ def of_events(given: Iterable[Event]) -> Happened:
 
 
 def arguments_of(call: ContentBlock) -> dict[str, Any]:
-    """The arguments of a call by their names, {} if they are no JSON object."""
+    """The arguments of a call by their names, {} if they are no JSON object, or one that is nested too deep."""
     try:
         return msgspec.json.decode(call.content, type=dict[str, Any])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}
 
 

@@ -136,3 +136,19 @@ def test_after_a_compaction_what_is_left_has_its_lines() -> None:
     assert all(block.metadata["line"] == by_call[block.call_id, block.is_call] for block in left)
     digest = next(block for block in made.conversation.blocks if block.content.startswith("[Summary of the conv"))
     assert "line" not in digest.metadata
+
+
+@pytest.mark.parametrize("depth", [600, 5_000])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_arguments_may_be_nested_deeper_than_anybody_reads(strategy: str, depth: int) -> None:
+    """In OpenAI's shapes they are a text, which no reader of messages has looked into."""
+    arguments = '{"path": "a.py", "more": ' + "[" * depth + "]" * depth + "}"
+    given: list[dict[str, Any]] = [{"role": "user", "content": "Mend a.py"}]
+    for number in range(12):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "read_file", "arguments": arguments}}
+        given.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        given.append({"role": "tool", "tool_call_id": f"c{number}", "content": "some words of a file\n" * 300})
+    given += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Thanks"}]
+    before, made = reduced(given, 0.5, strategy)
+    assert made.conversation.tokens < before.tokens
+    assert validate(made.conversation.messages) == []

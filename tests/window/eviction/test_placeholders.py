@@ -143,7 +143,7 @@ def test_long_arguments_are_shortened_wherever_they_stand() -> None:
     assert msgspec.json.decode(shortened(given, COUNTER) or "") == {
         "file_path": "a.py", "edits": [{"new": gone, "old": "b"}], "more": {"deep": gone}, "count": 3,
     }  # fmt: skip
-    for content in ("no JSON", "[1]", '"x"'):
+    for content in ("no JSON", "[1]", '"x"', '{"a": ' + "[" * 5_000 + "]" * 5_000 + "}"):
         assert shortened(msgspec.structs.replace(given, content=content), COUNTER) is None
     short = call("Read", file_path="a.py")
     assert shortened(msgspec.structs.replace(short, token_count=9), COUNTER) is None

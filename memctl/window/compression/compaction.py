@@ -92,12 +92,13 @@ def _roomy(
     """
     if fewest.result.refused or fewest.conversation.tokens >= target:
         return least, fewest
-    own = [0] * (conversation.current_turn + 1)
+    turn = conversation.current_turn
+    own = [0] * (turn + 1)
     for block in conversation.blocks:
         own[block.turn_created] += block.token_count
     room, kept = target - fewest.conversation.tokens, least
-    while kept < conversation.current_turn and own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2 <= room:
-        room -= own[conversation.current_turn - kept - 1] + PER_MESSAGE * 2
+    while kept < turn and own[turn - kept - 1] + PER_MESSAGE * 2 <= room:
+        room -= own[turn - kept - 1] + PER_MESSAGE * 2
         kept += 1
     while kept > least:
         step = make(kept)
@@ -115,12 +116,11 @@ def _replaced(conversation: Conversation, cut: int) -> list[ContentBlock]:
 
 def _cut(conversation: Conversation, kept_turns: int) -> int:
     """The index of the message that the part which stays begins with: an answer, with all its results behind it."""
-    first_kept = conversation.current_turn - kept_turns
+    first_kept = max(conversation.current_turn - kept_turns, 1)
+    turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
     for index, message in enumerate(conversation.messages):
-        if parsing.is_answer(message):
-            turn = next((b.turn_created for b in conversation.blocks if b.message == index), 0)
-            if turn >= max(first_kept, 1):
-                return index
+        if parsing.is_answer(message) and turns.get(index, 0) >= first_kept:
+            return index
     return len(conversation.messages)
 
 
@@ -159,14 +159,10 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
 
 def _kept(conversation: Conversation, cut: int) -> list[int]:
     """The messages of the user before the cut that stay: the first, the current one, marked ones."""
-    own = [b for b in conversation.blocks if b.content_type is ContentType.USER_MESSAGE and not _is_digest(b)]
+    own = [b for b in conversation.blocks if b.content_type is ContentType.USER_MESSAGE and not digest.is_digest(b)]
     chosen = {own[0].message, own[-1].message} if own else set()
     chosen |= {block.message for block in own if block.do_not_evict}
     return sorted(index for index in chosen if 0 <= index < cut)
-
-
-def _is_digest(block: ContentBlock) -> bool:
-    return block.content.startswith(digest_text.START)
 
 
 def _is_taken_in(part: Any) -> bool:

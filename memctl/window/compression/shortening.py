@@ -58,7 +58,8 @@ def summarize_results(
     wanted = essentials.of_blocks(conversation.blocks)
     asked = Asked(counter, essentials.needed_in_results(wanted, conversation.blocks), provider)
     calls = _calls(conversation.blocks)
-    large = [b for b in conversation.blocks if _is_large(b, threshold, conversation)]
+    turn = conversation.current_turn
+    large = [b for b in conversation.blocks if _is_large(b, threshold, turn)]
     texts: dict[str, Replacement] = {}
     saved = 0
     for block in sorted(large, key=lambda block: (-block.token_count, block.turn_created, block.block_id)):
@@ -88,8 +89,9 @@ def progressive(
     asked = Asked(counter, needed, provider)
     calls = _calls(conversation.blocks)
     texts: dict[str, Replacement] = {}
+    turn = conversation.current_turn
     for block in conversation.blocks:
-        age = conversation.current_turn - block.turn_created
+        age = turn - block.turn_created
         share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
         if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
             continue
@@ -99,7 +101,7 @@ def progressive(
     return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
 
 
-def _is_large(block: ContentBlock, threshold: int, conversation: Conversation) -> bool:
+def _is_large(block: ContentBlock, threshold: int, turn: int) -> bool:
     """S4: above the threshold; not yet summed up, and read by the model."""
     return (
         block.content_type is ContentType.TOOL_RESULT
@@ -107,7 +109,7 @@ def _is_large(block: ContentBlock, threshold: int, conversation: Conversation) -
         and not block.do_not_evict
         and not block.metadata.get("uncounted")
         and not block.content.startswith((SUMMED_UP, EVICTED))
-        and block.turn_created < conversation.current_turn - 1
+        and block.turn_created < turn - 1
     )
 
 
@@ -175,14 +177,15 @@ def _is_worth_it(block: ContentBlock, text: str, counter: TokenCounter) -> bool:
 
 def _sentences(body: str, must: Sequence[str], fits: Callable[[str], bool]) -> Iterator[str]:
     """The sentences that have to stay, and as many of the others as fit; the first one of all if there is room."""
-    units = [one_line(unit.text) for unit in summary_units.units(body)]
-    ranks = [_rank(unit.text, must) for unit in summary_units.units(body)]
+    units = [*summary_units.units(body)]
+    lines = [one_line(unit.text) for unit in units]
+    ranks = [_rank(unit.text, must) for unit in units]
     chosen: set[int] = {place for place, rank in enumerate(ranks) if rank < 0}
-    for place in sorted(range(len(units)), key=lambda place: (ranks[place], place)):
+    for place in sorted(range(len(lines)), key=lambda place: (ranks[place], place)):
         trial = chosen | {place}
-        if ranks[place] >= 0 and fits(" ".join(units[n] for n in sorted(trial))):
+        if ranks[place] >= 0 and fits(" ".join(lines[n] for n in sorted(trial))):
             chosen = trial
-    yield from (units[place] for place in sorted(chosen))
+    yield from (lines[place] for place in sorted(chosen))
 
 
 def _rank(text: str, must: Sequence[str]) -> int:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from memctl.window.compression.reduction import Reduction, Stage
     from memctl.window.messages.reading import Opened
 
-_SHARE = 0.60  # S4, `_active_management`: of what fits, so much is to be left
-
 
 @command(
     "compact",
@@ -109,7 +107,7 @@ def _target(opened: Opened, model: str | None, window: int | None, memory: Memor
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
     from memctl.cli import window_source
     from memctl.hooks import pressure
-    from memctl.window.pressure import limits
+    from memctl.window.pressure import limits, models
 
     window = window or pressure.told_window(os.environ)
     transcript, tokens = opened.transcript, opened.conversation.tokens
@@ -125,7 +123,7 @@ def _target(opened: Opened, model: str | None, window: int | None, memory: Memor
         window_source.warn_of(limit)
         usable = limit.usable
     frame = max(transcript.reported - tokens, 0) if transcript else 0
-    return max(int(_SHARE * usable) - frame, 1)
+    return max(int(models.TARGET * usable) - frame, 1)
 
 
 def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
     decisions = [text for one in happened.decisions for text in (one.text, *one.alternatives)]
     errors = [failure.message for failure in happened.open_failures]
     told = [text for text in (*happened.said, *happened.prompts) if len(text) <= LONGEST_TOLD]
-    telling = [*decisions, *happened.open_issues, *told, *more]
+    named = [one for text in (*decisions, *happened.open_issues, *told, *more) for one in named_in(text)]
     files = [*list(happened.files)[-RECENT_FILES:], *happened.changed]
     found = {
         TASK: [text[:LONGEST_TOLD] for text in prompts[:1]],
@@ -98,9 +98,9 @@ def of_happened(happened: Happened, more: Sequence[str] = ()) -> list[Essential]
         MESSAGE: messages,
         DECISION: decisions,
         ISSUE: happened.open_issues,
-        ERROR: [*_named(telling, ERROR), *errors],
-        PATH: [*_named(telling, PATH), *files],
-        NUMBER: _named(telling, NUMBER),
+        ERROR: [*_of_kind(named, ERROR), *errors],
+        PATH: [*_of_kind(named, PATH), *files],
+        NUMBER: _of_kind(named, NUMBER),
     }
     return list(dict.fromkeys(Essential(kind, text) for kind in KINDS for text in found[kind]))
 
@@ -117,8 +117,8 @@ def binding(prompt: str) -> tuple[str, ...]:
     )
 
 
-def _named(texts: Iterable[str], kind: str) -> list[str]:
-    return [one.text for text in texts for one in named_in(text) if one.kind == kind]
+def _of_kind(found: Iterable[Essential], kind: str) -> list[str]:
+    return [one.text for one in found if one.kind == kind]
 
 
 def named_in(text: str) -> list[Essential]:

@@ -45,8 +45,9 @@ class Succession:
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
         """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
-        if self._last is None or self._last.why_not or self._last.state != self._state(blocks):
-            self._last = self._saved(blocks)
+        state = self._state(blocks)
+        if self._last is None or self._last.why_not or self._last.state != state:
+            self._last = self._saved(state)
         return self._last
 
     def task(self, blocks: Sequence[ContentBlock]) -> str:
@@ -57,8 +58,7 @@ class Succession:
     def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
         return state_of(blocks, self.window, self.task_goal or one_line(self.task(blocks)), self._criteria)
 
-    def _saved(self, blocks: Sequence[ContentBlock]) -> Saved:
-        state = self._state(blocks)
+    def _saved(self, state: TaskCheckpoint) -> Saved:
         if self._keeper is None:
             return Saved(state)
         try:
@@ -98,8 +98,9 @@ def state_of(
     blocks: Sequence[ContentBlock], window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
 ) -> TaskCheckpoint:
     """What of blocks must outlive their window; without a `task_goal` the task is what the user said first."""
-    made = digest.of_blocks(blocks).sections
-    happened = events.of_blocks(block for block in blocks if not digest.is_digest(block))
+    made = digest.of_blocks(blocks)
+    told = made.sections
+    happened = events.of_blocks(blocks)
     by_status: dict[str, list[str]] = {}
     for task in happened.tasks:
         by_status.setdefault(task.status, []).append(task.text)
@@ -108,12 +109,12 @@ def state_of(
         window_id=window_id,
         task_goal=task_goal or (one_line(happened.prompts[0]) if happened.prompts else ""),
         success_criteria=tuple(criteria),
-        constraints=made[digest_text.SAID],
+        constraints=told[digest_text.SAID],
         completed_subtasks=tuple(by_status.get(tasks.DONE, [])),
         current_subtask=under_way[0] if under_way else "",
-        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *made[digest_text.NEXT]),
-        decisions=made[digest_text.DECISIONS],
-        open_issues=(*made[digest_text.ISSUES], *made[digest_text.ERRORS]),
-        learnings=made[digest_text.LEARNED],
-        compaction_summary=digest.of_blocks(blocks).text(0),
+        remaining_subtasks=(*under_way[1:], *by_status.get(tasks.PENDING, []), *told[digest_text.NEXT]),
+        decisions=told[digest_text.DECISIONS],
+        open_issues=(*told[digest_text.ISSUES], *told[digest_text.ERRORS]),
+        learnings=told[digest_text.LEARNED],
+        compaction_summary=made.text(0),
     )

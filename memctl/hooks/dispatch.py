@@ -7,7 +7,6 @@ for is noted (`undone`) and done behind its back (`working`).
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -138,7 +137,8 @@ def _within(text: str, most: int) -> str:
 def _tool(call: _Call) -> str:
     from memctl.hooks import counting
 
-    return _owed(call) or counting.after_tool(call.host, call.given, call.folder, call.environ)
+    told = counting.after_tool(call.host, call.given, call.folder, call.environ)
+    return _owed(call) or told
 
 
 def _prompt(call: _Call) -> str:
@@ -148,15 +148,9 @@ def _prompt(call: _Call) -> str:
 
 
 def _note_asked(call: _Call) -> None:
-    """Keep what was asked, once nobody else is at what is known of the session."""
     from memctl.hooks import asked
 
-    held = undone.take(call.folder, _PATIENCE)
-    if held is not None:
-        try:
-            asked.note(call.folder, call.given.prompt)
-        finally:
-            os.close(held)
+    undone.alone(call.folder, lambda: asked.note(call.folder, call.given.prompt), _PATIENCE)
 
 
 def _owed(call: _Call) -> str:
@@ -165,7 +159,7 @@ def _owed(call: _Call) -> str:
         (call.folder.path / _OWED).unlink()
     except OSError:
         return ""
-    _settle(call, _PATIENCE)
+    _attempt(call, lambda: _settle(call, _PATIENCE))
     memory = _opened(call)
     from memctl.hooks import known, starting
 
@@ -181,7 +175,12 @@ def _start(call: _Call) -> str:
     state = known.read(call.folder)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
-    _attempt(call, lambda: starting.note(memory, call.host, call.given, call.folder, state))
+    _attempt(
+        call,
+        lambda: undone.alone(
+            call.folder, lambda: starting.note(memory, call.host, call.given, call.folder, state), _MOMENT
+        ),
+    )
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
@@ -200,8 +199,7 @@ def _compact(call: _Call) -> str:
     from memctl.hooks import compacting
 
     if PROMPT in call.host.speaks:
-        call.folder.path.mkdir(parents=True, exist_ok=True)
-        (call.folder.path / _OWED).touch()
+        _attempt(call, lambda: call.folder.is_new(_OWED))
     _attempt(call, lambda: compacting.note(call.host, call.given, call.folder, call.environ, call.now))
     _attempt(call, call.folder.reset)
     _attempt(call, lambda: _leave(call, COMPACT))

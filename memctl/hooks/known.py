@@ -77,7 +77,7 @@ def read(folder: SessionFolder) -> Known | None:
     """What is known; None of a session that is new, or whose state can't be read any more."""
     try:
         return msgspec.json.decode((folder.path / _STATE).read_bytes(), type=Known)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 

@@ -82,6 +82,16 @@ def take(folder: SessionFolder, patience: float = 0.0) -> int | None:
     return descriptor
 
 
+def alone(folder: SessionFolder, do: Callable[[], object], patience: float = 0.0) -> None:
+    """Do something with what is known of a session while nobody else is at it; not at all if somebody stays at it."""
+    held = take(folder, patience)
+    if held is not None:
+        try:
+            do()
+        finally:
+            os.close(held)
+
+
 def settle(
     folder: SessionFolder, do: Callable[[Mapping[str, Any]], bool], patience: float = 0.0, held: int | None = None
 ) -> bool:

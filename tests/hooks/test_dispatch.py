@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import dispatch, guide
+from memctl.hooks import dispatch, guide, undone
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
 from tests.conftest import Memctl, commits, git
@@ -220,6 +220,30 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     gemini.send("SessionEnd", reason="exit")
     assert "| `card.py` | created |" in (repo / ".memory" / "sessions" / "g1.md").read_text()
     assert gemini.faults() == []
+
+
+def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
+    gemini.send("PreCompress", trigger="auto")
+    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert gemini.folder.calls() == 1
+
+
+def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
+    repo: Path, tmp_path: Path, memctl: Memctl
+) -> None:
+    gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
+    gemini.send("PreCompress", trigger="auto")
+    undone.leave(gemini.folder, {"what": "stop"})
+    lock = gemini.folder.path / "lock"
+    lock.unlink()
+    lock.mkdir()  # what can't be opened as a file
+    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert len(gemini.faults()) == 1
 
 
 def test_a_program_that_answers_for_us_has_its_hooks_silenced(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import drafts, known, transcript
+from memctl.hooks import drafts, known, transcript, undone
 from memctl.model.shown import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
@@ -184,6 +184,26 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
     assert saved["lessons"] == ["The bank rounds half to even", "Gift cards have no bank"]
     assert saved["summary"] == ["60 % complete", "Said last: The database is up. This is 60 % complete."]
     assert session.faults() == []
+
+
+def test_what_is_known_of_a_session_may_be_broken(session: Session) -> None:
+    session.said("SessionStart", source="startup")
+    (session.folder.path / "state.json").write_bytes(b'{"top": "\xff"}')
+    assert "Memory of shop" in session.said("SessionStart", source="resume")
+    assert session.faults() == []
+
+
+def test_a_start_leaves_what_is_known_to_who_is_at_work_for_the_session(session: Session) -> None:
+    session.said("SessionStart", source="startup")
+    file = session.folder.path / "state.json"
+    file.unlink()
+    held = undone.take(session.folder)
+    assert held is not None
+    assert "Memory of shop" in session.said("SessionStart", source="resume")
+    assert not file.exists()
+    os.close(held)
+    session.said("SessionStart", source="resume")
+    assert file.exists()
 
 
 def test_an_error_in_a_checkpoint_has_no_credential(session: Session, memctl: Memctl) -> None:
@@ -365,6 +385,19 @@ def test_a_session_that_was_killed_is_summed_up_later(session: Session, repo: Pa
     later.said("SessionStart", source="startup")
     assert "Round half to even" in (repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert not draft.exists()
+
+
+def test_a_session_that_somebody_is_at_work_for_was_not_killed(session: Session, repo: Path, tmp_path: Path) -> None:
+    """A machine that slept: the draft is old, and its session goes on."""
+    work(session)
+    session.send("Stop")
+    draft = session.folder.path / "draft.md"
+    os.utime(draft, (time.time() - 86_400,) * 2)
+    held = undone.take(session.folder)
+    assert held is not None
+    Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
+    assert draft.exists()
+    os.close(held)
 
 
 def test_a_killed_session_of_another_worktree_is_left_to_that(session: Session, repo: Path, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) ->
         intent=state.intent or _line(summary.intent),
         prompt=_line(prompts[-1]) if prompts else state.prompt,
         next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
-        decisions=tuple(dict.fromkeys((*state.decisions, *decisions)))[-known.MOST_DECISIONS :],
+        decisions=_newest(state.decisions, decisions, known.MOST_DECISIONS),
         succeeded=known.latest(map(plain, summary.succeeded), state.succeeded, known.MOST_STEPS),
         files=known.latest(_touched(memory, session), state.files, known.MOST_FILES),
         issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), known.MOST_ISSUES),
@@ -96,16 +96,17 @@ def _said(summary: Summary, *kinds: str) -> list[str]:
 
 
 def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...]:
-    """Two lists as one, each item once, the newest last."""
-    return tuple(dict.fromkeys((*old, *new)))[-most:]
+    """Two lists as one, each item once, the newest last; what is said again is new."""
+    new = dict.fromkeys(new)
+    return (*(item for item in old if item not in new), *new)[-most:]
 
 
 def _errors(state: Known, summary: Summary) -> dict[str, str]:
     """The errors that are open still, by their steps, the newest last."""
     good = steps.keys(map(_line, summary.succeeded))
-    found = {step: line for step, line in state.errors.items() if not steps.came_right(step, good)}
-    found |= {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
-    return dict(list(found.items())[-known.MOST_ERRORS :])
+    new = {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
+    old = {step: line for step, line in state.errors.items() if step not in new and not steps.came_right(step, good)}
+    return dict(list({**old, **new}.items())[-known.MOST_ERRORS :])
 
 
 def _came_to(summary: Summary) -> Iterator[str]:

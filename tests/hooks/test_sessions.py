@@ -186,6 +186,24 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
     assert session.faults() == []
 
 
+def test_of_many_errors_and_issues_those_that_came_up_again_stay(session: Session) -> None:
+    told = session.transcript
+    told.prompt("Mend the build")
+    for number in range(known.MOST_ERRORS):
+        told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
+    told.says("\n\n".join(f"BUG: Part {number} is built twice" for number in range(known.MOST_ISSUES)))
+    session.send("Stop")
+    for number in (0, known.MOST_ERRORS):
+        told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
+    told.says(f"BUG: Part 0 is built twice\n\nBUG: Part {known.MOST_ISSUES} is built twice")
+    session.send("Stop")
+    state = known.read(session.folder)
+    assert state
+    assert list(state.errors)[-2:] == ["make step0", f"make step{known.MOST_ERRORS}"]
+    assert state.issues[-2:] == ("Part 0 is built twice", f"Part {known.MOST_ISSUES} is built twice")
+    assert (len(state.errors), len(state.issues)) == (known.MOST_ERRORS, known.MOST_ISSUES)
+
+
 def test_what_is_known_of_a_session_may_be_broken(session: Session) -> None:
     session.said("SessionStart", source="startup")
     (session.folder.path / "state.json").write_bytes(b'{"top": "\xff"}')

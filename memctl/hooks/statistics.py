@@ -64,8 +64,9 @@ def compactions(root: Path) -> list[Compaction]:
             continue
         known = None
         if entry.get("kind") == "boundary":
-            seen = (index for index in reversed(range(len(found))) if index not in told.values())
-            known = next((index for index in seen if _is_same(found[index], one)), None)
+            taken = set(told.values())
+            free = (index for index in reversed(range(len(found))) if index not in taken)
+            known = next((index for index in free if _is_same(found[index], one)), None)
         if known is None:
             known = len(found)
             found.append(one)

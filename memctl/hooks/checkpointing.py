@@ -24,7 +24,7 @@ _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "
 
 
-def save(memory: Memory, folder: SessionFolder, event: str = "") -> None:
+def save(memory: Memory, folder: SessionFolder, event: str) -> None:
     """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending.
 
     `event` is the moment of the event that it is for. What a killed process has saved for that is not saved again.
@@ -55,13 +55,13 @@ def save(memory: Memory, folder: SessionFolder, event: str = "") -> None:
         drafts.drop(folder)
     for one in made:
         known.changed(folder, checkpoint=one.checkpoint_id)
-        if not any(event.checkpoint_id == one.checkpoint_id for event in event_stream.read(memory).events):
+        if not any(told.checkpoint_id == one.checkpoint_id for told in event_stream.read(memory).events):
             saving.note(memory, one)
 
 
 def _saved_for(memory: Memory, snapshot: Snapshot, state: Known, event: str) -> Checkpoint | None:
     """The checkpoint that was saved for an event already, by a process that was killed before it could say so."""
-    if not event or state.saving[0] != event:
+    if state.saving[0] != event:
         return None
     found = versions.read(snapshot, names.workflow(memory, "")).checkpoints
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)

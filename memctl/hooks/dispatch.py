@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -175,12 +176,8 @@ def _start(call: _Call) -> str:
     state = known.read(call.folder)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
-    _attempt(
-        call,
-        lambda: undone.alone(
-            call.folder, lambda: starting.note(memory, call.host, call.given, call.folder, state), _MOMENT
-        ),
-    )
+    note = partial(starting.note, memory, call.host, call.given, call.folder, state)
+    _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))

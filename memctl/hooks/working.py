@@ -26,7 +26,7 @@ class _Left(msgspec.Struct, frozen=True):
     place: str
     at: str
     event: Given
-    moment: str = ""
+    moment: str
 
 
 class _Work(NamedTuple):

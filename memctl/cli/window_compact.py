@@ -116,8 +116,9 @@ def _target(opened: Opened, model: str | None, window: int | None, memory: Memor
     named = transcript.model if transcript else body.get("model", "") if isinstance(body, dict) else ""
     asked = model or (named if isinstance(named, str) else "") or counting.model_of(None, memory)
     seen = transcript.reported if transcript else 0
-    if window is None and window_source.says_window(None, memory):
-        usable = window_source.settings(None, memory).max_context_tokens
+    config, says_window = window_source.settings(None, memory)
+    if window is None and says_window:
+        usable = config.max_context_tokens
     else:
         limit = limits.limit_of(asked, host, window=window, seen=seen)
         window_source.warn_of(limit)

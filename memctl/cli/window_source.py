@@ -68,7 +68,7 @@ class Source:
         self.counted_as = ""  # whose tokens, once something was read
         self._given = given
         self._memory = opening.memory_if_any(ctx)
-        self.config = settings(given["settings"], self._memory)
+        self.config, self._says_window = settings(given["settings"], self._memory)
 
     def read(self) -> Seen:
         """Read the file, a transcript line by line; raises MemctlError."""
@@ -89,7 +89,7 @@ class Source:
         given = self._given
         host = given["host"] or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
         window = given["window"] or pressure.told_window(os.environ)
-        if window is None and says_window(given["settings"], self._memory):
+        if window is None and self._says_window:
             usable = self.config.max_context_tokens
             return Limit(usable, usable, "max_context_tokens")
         model = given["model"] or seen.model or counting.model_of(None, self._memory)
@@ -111,17 +111,12 @@ def warn_of(limit: Limit) -> None:
         output.note(f"warning: {limit.source} is assumed to be {limit.window:,} tokens; --window says it")
 
 
-def settings(file: str | None, memory: Memory | None) -> WindowConfig:
-    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults."""
-    if file:
-        return configuration.parse(read(file), file)
-    return configuration.from_values(memory.config.window if memory else {}, "config.yaml, window")
-
-
-def says_window(file: str | None, memory: Memory | None) -> bool:
-    """Whether the settings say how large the window is, be it what it would be without them."""
+def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, bool]:
+    """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and whether they
+    say how large it is, be it what it would be without them."""
     values = yaml_settings.read(read(file), file) if file else memory.config.window if memory else {}
-    return values.get("max_context_tokens") is not None
+    found = configuration.from_values(values, file or "config.yaml, window")
+    return found, values.get("max_context_tokens") is not None
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:

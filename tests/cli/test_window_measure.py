@@ -81,6 +81,8 @@ def test_the_window_can_be_given_and_settings_have_a_say(memctl: Memctl, session
         data = memctl("window", "status", str(session), "--config", str(settings), "--json").data
         assert data["limit"]["usable"] == most
         assert data["reading"]["zone"] == zone
+    data = memctl("window", "status", str(session), "--config", "-", "--json", stdin=settings.read_text()).data
+    assert data["limit"]["usable"] == most
     settings.write_text("presure: {}\n")
     result = memctl("window", "status", str(session), "--config", str(settings), code=1)
     assert "there is no key `presure`" in result.err

@@ -37,13 +37,14 @@ class Known(msgspec.Struct, frozen=True):
     """A session as the hooks have seen it.
 
     `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
-    memory was last given to the session. What it began with (`intent`), was asked last (`prompt`), what it told of its
-    tasks (`task_calls`), `next_steps`, `decisions`, the steps that `succeeded` and the `files` it touched, the latest
-    first, are from the transcript, without credentials. So are the `issues` it named, its `lessons`, the `errors` that
-    nothing has put right, by the step that failed, and what it said of its state last (`came_to`). `began` is what Git
-    said at the start, `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of
-    one of which is not known yet how many tokens it left. `saving` is the moment of the event for which a checkpoint
-    was about to be saved last, and its id.
+    memory was last given to the session, or the session last stopped: what came before is not given again. What it
+    began with (`intent`), was asked last (`prompt`), what it told of its tasks (`task_calls`), `next_steps`,
+    `decisions`, the steps that `succeeded` and the `files` it touched, the latest first, are from the transcript,
+    without credentials. So are the `issues` it named, its `lessons`, the `errors` that nothing has put right, by the
+    step that failed, and what it said of its state last (`came_to`). `began` is what Git said at the start,
+    `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of one of which is
+    not known yet how many tokens it left. `saving` is the moment of the event for which a checkpoint was about to be
+    saved last, and its id.
     """
 
     top: str = ""

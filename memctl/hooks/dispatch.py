@@ -229,8 +229,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
         "host": call.host.name,
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
-        "at": call.now,
-        "moment": str(time.time_ns()),  # `at` may be fixed, and is in seconds
+        "moment": str(time.time_ns()),  # the clock may be fixed
         "event": list(call.given._replace(prompt="")),  # it may have credentials in it
     }
 

@@ -37,7 +37,7 @@ class Known(msgspec.Struct, frozen=True):
     """A session as the hooks have seen it.
 
     `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
-    memory was last given to the session, or the session last stopped: what came before is not given again. What it
+    memory was last given to the session: what came before is not given again, what came since is, its own too. What it
     began with (`intent`), was asked last (`prompt`), what it told of its tasks (`task_calls`), `next_steps`,
     `decisions`, the steps that `succeeded` and the `files` it touched, the latest first, are from the transcript,
     without credentials. So are the `issues` it named, its `lessons`, the `errors` that nothing has put right, by the

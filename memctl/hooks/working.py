@@ -9,22 +9,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memctl.hooks import known, log, opening, summing, undone
+from memctl.hooks import log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
-from memctl.model import moments
 from memctl.store.memory import Memory
 
 
 class _Left(msgspec.Struct, frozen=True):
-    """What an event's note says; `agent` and `at` are as they were then, and `moment` tells it from all others."""
+    """What an event's note says; `agent` is as it was then, and `moment` tells it from all others."""
 
     what: str
     host: str
     agent: str
     place: str
-    at: str
     event: Given
     moment: str
 
@@ -36,7 +34,6 @@ class _Work(NamedTuple):
     host: Host
     given: Given
     folder: SessionFolder
-    at: str
     moment: str
 
 
@@ -58,7 +55,7 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
         return True  # of a later memctl, or broken: it will not get better
     try:
         memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
-        do(_Work(memory, host, left.event, folder, left.at, left.moment))
+        do(_Work(memory, host, left.event, folder, left.moment))
         return True
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
@@ -77,14 +74,6 @@ def _compact(work: _Work) -> None:
 
 def _stop(work: _Work) -> None:
     summing.take_in(work.memory, work.host, work.given, work.folder)
-    known.changed(work.folder, seen=_moment(work))
-
-
-def _moment(work: _Work) -> str:
-    try:
-        return moments.parse(work.at)
-    except ValueError:
-        return work.memory.now
 
 
 def _end(work: _Work) -> None:

@@ -66,12 +66,13 @@ def test_a_resumed_session_gets_only_what_came_since(
     session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("decide", "Adopt PostgreSQL", "-i", "9")
-    session.said("SessionStart", source="startup")
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
-    session.send("Stop")
+    session.said("SessionStart", source="startup")
     assert session.said("SessionStart", source="resume") == ""
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:30:00Z")
+    memctl("learn", "Retries hide an exhausted pool", "-i", "2")  # by somebody else, and the session knew nothing of it
     monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
-    memctl("learn", "Retries hide an exhausted pool", "-i", "2")
+    session.send("Stop")
     text = session.said("SessionStart", source="resume")
     assert "Retries hide" in text
     assert "PostgreSQL" not in text

@@ -127,7 +127,8 @@ class Draft(msgspec.Struct, frozen=True):
     `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`. `title`
     and `root` say what the pack is, to people and to programs; `prefix` is a text before it, to the letter. `source`
     and `target` are the agents that it goes from and to, `made` is the time. Items of `leading` weight and more stand
-    in front of all parts, until a quarter of the pack is full (S1: critical information in its first 25 %).
+    in front of all parts, until a quarter of the pack is full (S1: critical information in its first 25 %). With
+    `keeps_notes` no essential note gives way to an item.
     """
 
     project: str
@@ -143,6 +144,7 @@ class Draft(msgspec.Struct, frozen=True):
     made: str = ""
     source: str = ""
     target: str = ""
+    keeps_notes: bool = False
 
     def items(self) -> list[Item]:
         return [item for part in self.parts for item in part.items]

@@ -47,7 +47,8 @@ def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agen
         form = _suited(draft, budget, count, inter_agent)
     filling = _Filling(draft, choice.named(form), budget, count)
     best: tuple[_Frame, list[Item]] | None = None
-    for frame in _frames(draft):
+    frames = list(_frames(draft))
+    for frame in frames:
         if filling.cost(frame, []) > budget:
             continue
         kept = filling.choose(frame)
@@ -56,7 +57,7 @@ def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agen
         if kept and not filling.is_wordy(frame, kept):
             break
     if best is None:
-        needed = filling.cost(_BARE, [])
+        needed = filling.cost(frames[-1], [])
         raise MemctlError(
             f"a budget of {budget} is too small for anything in the format {form}", f"give at least {needed}", USAGE
         )
@@ -82,9 +83,6 @@ class _Frame(msgspec.Struct, frozen=True):
     has_parts: bool = True
 
 
-_BARE = _Frame("", (), (), has_parts=False)
-
-
 def _frames(draft: Draft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
     noticed = tuple(note for note in draft.opening if note == NOTICED)
@@ -92,10 +90,12 @@ def _frames(draft: Draft) -> Iterator[_Frame]:
     essential = tuple(note for note in draft.opening if note.essential)
     yield _Frame(draft.project, essential, draft.closing)
     yield _Frame(draft.project, essential, tuple(note for note in draft.closing if note.essential))
+    if draft.keeps_notes:
+        return
     yield _Frame(draft.project, noticed, ())
     yield _Frame("", noticed, ())
     yield _Frame(draft.project, (), (), has_parts=False)
-    yield _BARE
+    yield _Frame("", (), (), has_parts=False)
 
 
 class _Filling:

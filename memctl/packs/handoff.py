@@ -111,7 +111,7 @@ def package(
         report = handoff_report.report(
             asked, pack, compacted, context, written, level, _LEAST[asked.kind], is_chosen=is_chosen
         )
-        if report.is_valid or (is_chosen and asked.kind == EMERGENCY):
+        if report.is_valid:
             return Package(pack, parts, expertise, report)
     raise MemctlError(
         "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.failed)]),
@@ -259,6 +259,7 @@ def _draft(
         made=now,
         source=asked.source,
         target=asked.target,
+        keeps_notes=True,
     )
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.packs import handoff, handoff_context, handoff_said
 from memctl.packs.handoff import Asked, Package
 from memctl.packs.handoff_said import Said
-from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories
+from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 forms = st.sampled_from(("markdown", "xml", "yaml", "tokens", "event", "auto"))
 kinds = st.sampled_from(sorted(handoff.BUDGETS))
+wide = memory(({"title": "\N{GRINNING FACE}" * 100, "importance": 1}, ""))  # its line takes the room of what is said
 lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), max_size=4).map(tuple)
 
 
@@ -40,6 +41,7 @@ def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: t
 
 
 @QUICK
+@example(wide, "emergency", "markdown", "claude", 0.02, ())
 @given(memories, kinds, forms, families, st.sampled_from((1.0, 1.0, 0.3, 0.1, 0.02)), lines)
 def test_a_package_never_exceeds_the_upper_bound_of_its_type(
     memory: Memory, kind: str, form: str, family: str, share: float, said: tuple[str, ...]

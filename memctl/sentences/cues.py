@@ -86,9 +86,13 @@ DOUBT = _cues(
 )
 CLAUSE = re.compile(r"[,;:(\u2014]\s|\b(?:so|and|but)\s", re.IGNORECASE)
 UNFINISHED = re.compile(r"(?:\.{3}|\u2026)[\"')*_]*$")
+_STEP = r"(?:step|part|phase|task|item|iteration|attempt|turn|round) ?#?\d+"
+# What agents that work in a loop write before what they say: "Step 20: ", "**Step 3/10:** ".
+NUMBER = rf"[*_]{{0,3}}{_STEP}(?:(?:/| of )\d+)?[*_]{{0,3}}[ \t]*[:.)\u2013\u2014-][*_]{{0,3}}[ \t]+"
+NUMBERED = re.compile(f"^{NUMBER}", re.IGNORECASE)
 # A sentence that says nothing by itself: a number of a step, a nod, an announcement of what is done next.
 FILLER = _cues(
-    r"^(?:step|part|phase|task|item|iteration|attempt) ?#?\d+(?: (?:is )?done)?[.:!)]*$",
+    rf"^{_STEP}(?: (?:is )?done)?[.:!)]*$",
     r"^(?:ok(?:ay)?|sure|great|perfect|done|right|good|alright|excellent|nice|got it|understood|yes|no|thanks|thank you"
     r"|of course|absolutely|certainly|exactly|you(?:'re| are) (?:absolutely )?right|working on it|moving on|on it"
     r"|continuing|one moment|here (?:it|we|you) (?:is|are|go)|let's (?:go|continue|proceed)|now (?:it|that) works"

@@ -39,14 +39,15 @@ def stated(sentence: str) -> str:
 def is_filler(sentence: str) -> bool:
     """Whether a sentence says nothing by itself, such as "Step 3." or "Okay, done."."""
     return (
-        len(sentence) <= 100
+        len(sentence) <= _SHORT
         and cues.FILLER.search(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
     )
 
 
 def _bare(sentence: str) -> str:
-    """A sentence with straight apostrophes, without marks around it, and with nothing in its code and quotations."""
+    """A sentence with straight apostrophes, without the number of a step and marks around it, and with nothing in its
+    code and quotations."""
     text = " ".join(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split())
     for pattern in (CODE_SPAN, _QUOTATION):
         text = pattern.sub(lambda match: match[0][0] + "\N{BULLET}" * (len(match[0]) - 2) + match[0][-1], text)
-    return text.strip("*_ ")
+    return cues.NUMBERED.sub("", text).strip("*_ ")

@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from memctl.model.markdown import one_line
-from memctl.sentences import statements, units
+from memctl.sentences import cues, statements, units
 from memctl.sessions import labels
 from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.sessions.labels import Labelled
@@ -133,7 +133,7 @@ def _all_said(text: str) -> tuple[Found, ...]:
 def _said(text: str) -> Iterator[Found]:
     before: Found | None = None
     for unit in units.units(text):
-        sentence = one_line(unit.text.replace("**", ""))
+        sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
         made = list(_of_sentence(sentence)) if unit.form == units.SENTENCE and not labels.is_labelled(unit.text) else []
         if before is not None and made and statements.stated(sentence) == statements.REJECTED:
             before = msgspec.structs.replace(before, alternatives=(*before.alternatives, sentence))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memctl.model import headings
+from memctl.sentences import cues
 
 DECISION, ISSUE, BLOCKER, TODO, LEARNING, NEXT, STATE, SCOPE = (
     "decision", "issue", "blocker", "todo", "learning", "next", "state", "scope",
@@ -31,7 +32,10 @@ _WORDS = {
     RESOLVED: r"(?:root cause|resolution|resolved|fixed|fix)",
 }
 _LABEL = "|".join(f"(?P<{name}>{words})" for name, words in _WORDS.items())
-_LEAD = r"^[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:#{1,6}[ \t]+)?[*_`]{0,3}(?:[^\w\s#*`_]{1,3}[ \t]*)?"
+_LEAD = (
+    rf"^[ \t]*(?:>[ \t]?)*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:#{{1,6}}[ \t]+)?(?:{cues.NUMBER})?"
+    r"[*_`]{0,3}(?:[^\w\s#*`_]{1,3}[ \t]*)?"
+)
 _TAIL = r"(?:[ \t]*\(?#?\d{1,3}\)?)?(?:[*_`]{0,3}[ \t]*:[*_`]{0,3}[ \t]*|[*_`]{1,3}[ \t]*$)(?P<rest>.*)$"
 _LINE = re.compile(f"{_LEAD}(?:{_LABEL}){_TAIL}", re.IGNORECASE)
 _HEADING = re.compile(rf"^[ \t]*#{{1,6}}[ \t]+[*_]{{0,2}}(?:{_LABEL})[*_]{{0,2}}[ \t]*#*[ \t]*$", re.IGNORECASE)
@@ -43,9 +47,14 @@ _INLINE = re.compile(
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
     r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
 )
-_SEPARATING = " \t(\u2014\u2013"
+# In a line that begins with a label further ones need no capitals, and may be any: the line is made of labels.
+_FURTHER = re.compile(
+    r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}(?:" + re.sub(r"\?P<\w+>", "?:", _LABEL) + r")[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])",
+    re.IGNORECASE,
+)
+_SEPARATING = " \t(;\u2014\u2013"
 _LONGEST = 10_000  # characters of a line in the middle of which labels are looked for
-_ENDS = re.compile(r"(?<=[.!?])[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
+_ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
 
 
 class Labelled(msgspec.Struct, frozen=True):
@@ -67,15 +76,20 @@ def read(text: str) -> Iterator[Labelled]:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """A line, cut where labels stand in it: such a label has the rest of its sentence, and an empty line behind it."""
-    starts = [match.end() for match in _INLINE.finditer(line[:_LONGEST]) if _is_prose(line[: match.end()])]
+    """A line, cut where labels stand in it: such a label has the rest of its sentence, and an empty line behind it.
+
+    In a line that begins with a label it has all up to the next one.
+    """
+    is_of_labels = line.count(":") > 1 and is_labelled(line)
+    inline = _FURTHER if is_of_labels else _INLINE
+    starts = [match.end() for match in inline.finditer(line[:_LONGEST]) if _is_prose(line[: match.end()])]
     if not starts:
         yield line
         return
     yield line[: starts[0]].rstrip(_SEPARATING)
     for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
         said = line[start:end].rstrip(_SEPARATING)
-        stop = _ENDS.search(said)
+        stop = None if is_of_labels else _ENDS.search(said)
         yield said[: stop.start()] if stop else said
         yield ""
 

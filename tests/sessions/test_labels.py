@@ -73,6 +73,14 @@ def test_every_label_is_read_with_what_belongs_to_it() -> None:
         ("Next: write the tests", [("next", "write the tests")]),
         ("DECISION: use X\nsince it is small. Next: measure", [("decision", "use X"), ("next", "measure")]),
         ("**Next:**\n- one\n- two", [("next", "one"), ("next", "two")]),
+        ("Decision: A because B. Next steps: C", [("decision", "A"), ("next", "C")]),
+        ("Decision: A because B; next steps: 1. C 2. D", [("decision", "A"), ("next", "1. C 2. D")]),
+        ("DECISION: A because B. NEXT STEPS: C. D too. Lessons: E",
+         [("decision", "A"), ("next", "C. D too."), ("learning", "E")]),
+        ("All is done. Next steps: 1. C 2. D", [("next", "1. C 2. D")]),
+        ("Step 20: Decided: use psycopg 3 because it pipelines.", [("decision", "use psycopg 3")]),
+        ("**Step 3/10:** BLOCKER: the token is missing", [("blocker", "the token is missing")]),
+        ("Iteration 4 - Next: measure", [("next", "measure")]),
     ],
 )  # fmt: skip
 def test_a_label_in_the_middle_of_a_line_has_its_sentence(line: str, found: list[tuple[str, str]]) -> None:
@@ -90,12 +98,24 @@ def test_a_label_in_the_middle_of_a_line_has_its_sentence(line: str, found: list
         "The todo: it is empty.",
         "See the notes.TODO: nothing",
         "The next page has more.",
+        "Step 20: the decision: nobody knows it.",
     ],
 )
 def test_what_only_looks_like_a_label_in_a_line_is_none(line: str) -> None:
     assert [one for one in extraction.of_events([Event(ANSWER, line)]) if one.explicit] == []
 
 
+def test_a_line_of_labels_has_the_reason_and_the_alternatives_of_its_decision() -> None:
+    (made,) = extraction.of_events([Event(ANSWER, "Decision: A because B. Rationale: C. D. Alternatives: E; F")])
+    assert (made.text, made.reason, made.alternatives) == ("A", "B. C. D.", ("E; F",))
+
+
+def test_what_is_decided_at_a_step_of_a_loop_is_a_decision_without_the_number() -> None:
+    (made,) = extraction.of_events([Event(ANSWER, "Step 20: Decided to use psycopg 3 because it has pipelines.")])
+    assert (made.label, made.text, made.reason) == ("decision", "Decided to use psycopg 3", "it has pipelines.")
+
+
 def test_a_long_line_of_labels_is_read_in_no_time() -> None:
     """Looking at what stands before each label would take hours."""
     list(labels.read("It is. TODO: x " * 30_000))
+    list(labels.read("TODO: x. " * 50_000))

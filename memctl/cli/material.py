@@ -36,21 +36,22 @@ def own_name(session: Session, source: str) -> str:
 def read(sources: tuple[str, ...]) -> Session:
     """The session that some transcripts tell of, `-` for standard input; raises MemctlError if one can't be read.
 
-    To one of Claude Code's belong those of its sub-agents, which lie beside it.
+    To one of Claude Code's belong those of its sub-agents, which lie beside it. What is given twice, or as a copy,
+    counts once.
     """
     import sys
 
-    found = []
-    for source in sources:
+    found: list[Session] = []
+    for source in dict.fromkeys(sources):
         try:
             data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
         except OSError as error:
             raise MemctlError(f"{source} can't be read: {error.strerror}", exit_code=USAGE) from None
-        found.append(reading.read(data))
-        if not found[-1].events:
+        session = reading.read(data)
+        if not session.events:
             hint = "it is to be Claude Code's JSON Lines, messages as JSON, or text"
             raise MemctlError(f"{source} is no transcript: nothing in it can be read", hint)
-        found += _of_sub_agents(source, sources)
+        found += [one for one in (session, *_of_sub_agents(source, sources)) if one not in found]
     return joined(found)
 
 

@@ -14,7 +14,7 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
 from memctl.sessions import ending, gathering, listing, proposals, running
 from memctl.sessions import writing as session_writing
-from memctl.sessions.events import Session
+from memctl.sessions.events import GIT, Session
 from memctl.sessions.running import Running
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
@@ -45,7 +45,7 @@ _accepting = click.option(
     metavar="[N,…]",
     help="Make the proposed records too: these by their numbers in --review, or all.",
 )
-_NOTHING = Session("Git", ())  # a session of which only Git knows
+_NOTHING = Session(GIT, ())
 
 
 @session_command.command(

@@ -9,6 +9,7 @@ from memctl.hooks.folder import SessionFolder
 from memctl.model import session_page
 from memctl.model.change import Change
 from memctl.model.session_page import Page
+from memctl.sessions.events import GIT
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -49,12 +50,9 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     old_texts, old = writing.existing(memory, folder.key)
     made = summing.merged(old, draft, state.succeeded if state else ()) if old else draft
     writes, deletes = writing.replaced(memory, old_texts, writing.fitted(memory, made))
-    files = sum(len(rows) for rows in made.files.values())
-    turns = made.values.get("turns", 0)
-    title = f"{folder.key}: {files:,} file{'s' if files != 1 else ''}"
-    if made.values.get("transcript") != summing.GIT:  # which knows of no turns
-        title += f", {turns} turn{'s' if turns != 1 else ''}"
-    return Change(op="summarize", title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
+    files = sum(map(len, made.files.values()))
+    title = writing.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
+    return Change(op=writing.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
 def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
@@ -65,7 +63,7 @@ def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
     agent just went on; what was asked is known, or stands on the page.
     """
     has_page = (memory.folder / session_page.path_of(draft.id)).exists()
-    is_of_git = draft.values.get("transcript") == summing.GIT
+    is_of_git = draft.values.get("transcript") == GIT
     if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.intent)):
         return False
     return (
@@ -76,4 +74,6 @@ def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
 
 
 def _nothing() -> Change:
-    return Change(op="summarize", title="nothing")
+    from memctl.sessions import writing
+
+    return Change(op=writing.OP, title="nothing")

@@ -21,12 +21,10 @@ from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
 from memctl.sessions import calls, composing, gathering, labels, merging, steps, tasks
 from memctl.sessions.blanking import plain
-from memctl.sessions.events import CALL, PROMPT, Session
+from memctl.sessions.events import CALL, GIT, PROMPT, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
-
-GIT = "Git"  # the form of a session of which only Git tells
 
 
 def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> Known:

@@ -11,6 +11,8 @@ from memctl.tokens.blocks import Block
 
 PROMPT, ANSWER, CALL, RESULT, COMPACTION, DIGEST = "prompt", "answer", "call", "result", "compaction", "digest"
 
+GIT = "Git"  # the form of a session of which only Git tells
+
 
 class Event(msgspec.Struct, frozen=True):
     """One thing that happened.

@@ -12,6 +12,7 @@ from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS
 from memctl.model.session_page import Page
 from memctl.sessions import composing, fitting, merging
+from memctl.sessions.events import GIT
 from memctl.sessions.fitting import Fitted
 from memctl.sessions.proposals import Proposal
 from memctl.sessions.summary import Summary
@@ -33,16 +34,20 @@ def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Seque
         change = create.create(memory, sequence, None, proposal.draft(KINDS))
         writes += change.writes
         identifiers += change.ids
-    count = len(summary.trail.entries)
-    title = f"{summary.id}: {count:,} file{'s' if count != 1 else ''}, {summary.metrics.turns:,} turns"
     return Change(
         op=OP,
-        title=title,
+        title=title(summary.id, summary.form, len(summary.trail.entries), summary.metrics.turns),
         ids=tuple(identifiers),
         writes=tuple(writes),
         deletes=tuple(deletes),
         session=summary.id,
     )
+
+
+def title(identifier: str, form: str, files: int, turns: int) -> str:
+    """What the commit of a session's page is called: how much the session came to. Of turns Git knows nothing."""
+    told = f"{identifier}: {files:,} file{'s' if files != 1 else ''}"
+    return told if form == GIT else f"{told}, {turns:,} turn{'s' if turns != 1 else ''}"
 
 
 def replaced(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[Write], list[Delete]]:

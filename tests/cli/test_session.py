@@ -66,6 +66,27 @@ def test_every_file_and_decision_of_a_long_session_is_in_its_summary(repo: Path,
     assert summary["intent"] == "Build the payment service."
 
 
+def test_a_transcript_that_is_given_twice_counts_once(repo: Path, memctl: Memctl) -> None:
+    made = Transcript(cwd=repo)
+    made.prompt("Write a.py.")
+    made.call("Write", file_path=str(repo / "a.py"), content="x")
+    first, copy = repo.parent / "first.jsonl", repo.parent / "copy.jsonl"
+    first.write_text(made.text)
+    copy.write_text(made.text)
+    given = ("-t", str(first), "-t", str(first), "-t", str(repo / ".." / "first.jsonl"), "-t", str(copy))
+    figures = memctl("session", "summarize", *given, "--json").data["summary"]["metrics"]
+    assert (figures["turns"], figures["tool_calls"]) == (1, 1)
+    assert git(repo, "log", "-1", "--format=%s").strip() == f"docs(memory): summarize {made.session}: 1 file, 1 turn"
+    piped = memctl("session", "summarize", "-t", "-", "-t", "-", "--id", "piped", "--json", stdin=made.text).data
+    assert piped["summary"]["metrics"]["turns"] == 1
+
+
+def test_the_end_of_a_session_of_which_only_git_tells_claims_no_turns(repo: Path, memctl: Memctl) -> None:
+    memctl("session", "start", "refunds")
+    memctl("session", "end", "refunds")
+    assert git(repo, "log", "-1", "--format=%s").strip() == "docs(memory): summarize refunds: 0 files"
+
+
 def test_the_page_of_a_long_session_keeps_every_path_and_decision_within_its_budget(repo: Path, memctl: Memctl) -> None:
     made, touched, decisions = long_session(repo)
     assert written(memctl, repo, made).id == made.session

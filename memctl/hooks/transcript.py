@@ -10,12 +10,13 @@ import msgspec
 
 from memctl.hooks import lines, pressure
 from memctl.sessions.claude_code import ClaudeCode, of_sub_agents
-from memctl.sessions.events import Session
+from memctl.sessions.events import Session, Unanswered
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
 # that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.
 _PART = 1024 * 1024
-_ROOM = 8 * _PART  # until here a part waits for a prompt to end at, so that no call is parted from its result
+_ROOM = 8 * _PART  # until here a part waits for a prompt to end at, from then on only for the results of calls
+_MOST = 2 * _ROOM  # a part ends here in any case
 _LONGEST_NAME = 100  # of a line
 _OF_USER = re.compile(rb'"type": ?"user"')
 
@@ -35,7 +36,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "") -> Iterator[Part]:
-    """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents."""
+    """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
+
+    An answer with a call whose result is still to come is left for the next time: the call may fail yet.
+    """
     reading = _Reading(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
         for offset, line in lines.after(path, reading.offsets.get(path, 0)):
@@ -43,8 +47,26 @@ def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "") -> Ite
                 yield reading.part()
                 reading = _Reading(reading.offsets, reading.waiting)
             reading.take(path, offset, line)
+    reading = reading.settled()
     if reading.size:
         yield reading.part()
+
+
+class _Open:
+    """What is not settled yet of one transcript: calls without results, and where the answer with the first begins."""
+
+    def __init__(self) -> None:
+        self.calls = Unanswered()
+        self.settled = 0
+        self._answer: Any = None
+
+    def begin(self, line: dict[str, Any], offset: int) -> None:
+        """A line begins at an offset; an answer has several, all of one id, and is counted by it."""
+        message = line.get("message")
+        answer = message.get("id") if isinstance(message, dict) and line.get("type") == "assistant" else None
+        if not self.calls.ids and (answer is None or answer != self._answer):
+            self.settled = offset
+        self._answer = answer
 
 
 class _Reading:
@@ -54,6 +76,8 @@ class _Reading:
         self.offsets = offsets
         self.waiting = waiting
         self.size = 0
+        self._begun = dict(offsets), waiting
+        self._open: dict[str, _Open] = {}
         self._reader = ClaudeCode()
         self._broken = 0
         self._boundaries: list[dict[str, Any]] = []
@@ -62,7 +86,26 @@ class _Reading:
     def is_full(self, line: bytes) -> bool:
         if self.size <= _PART:
             return False
-        return self.size > _ROOM or (_OF_USER.search(line) is not None and b"tool_result" not in line)
+        if self.size > _ROOM:
+            return self.size > _MOST or not self._waits()
+        return _OF_USER.search(line) is not None and b"tool_result" not in line
+
+    def _waits(self) -> bool:
+        """Whether the result of a call is still to come."""
+        return any(one.calls.ids for one in self._open.values())
+
+    def settled(self) -> _Reading:
+        """The same as far as no answer has a call that waits for its result."""
+        if not self._waits():
+            return self
+        made = _Reading(*self._begun)
+        for path, one in self._open.items():
+            end = one.settled if one.calls.ids else self.offsets[path]
+            for offset, line in lines.after(path, made.offsets.get(path, 0)):
+                if offset > end:
+                    break
+                made.take(path, offset, line)
+        return made
 
     def take(self, path: str, offset: int, line: bytes) -> None:
         self.offsets[path] = offset
@@ -79,7 +122,10 @@ class _Reading:
             return
         if not values.get("isSidechain"):
             self._look_for_compactions(values)
-        self._reader.read(values)
+        one = self._open.setdefault(path, _Open())
+        one.begin(values, offset - len(line) - 1)
+        for event in self._reader.read(values):
+            one.calls.take(event)
 
     def _look_for_compactions(self, values: dict[str, Any]) -> None:
         if values.get("subtype") == "compact_boundary":

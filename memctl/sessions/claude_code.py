@@ -6,6 +6,7 @@ may stand there again, with the same `uuid`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,14 @@ class ClaudeCode:
         self._answers: dict[str, Usage] = {}
         self._id = self._model = self._branch = self._started = self._ended = ""
 
-    def read(self, line: dict[str, Any]) -> None:
+    def read(self, line: dict[str, Any]) -> Sequence[Event]:
+        """The events that a line tells of; none if it was read before."""
         uuid = line.get("uuid")
         if isinstance(uuid, str):
             if uuid in self._seen:
-                return
+                return ()
             self._seen.add(uuid)
+        before = len(self._events)
         moment = _moment(line)
         if moment:
             self._started = min(self._started or moment, moment)
@@ -48,6 +51,7 @@ class ClaudeCode:
         message = line.get("message")
         if line.get("type") in ("user", "assistant") and isinstance(message, dict):
             self._read_message(line, message, common)
+        return self._events[before:]
 
     def _read_message(self, line: dict[str, Any], message: dict[str, Any], common: dict[str, str]) -> None:
         if line["type"] == "assistant":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -18,9 +19,9 @@ class Event(msgspec.Struct, frozen=True):
     """One thing that happened.
 
     PROMPT and ANSWER have a `text`, DIGEST is what a compaction left of them; a CALL has the `tool`, its `arguments`
-    and the id `call` by which its RESULT names it. `moment` is canonical UTC, "" if nobody noted it; `agent` names a
-    sub-agent, "" is the main one; `cwd` is the folder that it worked in. `details` is what the host keeps of a result
-    beside the text that the model saw.
+    and the id `call` by which its RESULT names it, "" if it is known that there is none. `moment` is canonical UTC, ""
+    if nobody noted it; `agent` names a sub-agent, "" is the main one; `cwd` is the folder that it worked in. `details`
+    is what the host keeps of a result beside the text that the model saw.
     """
 
     kind: str
@@ -66,6 +67,42 @@ class Session(msgspec.Struct, frozen=True):
 
     def count(self, kind: str) -> int:
         return sum(event.kind == kind for event in self.events)
+
+
+class Unanswered:
+    """The calls whose results are still to come, by their ids, as events are taken in their order.
+
+    An agent that goes on (it speaks, or calls again after a result) waits for no result any more: there was one that
+    the transcript does not have, or that is no text. A call without an id has none in any case.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[str, set[str]] = {}  # by their agents
+        self._answered: set[str] = set()  # the agents that got a result last
+
+    def take(self, event: Event) -> None:
+        calls = self._calls.setdefault(event.agent, set())
+        if event.kind == RESULT:
+            calls.discard(event.call)
+            self._answered.add(event.agent)
+            return
+        if event.kind != CALL or event.agent in self._answered:
+            calls.clear()
+        self._answered.discard(event.agent)
+        if event.kind == CALL and event.call:
+            calls.add(event.call)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset().union(*self._calls.values())
+
+
+def unanswered(events: Iterable[Event]) -> frozenset[str]:
+    """The ids of the calls of some events whose results are still to come."""
+    calls = Unanswered()
+    for event in events:
+        calls.take(event)
+    return calls.ids
 
 
 def joined(sessions: list[Session]) -> Session:

@@ -136,9 +136,10 @@ def _told(text: str, before: int) -> Iterator[Event]:
     yield Event(ANSWER, text)
     calls = sorted([*_shown(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
     for number, call in enumerate(calls, start=before):
-        yield Event(CALL, tool=call.tool, arguments=call.arguments, call=f"text-{number}")
+        identifier = f"text-{number}" if call.result is not None else ""
+        yield Event(CALL, tool=call.tool, arguments=call.arguments, call=identifier)
         if call.result is not None:
-            yield Event(RESULT, call.result, call=f"text-{number}")
+            yield Event(RESULT, call.result, call=identifier)
 
 
 def _shown(lines: list[str]) -> Iterator[_Call]:

@@ -9,7 +9,7 @@ import msgspec
 from memctl.model.frontmatter import clean_newlines
 from memctl.sessions import plain_text
 from memctl.sessions.claude_code import ClaudeCode
-from memctl.sessions.events import Event, Session, decoded, event_of
+from memctl.sessions.events import RESULT, Event, Session, decoded, event_of
 from memctl.tokens import blocks
 from memctl.tokens.messages import lines
 
@@ -74,6 +74,8 @@ def messages(given: Any, body: Any) -> Session:
         for block in blocks.of_message(message):
             if block.role not in ("system", "developer") and (event := event_of(block)) is not None:
                 events.append(event)
+    if not any(event.kind == RESULT for event in events):  # nobody wrote results down, so there is none to come
+        events = [msgspec.structs.replace(event, call="") for event in events]
     model = body.get("model") if isinstance(body, dict) else ""
     return Session(
         "messages", tuple(events), model=model if isinstance(model, str) else "", answers=answers, broken=broken

@@ -14,7 +14,7 @@ import msgspec
 from memctl.journal import differences
 from memctl.journal.differences import FileChange
 from memctl.sessions import calls, failures, shell_files
-from memctl.sessions.events import CALL, RESULT, Event, Session
+from memctl.sessions.events import CALL, RESULT, Event, Session, unanswered
 from memctl.sessions.paths import Places
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
 
@@ -54,12 +54,16 @@ class Trail(msgspec.Struct, frozen=True):
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them."""
+    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them.
+
+    A call whose result is still to come may fail yet, and has done nothing so far.
+    """
     results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
     fold = _Fold(places, base)
     unknown = 0
+    open_calls = unanswered(session.events)
     for event in session.events:
-        if event.kind == CALL:
+        if event.kind == CALL and event.call not in open_calls:
             result = results.get(event.call)
             if not is_without_effect(event, result):
                 fold.take(event, result)

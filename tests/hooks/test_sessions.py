@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -431,6 +432,28 @@ def test_a_killed_session_of_another_worktree_is_left_to_that(session: Session, 
     assert not (repo / ".memory" / "sessions" / "there.md").exists()
 
 
+def test_a_call_whose_result_is_still_to_come_is_taken_in_with_it(session: Session, memctl: Memctl) -> None:
+    work(session)
+    made = session.transcript
+    made.call("Edit", "<tool_use_error>String to replace not found</tool_use_error>", error=True, file_path="no.py")
+    made.call("Write", file_path=str(session.repo / "yes.py"), content="x")
+    lines = made.lines
+    made.lines = lines[:-4]  # a call has a thought, itself and a result: of the first one the result is still to come
+    session.send("Stop")
+    made.lines = lines
+    session.send("Stop")
+    session.send("SessionEnd")
+    page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
+    whole = session.repo.parent / "whole.jsonl"
+    whole.write_text(made.text)
+    figures = memctl("session", "summarize", "-t", str(whole), "--dry-run", "--json").data["summary"]["metrics"]
+    assert "| `yes.py` | created |" in page
+    assert "| `no.py` |" not in page
+    assert f"answers: {figures['answers']}\n" in page
+    assert f"tool_calls: {figures['tool_calls']}\n" in page
+    assert f"tokens_read: {figures['tokens']['read']}\n" in page
+
+
 def test_sub_agents_files_are_in_the_trail(session: Session) -> None:
     work(session)
     folder = session.file.with_suffix("") / "subagents"
@@ -438,7 +461,7 @@ def test_sub_agents_files_are_in_the_trail(session: Session) -> None:
     told = type(session.transcript)(session.repo, session.name)
     told.agent = "a1"
     told.call("Read", "x", file_path=str(session.repo / "deep.py"))
-    (folder / "agent-a1.jsonl").write_text(told.text.replace('"u', '"s'))
+    (folder / "agent-a1.jsonl").write_text(re.sub(r'"u(\d)', r'"s\1', told.text))
     session.send("Stop")
     session.send("SessionEnd")
     assert "- `deep.py`" in (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()

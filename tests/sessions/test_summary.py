@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,25 @@ def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
     made.call("Bash", refused, error=True, command="rm b.py")
     made.call("Bash", "Exit code 1\nrm: cannot remove 'd.py'", error=True, command="rm c.py d.py")
     assert [entry.path for entry in summed_up(made).trail.entries] == ["c.py", "d.py"]
+
+
+def test_a_call_whose_result_is_still_to_come_has_touched_no_file() -> None:
+    made = Transcript()
+    made.prompt("Try.")
+    made.call("Write", file_path="/home/ada/shop/a.py", content="x")
+    made.call("Write", file_path="/home/ada/shop/b.py", content="x")
+    made.lines.pop()
+    assert [entry.path for entry in summed_up(made).trail.entries] == ["a.py"]
+    made.says("Written.")  # the agent went on, and the result is lost
+    assert [entry.path for entry in summed_up(made).trail.entries] == ["a.py", "b.py"]
+
+
+def test_where_nobody_writes_results_down_calls_are_taken_as_done() -> None:
+    call = {"id": "c1", "function": {"name": "write_file", "arguments": '{"path": "a.py", "content": "x"}'}}
+    given = [{"role": "user", "content": "Try."}, {"role": "assistant", "tool_calls": [call]}]
+    session = reading.read(json.dumps(given).encode())
+    found = trail.of_session(session, Places(Path("/home/ada/shop"), session.cwd), frozenset(), [])
+    assert [entry.path for entry in found.entries] == ["a.py"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Dr
         return
     repository = memory.repository
     try:
-        is_lost = bool(history.commits(repository, [], f"{now.head}..{saved.head}", 1))
+        is_lost = bool(history.commits(repository, [], f"{now.head}..{saved.head}" if now.head else saved.head, 1))
         found = history.commits(repository, [], f"{saved.head}..{now.head}", _MOST_COMMITS) if now.head else []
     except GitFailed:  # mostly it does not, so that asking before would cost a process each time
         if _has(memory, saved.head):
@@ -102,7 +102,8 @@ def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Dr
         yield Drift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
         return
     if is_lost:
-        yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({now.head[:10]})")
+        at = now.head[:10] or "no commit"
+        yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({at})")
     since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
         number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"

@@ -28,9 +28,9 @@ def slug(text: str) -> str:
     One that loses letters on the way gets a mark of its own, so that two of them never are the same workflow.
     """
     name = re.sub(r"[^a-z0-9._]+", "-", text.lower()).strip("-._")
-    if name and (len(name) > _LONGEST or any(c.isalnum() and not c.isascii() for c in text)):
+    if len(name) > _LONGEST or any(c.isalnum() and not c.isascii() for c in text):
         from hashlib import blake2b  # 3 ms
 
-        mark = blake2b(text.encode(errors="surrogateescape"), digest_size=3).hexdigest()
-        name = f"{name[: _LONGEST - len(mark) - 1].strip('-._')}-{mark}"
+        mark = blake2b(text.encode(errors="surrogatepass"), digest_size=3).hexdigest()
+        name = f"{name[: _LONGEST - len(mark) - 1].strip('-._')}-{mark}".lstrip("-")
     return name

@@ -220,6 +220,8 @@ def test_a_head_that_was_rewritten_or_is_not_here_is_told(repo: Path, memctl: Me
     commit(repo, "src/pay.py")
     memctl(*FIRST)
     git(repo, "checkout", "-q", "--orphan", "fresh")
+    text = memctl("checkpoint", "resume", "--workflow", "main").out
+    assert "is not in the history of HEAD (no commit)" in text
     git(repo, "commit", "-qm", "all anew")
     git(repo, "branch", "-M", "main")
     assert "is not in the history of HEAD" in memctl("checkpoint", "resume").out

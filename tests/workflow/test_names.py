@@ -15,6 +15,6 @@ def test_a_name_of_a_name_is_itself(name: str) -> None:
 
 
 def test_letters_that_no_path_has_tell_workflows_apart_all_the_same() -> None:
-    given = ["fix/über", "fix/öber", "fix-ber", "x" * 50, "x" * 51]
+    given = ["fix/über", "fix/öber", "fix-ber", "x" * 50, "x" * 51, "日本", "中国", "\ud83d日"]
     assert len({names.slug(name) for name in given}) == len(given)
     assert names.slug("fix/refunds") == "fix-refunds"

@@ -12,12 +12,14 @@ from memctl.cli.command import Command, Group, how, json_option, said, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.lifecycle import door
+from memctl.model.change import Change
 from memctl.sessions import ending, gathering, listing, proposals, running
 from memctl.sessions import writing as session_writing
 from memctl.sessions.events import GIT, Session
 from memctl.sessions.running import Running
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
 
 
 @click.group("session", cls=Group)
@@ -106,11 +108,14 @@ def _write(
     summary = material.with_prose(memory, summary, session, no_llm=no_llm or flags["dry_run"])
     proposed = proposals.propose(summary, opening.snapshot(memory, None).records)
     accepted = session_text.chosen(proposed, accept)
-    if ends and not flags["dry_run"]:
-        ending.begin(memory, ends)
-    result = door.carry_out(
-        memory, lambda sequence: session_writing.plan(memory, sequence, summary, accepted), how(flags)
-    )
+
+    def plan(sequence: Sequence) -> Change:
+        made = session_writing.plan(memory, sequence, summary, accepted)
+        if ends and not flags["dry_run"]:
+            ending.begin(memory, ends)  # what is refused has not begun
+        return made
+
+    result = door.carry_out(memory, plan, how(flags))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

@@ -62,6 +62,18 @@ def test_the_only_session_under_way_need_not_be_named(started: Path, memctl: Mem
     assert "which session?" in memctl("session", "end", code=2).err
 
 
+def test_an_end_that_was_refused_has_not_begun(started: Path, memctl: Memctl) -> None:
+    page = started / ".memory/sessions/refunds.md"
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("no page\n")
+    memctl("session", "end", "refunds", code=1)
+    page.unlink()
+    memctl("session", "summarize", "-t", str(started.parent / "chat.json"), "--id", "refunds")
+    assert "interrupted" not in memctl("session", "end", "refunds").out
+    assert "refund.py" in page.read_text()
+    assert git(started, "log", "--format=%B").count("Memctl-Op: summarize\n") == 2
+
+
 def test_a_dry_run_ends_nothing(started: Path, memctl: Memctl) -> None:
     memctl("session", "end", "--dry-run")
     found = memctl("session", "status", "--json").data

@@ -120,7 +120,7 @@ def _sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
     """The sentences of a paragraph, each on one line, with the offset of the line it begins in."""
     text = "\n".join(lines)
     hidden = CODE_SPAN.sub(lambda match: "X" * len(match[0]), text)  # marks in code end nothing
-    start = 0
+    start = line = counted = 0
     for match in [*_END.finditer(hidden), None]:
         end = match.end() if match else len(text)
         if match and _ABBREVIATION.search(hidden, max(start, match.start() - _LOOKED_BACK), match.start()):
@@ -128,5 +128,6 @@ def _sentences(lines: list[str]) -> Iterator[tuple[int, str]]:
         sentence = " ".join(text[start:end].split())
         if sentence:
             begun = start + len(text[start:end]) - len(text[start:end].lstrip())
-            yield text.count("\n", 0, begun), sentence
+            line, counted = line + text.count("\n", counted, begun), begun
+            yield line, sentence
         start = end

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.model.frontmatter import clean_newlines
 from memctl.tokens import blocks
 from memctl.tokens.blocks import Block
 
@@ -125,13 +126,13 @@ def joined(sessions: list[Session]) -> Session:
 
 
 def event_of(block: Block) -> Event | None:
-    """The event that a block of a message is; None for one that is nothing to us."""
+    """The event that a block of a message is, with LF line ends; None for one that is nothing to us."""
     if block.what == blocks.CALL:
         return Event(CALL, tool=block.name, arguments=arguments_of(block), call=block.call)
     if block.what == blocks.RESULT:
-        return Event(RESULT, block.text, call=block.call, is_error=block.is_error)
+        return Event(RESULT, clean_newlines(block.text), call=block.call, is_error=block.is_error)
     if block.what == blocks.TEXT and block.text.strip():
-        return Event(PROMPT if block.role == "user" else ANSWER, block.text)
+        return Event(PROMPT if block.role == "user" else ANSWER, clean_newlines(block.text))
     return None
 
 

@@ -133,16 +133,20 @@ def _all_said(text: str) -> tuple[Found, ...]:
 def _said(text: str) -> Iterator[Found]:
     before: Found | None = None
     for unit in units.units(text):
-        sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
-        made = list(_of_sentence(sentence)) if unit.form == units.SENTENCE and not labels.is_labelled(unit.text) else []
-        if before is not None and made and statements.stated(sentence) == statements.REJECTED:
+        if unit.form == units.SENTENCE and not labels.is_labelled(unit.text):
+            sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
+            stated = statements.stated(sentence)
+            made = list(_of_sentence(sentence, stated))
+        else:
+            stated, made = "", []
+        if before is not None and made and stated == statements.REJECTED:
             before = msgspec.structs.replace(before, alternatives=(*before.alternatives, sentence))
             continue
         if before is not None:
             yield before
         before = None
         for one in made:
-            if one.label == labels.DECISION and statements.stated(sentence) == statements.DECISION:
+            if one.label == labels.DECISION and stated == statements.DECISION:
                 before = one
             else:
                 yield one
@@ -150,10 +154,10 @@ def _said(text: str) -> Iterator[Found]:
         yield before
 
 
-def _of_sentence(sentence: str) -> Iterator[Found]:
+def _of_sentence(sentence: str, stated: str) -> Iterator[Found]:
+    """What a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
         return
-    stated = statements.stated(sentence)
     if stated in (statements.DECISION, statements.REJECTED):
         yield _decision(sentence, explicit=False)
     elif stated == statements.LESSON:

@@ -27,11 +27,13 @@ _LAUNCHERS = re.compile(
     r"(?:(?:sudo|time|env|nice|npx|bunx|uvx|(?:uv|poetry|pipenv|pdm|hatch|rye) run|(?:pnpm|yarn|bundle) exec"
     r"|timeout \S+|python[\d.]*(?= -m )|-m)(?: |$))+"
 )
-_CHECKS = re.compile(
+_RUNS = (
     r"pytest|py\.test|unittest(?: discover)?|tox|nox|jest|vitest(?: run)?|mocha|rspec|phpunit|ctest|mypy|pyright|tsc"
     r"|ruff check|flake8|pylint|eslint|(?:cargo|go|dotnet|mvn|gradle|\./gradlew|swift|npm|pnpm|yarn|deno|bun|mix|make)"
-    r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+|make|ninja"
+    r" (?:test|build|check|vet|clippy)|(?:npm|pnpm|yarn|bun) run [\w:-]+"
 )
+_CHECKS = re.compile(rf"(?:{_RUNS}|make|ninja)(?= |$)")
+_WHOLE = re.compile(_RUNS)  # what it does of a part, it does of all; `make` alone does not make every target
 
 
 def of_call(call: Event) -> str:
@@ -79,7 +81,7 @@ def came_right(step: str, succeeded: Collection[str]) -> bool:
         return True
     words = own.split()
     wider = (" ".join(words[:count]) for count in range(1, len(words)))
-    return any(part in succeeded and _CHECKS.fullmatch(part) for part in wider)
+    return any(part in succeeded and _WHOLE.fullmatch(part) for part in wider)
 
 
 def keys(given: Iterable[str]) -> frozenset[str]:

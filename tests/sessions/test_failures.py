@@ -153,3 +153,25 @@ def test_a_step_with_a_colon_is_known_again_in_the_line_of_an_error() -> None:
 def test_a_long_output_is_read_in_no_time(unit: str) -> None:
     """Patterns that go back over what they have read would take hours."""
     verdicts.failing(unit * (300_000 // len(unit)))
+
+
+@pytest.mark.parametrize(
+    ("failed", "succeeded", "is_right"),
+    [
+        ("make test", "make", False),
+        ("make deploy", "make", False),
+        ("make test unit", "make test", True),
+        ("ninja docs", "ninja", False),
+        ("npm run lint src", "npm run lint", True),
+        ("cargo test adds", "cargo test", True),
+    ],
+)
+def test_a_run_of_all_makes_a_run_of_one_good_where_it_surely_has_it(
+    failed: str, succeeded: str, is_right: bool
+) -> None:
+    assert steps.came_right(failed, {succeeded}) == is_right
+
+
+def test_of_several_commands_only_the_whole_name_of_a_check_counts() -> None:
+    call = Event(CALL, tool="Bash", arguments={"command": "rustup update && makepkg -s && pytest"}, call="1")
+    assert steps.of_call(call) == "pytest"

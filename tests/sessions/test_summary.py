@@ -36,6 +36,14 @@ def test_an_error_is_resolved_by_a_later_success_of_the_same_step() -> None:
     }
 
 
+def test_an_output_with_windows_line_ends_is_read_like_any_other() -> None:
+    made = Transcript()
+    made.prompt("Run the tests.\r\nNow.")
+    made.call("Bash", "collected 2 items\r\n2 failed\r\n", command="pytest | more")
+    found = summed_up(made)
+    assert [(one.step, one.message) for one in found.failures] == [("pytest", "2 failed")]
+
+
 def test_a_call_that_was_refused_or_failed_touches_no_file() -> None:
     made = Transcript()
     made.prompt("Try.")

@@ -47,9 +47,11 @@ _INLINE = re.compile(
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
     r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
 )
-# In a line that begins with a label further ones need no capitals, and may be any: the line is made of labels.
+# In a line that begins with a label further ones need no capitals, and may be any that is not passed over.
 _FURTHER = re.compile(
-    r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}(?:" + re.sub(r"\?P<\w+>", "?:", _LABEL) + r")[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])",
+    r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}(?:"
+    + "|".join(words for name, words in _WORDS.items() if name != RESOLVED)
+    + r")[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])",
     re.IGNORECASE,
 )
 _SEPARATING = " \t(;\u2014\u2013"

@@ -77,6 +77,7 @@ def test_every_label_is_read_with_what_belongs_to_it() -> None:
         ("Decision: A because B; next steps: 1. C 2. D", [("decision", "A"), ("next", "1. C 2. D")]),
         ("DECISION: A because B. NEXT STEPS: C. D too. Lessons: E",
          [("decision", "A"), ("next", "C. D too."), ("learning", "E")]),
+        ("Decision: retry. Fix: two times", [("decision", "retry. Fix: two times")]),
         ("All is done. Next steps: 1. C 2. D", [("next", "1. C 2. D")]),
         ("Step 20: Decided: use psycopg 3 because it pipelines.", [("decision", "use psycopg 3")]),
         ("**Step 3/10:** BLOCKER: the token is missing", [("blocker", "the token is missing")]),

@@ -86,7 +86,7 @@ DOUBT = _cues(
 )
 CLAUSE = re.compile(r"[,;:(\u2014]\s|\b(?:so|and|but)\s", re.IGNORECASE)
 UNFINISHED = re.compile(r"(?:\.{3}|\u2026)[\"')*_]*$")
-_STEP = r"(?:step|part|phase|task|item|iteration|attempt|turn|round) ?#?\d+"
+_STEP = r"(?:step|part|phase|task|item|iteration|attempt) ?#?\d+"
 # What agents that work in a loop write before what they say: "Step 20: ", "**Step 3/10:** ".
 NUMBER = rf"[*_]{{0,3}}{_STEP}(?:(?:/| of )\d+)?[*_]{{0,3}}[ \t]*[:.)\u2013\u2014-][*_]{{0,3}}[ \t]+"
 NUMBERED = re.compile(f"^{NUMBER}", re.IGNORECASE)

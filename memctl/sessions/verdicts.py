@@ -7,6 +7,7 @@ line is told as the tool writes it, from its beginning, so that a talk about fai
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # What names what is wrong: a test, a place, a code. The first of such lines tells most.
 _NAMES = (
@@ -61,11 +62,11 @@ _COUNTS = (
 )
 
 
+@cache  # to compile them takes longer than to sum up a turn, and many sessions run nothing
 def _lines(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"^(?:{pattern})$" for pattern in patterns), re.MULTILINE)
 
 
-_NAMED, _SAID, _COUNTED = _lines(_NAMES), _lines(_SAYS), _lines(_COUNTS)
 _TIMES = re.compile(r" in [\d.]+ ?(?:ms?|s|seconds?)?(?: \([\d:]+\))?[ =]*$")
 
 
@@ -74,13 +75,13 @@ def failing(output: str) -> str:
 
     Times are left out of it: two runs that fail alike say the same.
     """
-    match = _NAMED.search(output) or _SAID.search(output) or _COUNTED.search(output)
+    match = next((found for patterns in (_NAMES, _SAYS, _COUNTS) if (found := _lines(patterns).search(output))), None)
     if match is None:
         return ""
     line = match[0].strip().strip("=").strip()
-    return _TIMES.sub("", line) if _COUNTED.fullmatch(match[0]) else line
+    return _TIMES.sub("", line) if _lines(_COUNTS).fullmatch(match[0]) else line
 
 
 def only_counts(message: str) -> bool:
     """Whether a line says how many things are wrong, and of none which."""
-    return _COUNTED.fullmatch(message) is not None
+    return _lines(_COUNTS).fullmatch(message) is not None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import msgspec
 
@@ -47,13 +48,6 @@ _INLINE = re.compile(
     r"|Next(?: (?:actions?|steps?|up))?|Up next|DECISION|Decision|BLOCKER|Blocker|Blocked by"
     r"|LESSON|Lessons?(?: learn(?:ed|t))?|Open (?:issues?|questions?))(?:\*\*|__)?:(?:\*\*|__)?[ \t])"
 )
-# In a line that begins with a label further ones need no capitals, and may be any that is not passed over.
-_FURTHER = re.compile(
-    r"(?<=[.!?;)])[ \t]+(?=[*_]{0,3}(?:"
-    + "|".join(words for name, words in _WORDS.items() if name != RESOLVED)
-    + r")[*_]{0,3}[ \t]*:[*_]{0,3}[ \t])",
-    re.IGNORECASE,
-)
 _SEPARATING = " \t(;\u2014\u2013"
 _LONGEST = 10_000  # characters of a line in the middle of which labels are looked for
 _ENDS = re.compile(r"(?<=[.!?])(?<!\b\d\.)[ \t]+(?=[A-Z\"'`*(])|(?<=\w)\)(?=[.;,]?(?:[ \t]|$))")
@@ -83,7 +77,7 @@ def _parts(line: str) -> Iterator[str]:
     In a line that begins with a label it has all up to the next one.
     """
     is_of_labels = line.count(":") > 1 and is_labelled(line)
-    inline = _FURTHER if is_of_labels else _INLINE
+    inline = _further() if is_of_labels else _INLINE
     starts = [match.end() for match in inline.finditer(line[:_LONGEST]) if _is_prose(line[: match.end()])]
     if not starts:
         yield line
@@ -94,6 +88,13 @@ def _parts(line: str) -> Iterator[str]:
         stop = None if is_of_labels else _ENDS.search(said)
         yield said[: stop.start()] if stop else said
         yield ""
+
+
+@cache  # few lines have several labels
+def _further() -> re.Pattern[str]:
+    """In a line that begins with a label further ones need no capitals, and may be any that is not passed over."""
+    names = "|".join(words for name, words in _WORDS.items() if name != RESOLVED)
+    return re.compile(rf"(?<=[.!?;)])[ \t]+(?=[*_]{{0,3}}(?:{names})[*_]{{0,3}}[ \t]*:[*_]{{0,3}}[ \t])", re.IGNORECASE)
 
 
 def _is_prose(before: str) -> bool:

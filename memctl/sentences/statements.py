@@ -7,6 +7,7 @@ take a sentence for what it is not: what has to be found has a label.
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from memctl.model.mentions import CODE_SPAN
 from memctl.sentences import cues
@@ -28,10 +29,11 @@ def stated(sentence: str) -> str:
     text = _bare(sentence[:_LOOKED_AT])
     if text.endswith("?") or cues.UNFINISHED.search(text) or _OUTPUT.match(text):
         return ""
-    for kind, pattern in _CUES:
-        for match in pattern.finditer(text):
+    text = text.lower()
+    for kind, all_cues in _CUES:
+        for match in chain.from_iterable(cue.found(text) for cue in all_cues):
             clause = cues.CLAUSE.split(text[: match.start()])[-1]
-            if not cues.DOUBT.search(clause):
+            if not re.search(cues.DOUBT, clause):
                 return kind
     return ""
 
@@ -40,7 +42,7 @@ def is_filler(sentence: str) -> bool:
     """Whether a sentence says nothing by itself, such as "Step 3." or "Okay, done."."""
     return (
         len(sentence) <= _SHORT
-        and cues.FILLER.search(sentence.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
+        and re.search(cues.FILLER, sentence.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")) is not None
     )
 
 

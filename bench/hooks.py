@@ -11,6 +11,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import measure, repositories, table
@@ -121,8 +122,8 @@ def _growing(file: Path, cwd: Path, size: int = 1) -> Callable[[], None]:
 
 
 def _turn(number: int, cwd: Path) -> str:
-    """A prompt, a call of a tool with its result, and an answer, as Claude Code writes them."""
-    moment = f"2025-11-04T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
+    """A prompt, a call of a tool with its result, and an answer, as Claude Code writes them, now."""
+    moment = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
     common = {"sessionId": "bench", "cwd": str(cwd), "timestamp": moment, "isSidechain": False, "gitBranch": "main"}
     usage = {"input_tokens": 4, "cache_read_input_tokens": 20_000, "output_tokens": 50}
     call = {

@@ -7,12 +7,16 @@ from typing import Any
 
 import msgspec
 
+from memctl.errors import USAGE, MemctlError
+from memctl.model.expected import encodable
+
 TEXT, CALL, RESULT, OTHER = "text", "tool call", "tool result", "other"
 _TEXTS = ("text", "input_text", "output_text")
+_JSON = (dict, list, str, int, float, type(None))
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A block: what it is (TEXT, CALL, RESULT or OTHER), in whose message, and its text.
+    """A block: what it is (TEXT, CALL, RESULT or OTHER), in whose message, and its text, which is encodable.
 
     A CALL has the `name` of the tool and its `arguments` as they came; `call` is the id by which a RESULT names its
     call, and `is_error` what the result says of itself. Of OTHER only the `name` of its type is known.
@@ -28,7 +32,10 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def of_message(message: dict[str, Any]) -> Iterator[Block]:
-    """The blocks of a message of either interface, or of an item of OpenAI's responses."""
+    """The blocks of a message of either interface, or of an item of OpenAI's responses.
+
+    Raises MemctlError for content that is no JSON, such as the objects of a client's library.
+    """
     if "role" not in message:
         yield from _of_block("assistant", message, Block(TEXT, ""))
         return
@@ -37,6 +44,7 @@ def of_message(message: dict[str, Any]) -> Iterator[Block]:
     yield from of_content(role, message.get("content") or "", around)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
+        check(call)
         given = call if isinstance(call, dict) else {}
         yield _call(given.get("function"), _identifier(given, "id"))
 
@@ -45,12 +53,14 @@ def of_content(role: str, content: Any, around: Block | None = None) -> Iterator
     """The blocks of a content, which is a text or a list of blocks; texts in it are what `around` is."""
     around = around or Block(TEXT, role)
     if isinstance(content, str):
-        yield Block(around.what, role, content, call=around.call, is_error=around.is_error)
+        yield Block(around.what, role, encodable(content), call=around.call, is_error=around.is_error)
+    check(content)
     for block in content if isinstance(content, list) else ():
         yield from _of_block(role, block, around)
 
 
 def _of_block(role: str, block: Any, around: Block) -> Iterator[Block]:
+    check(block)
     name = block.get("type") if isinstance(block, dict) else None
     if name in _TEXTS:
         yield from of_content(role, str(block.get("text") or ""), around)
@@ -68,10 +78,33 @@ def _of_block(role: str, block: Any, around: Block) -> Iterator[Block]:
 
 
 def _call(call: Any, identifier: str) -> Block:
+    check(call)
     given = call if isinstance(call, dict) else {}
     arguments = given.get("input", given.get("arguments", ""))
-    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-    return Block(CALL, "assistant", text, str(given.get("name", "")), arguments, identifier)
+    text = encodable(arguments) if isinstance(arguments, str) else encoded(arguments)
+    return Block(CALL, "assistant", text, encodable(str(given.get("name", ""))), arguments, identifier)
+
+
+def check(given: object, where: str = "") -> None:
+    """Raise MemctlError for what is no JSON: a tuple, bytes, or an object of a client's library."""
+    if not isinstance(given, _JSON):
+        what = f"{where}: " if where else ""
+        hint = "give dicts, lists and texts; objects of a client's library have model_dump()"
+        raise MemctlError(f"{what}{type(given).__name__} is no JSON", hint, USAGE)
+
+
+def encoded(given: Any) -> str:
+    """Something as JSON that can be written as UTF-8; raises MemctlError for what is none, or is nested too deep."""
+    try:
+        return msgspec.json.encode(given).decode()
+    except UnicodeEncodeError:
+        import json
+
+        return encodable(json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=str))
+    except RecursionError:
+        raise MemctlError("it is nested too deep", exit_code=USAGE) from None
+    except TypeError as error:
+        raise MemctlError(f"it is no JSON: {error}", "give dicts, lists and texts", USAGE) from None
 
 
 def _identifier(block: dict[str, Any], key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.model.expected import encodable
 from memctl.store.cache import Cache, digest
 from memctl.tokens import pieces, reconstruction
 from memctl.tokens.calibration import Learnt
@@ -62,6 +63,7 @@ class Counter:
 
     def count(self, text: str, kind: str = "markdown") -> Count:
         """The tokens of a text of a kind (one of `families.KINDS`)."""
+        text = encodable(text)
         if self._learnt is not None and (reported := self._learnt.reported_of(text)) is not None:
             return Count(reported, f"reported by {self._learnt.model}", 0.0)
         if self._tokenizer is not None:

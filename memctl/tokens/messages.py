@@ -55,7 +55,7 @@ def parse(given: Any) -> Conversation | None:
     for name in ("system", "instructions"):
         reader.read(0, "system", body.get(name) or "")
     if body.get("tools"):
-        reader.add(0, "system", "tools", "json", msgspec.json.encode(body["tools"]).decode())
+        reader.add(0, "system", "tools", "json", blocks.encoded(body["tools"]))
     for number, message in enumerate(messages, start=1):
         reader.read_message(number, message)
     return Conversation(

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from memctl.model import expected
 from memctl.window import subsystems
 from memctl.window.audit import AuditLog
 from memctl.window.budget import accounting
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
-from memctl.window.compression.engine import CompressionEngine
+from memctl.window.compression.engine import CompressionEngine, expect_result
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy
 from memctl.window.config import WindowConfig
 from memctl.window.eviction.engine import EvictionEngine
@@ -74,6 +75,7 @@ class ContextWindowManager:
         on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
     ) -> None:
         self.config = config or WindowConfig()
+        expected.instance(self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings")
         self.counter = counter
         self.pressure_monitor = pressure_monitor or subsystems.monitor(self.config)
         self.eviction_engine = eviction_engine or subsystems.eviction(self.config, counter)
@@ -149,6 +151,7 @@ class ContextWindowManager:
         A result goes in whole while there is room, for the model has not read it yet: older ones are summed up first.
         From the orange zone on, or if its budget has no room, one of more than the threshold's tokens is summed up.
         """
+        expect_result(tool_name, result, arguments)
         component = BudgetComponent.TOOL_RESULTS
         tokens = self.counter.tokens(result, "log")
         verdict = self.budget_manager.check_before_add(component, tokens)

@@ -25,6 +25,21 @@ class BudgetComponent(Enum):
         return next((component for component in cls if component.value == name), None)
 
 
+Component = BudgetComponent | str  # a component, or its name in either case
+
+
+def named(given: Component) -> BudgetComponent:
+    """A component by itself or by its name, in either case; raises MemctlError for one that does not exist."""
+    try:
+        return BudgetComponent(given)
+    except ValueError:
+        raise MemctlError(
+            f"there is no component {given!r}",
+            f"components are {', '.join(one.value for one in BudgetComponent)}",
+            USAGE,
+        ) from None
+
+
 Allocations = Mapping[BudgetComponent, float]
 
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from memctl.model import expected
 from memctl.policy.allocation import divide
-from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
+from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 
 SOFT_LIMIT = 0.80  # S4, soft_limit_pct
@@ -122,6 +123,7 @@ class TokenBudgetManager:
         on_soft_warning: Watcher | None = None,
         on_hard_violation: Watcher | None = None,
     ) -> None:
+        expected.numbers(max_context_tokens=max_context_tokens, soft_limit=soft_limit_pct, safety_margin=safety_margin)
         self.max_context_tokens = max_context_tokens
         self.safety_margin = safety_margin
         self.enforce_components = enforce_components
@@ -132,18 +134,20 @@ class TokenBudgetManager:
         self._burnt: deque[int] = deque(maxlen=BURN_TURNS)
         self._burnt_by: dict[BudgetComponent, deque[int]] = {part: deque(maxlen=BURN_TURNS) for part in limits}
 
-    def track(self, component: BudgetComponent, tokens: int) -> None:
+    def track(self, component: Component, tokens: int) -> None:
         """Count tokens that were added to a component. It never refuses: that is the gate's part."""
+        expected.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens are not negative; `release` gives them back")
-        self._set(component, self.budgets[component].used + tokens)
+        self._add(named(component), tokens)
 
-    def release(self, component: BudgetComponent, tokens: int) -> int:
+    def release(self, component: Component, tokens: int) -> int:
         """Give back tokens that were evicted or compressed away; how many the component had of them."""
+        expected.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens are not negative")
-        given = min(tokens, self.budgets[component].used)
-        self._set(component, self.budgets[component].used - given)
+        given = min(tokens, self.budgets[part := named(component)].used)
+        self._add(part, -given)
         return given
 
     def record_turn(self, tokens: int | Mapping[BudgetComponent, int]) -> None:
@@ -151,15 +155,19 @@ class TokenBudgetManager:
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return
-        self._burnt.append(sum(tokens.values()))
+        expected.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
+        given = {named(part): number for part, number in tokens.items()}
+        self._burnt.append(sum(given.values()))
         for part, burnt in self._burnt_by.items():
-            burnt.append(tokens.get(part, 0))
+            burnt.append(given.get(part, 0))
 
-    def check_before_add(self, component: BudgetComponent, tokens_to_add: int) -> Verdict:
+    def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Whether tokens may be added. What would exceed the hard limit, or the room in the window, is refused.
 
         S4's code refuses at the limit itself; a budget of 100 tokens holds 100.
         """
+        expected.numbers(tokens_to_add=tokens_to_add)
+        component = named(component)
         budget = self.budgets[component]
         projected = budget.used + tokens_to_add
         limit = budget.hard_limit_tokens
@@ -209,13 +217,14 @@ class TokenBudgetManager:
         """Tokens of the last turn, None before the first."""
         return self._burnt[-1] if self._burnt else None
 
-    def turns_until_exhausted(self, component: BudgetComponent | None = None) -> float | None:
+    def turns_until_exhausted(self, component: Component | None = None) -> float | None:
         """Turns until a component's budget is used up, or without one the window's; None if nothing tells."""
-        rate = self.burn_rate if component is None else _mean(self._burnt_by[component])
-        remaining = self.output_room if component is None else self.budgets[component].remaining
+        part = None if component is None else named(component)
+        rate = self.burn_rate if part is None else _mean(self._burnt_by[part])
+        remaining = self.output_room if part is None else self.budgets[part].remaining
         return remaining / rate if rate > 0 else None
 
-    def urgency(self, component: BudgetComponent | None = None) -> str:
+    def urgency(self, component: Component | None = None) -> str:
         """How much time there is: `critical` under 3 turns, `warning` under 10, else `normal`."""
         turns = self.turns_until_exhausted(component)
         if turns is None or turns >= WARNING_TURNS:
@@ -250,8 +259,8 @@ class TokenBudgetManager:
     def _no_room(self, tokens: int) -> str:
         return f"the window has room for {self.output_room:,} tokens beside the reserve for the answer, not {tokens:,}"
 
-    def _set(self, component: BudgetComponent, used: int) -> None:
-        self.budgets[component] = msgspec.structs.replace(self.budgets[component], used=used)
+    def _add(self, part: BudgetComponent, tokens: int) -> None:
+        self.budgets[part] = msgspec.structs.replace(self.budgets[part], used=self.budgets[part].used + tokens)
 
 
 def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, int]:
@@ -259,10 +268,11 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
 
     The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
     """
+    expected.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
     if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
         raise ValueError(f"allocations are of all six components, not negative, and sum to 1, not {total:g}")
-    shares = divide(window, [round(allocations[part] * _PARTS) for part in BudgetComponent])
+    shares = divide(int(window), [round(allocations[part] * _PARTS) for part in BudgetComponent])
     limits = dict(zip(BudgetComponent, shares, strict=True))
     lacking = max(OUTPUT_FLOOR - limits[_OUTPUT], 0)
     if lacking > limits[_HISTORY]:
@@ -278,8 +288,8 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
 
 
 def _reason(component: BudgetComponent, budget: ComponentBudget, tokens: int) -> str:
-    projected = budget.used + tokens
-    return f"{component.value} holds {budget.hard_limit_tokens:,} tokens; {tokens:,} more would make it {projected:,}"
+    then = f"{tokens:,} more would make it {budget.used + tokens:,}"
+    return f"{component.value} holds {budget.hard_limit_tokens:,} tokens; {then}"
 
 
 def _mean(turns: deque[int]) -> float:

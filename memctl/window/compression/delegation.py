@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from memctl.model import expected
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 
 MOST_TOKENS = 2_000  # S4: the summary has 1,000 to 2,000
@@ -39,6 +40,9 @@ def delegate(
         return refusal(_STRATEGY, before, "no sub-agent is configured")
     try:
         answer = dispatcher(task, context)
+        expected.instance(answer, SubAgentAnswer, "its answer", "a SubAgentAnswer")
+        expected.texts(summary=answer.summary)
+        expected.numbers(tokens_used=answer.tokens_used)
     except Exception as error:  # the host's own code: whatever it raises, the window stays as it is
         return refusal(_STRATEGY, before, f"the sub-agent failed: {type(error).__name__}: {error}")
     tokens = count(answer.summary)

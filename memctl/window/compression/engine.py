@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from memctl.model import expected
 from memctl.packs import mentioned
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window.compression import compaction, delegation, prompts, shortening
@@ -22,7 +23,7 @@ from memctl.window.compression.result import (
 )
 from memctl.window.compression.strategies import COMPACTION_FROM, KEPT_TURNS, STEPS, called_for
 from memctl.window.messages.content import TokenCounter
-from memctl.window.messages.conversation import Conversation
+from memctl.window.messages.conversation import Conversation, check
 from memctl.window.preservation import essentials
 from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
@@ -41,6 +42,13 @@ class Cascade(msgspec.Struct, frozen=True):
     results: tuple[CompressionResult, ...]
     evicted: int
     is_reached: bool
+
+
+def expect_result(tool_name: object, output: object, arguments: object) -> None:
+    """Raise MemctlError unless these are a tool's name, a text, and a mapping or None."""
+    expected.texts(tool_name=tool_name, result=output)
+    hint = "json.loads decodes arguments that are JSON"
+    expected.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
 
 
 class CompressionEngine:
@@ -62,6 +70,9 @@ class CompressionEngine:
         kept_turns: int = KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
+        expected.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
+        expected.instance(cascade, Mapping, "cascade", "a mapping of utilisations to steps")
+        expected.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
         self.notes = notes if notes is not None else Notes()
         self._counter = counter
         self._provider = provider
@@ -82,6 +93,7 @@ class CompressionEngine:
 
         Refused if it has no more than the threshold's tokens, or if nothing worth it can be saved.
         """
+        expect_result(tool_name, output, arguments)
         strategy, before = CompressionStrategy.TOOL_RESULT, self._count(output)
         if before <= self._threshold:
             return refusal(strategy, before, f"it has no more than {self._threshold:,} tokens", output)
@@ -100,12 +112,15 @@ class CompressionEngine:
 
     def summarize_results(self, conversation: Conversation, free: int | None = None) -> Step:
         """Sum up large results, the largest first, until `free` tokens are saved (all of them if None)."""
+        check(conversation)
+        expected.numbers_or_none(free=free)
         return shortening.summarize_results(
             conversation, self._counter, threshold=self._threshold, provider=self._provider, free=free
         )
 
     def progressive_summarize(self, conversation: Conversation, earlier: Sequence[Essential] = ()) -> Step:
         """Tell older turns in less; `earlier` is what had to survive in the conversation before it was made shorter."""
+        check(conversation)
         return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier)
 
     def compact_conversation(
@@ -113,6 +128,8 @@ class CompressionEngine:
     ) -> Step:
         """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
         above."""
+        check(conversation)
+        expected.numbers_or_none(target=target)
         return compaction.compact(
             conversation,
             self._counter,
@@ -130,6 +147,7 @@ class CompressionEngine:
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Let a sub-agent do a task; only its summary comes back."""
+        expected.texts(task_spec=task_spec, required_context=required_context)
         return delegation.delegate(task_spec, required_context, self._dispatcher, self._count)
 
     def execute_cascade(
@@ -147,7 +165,10 @@ class CompressionEngine:
         beginning is compacted, then `task` is delegated, which frees nothing here but saves what it would have taken. A
         step is only made if the target is not reached.
         """
-        utilization = 1.0 if max_tokens is None else conversation.tokens / max_tokens
+        check(conversation)
+        expected.numbers(target=target)
+        expected.numbers_or_none(max_tokens=max_tokens)
+        utilization = 1.0 if max_tokens is None else conversation.tokens / max(max_tokens, 1)
         allowed = called_for(utilization, self._cascade, self._compaction_from)
         wanted = essentials.of_blocks(conversation.blocks)
         results: list[CompressionResult] = []

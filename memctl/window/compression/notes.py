@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from memctl.model import expected
 from memctl.model.markdown import one_line
 from memctl.model.record import Record
 
@@ -43,6 +44,8 @@ class Notes:
             raise ValueError(f"there is no category {category!r}; there are {', '.join(CATEGORIES)}")
         if importance not in IMPORTANCES:
             raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
+        expected.texts(content=content)
+        content = expected.encodable(content)
         if not content.strip():
             raise ValueError("a note says something")
         note = Note(category, one_line(content), importance, moment)

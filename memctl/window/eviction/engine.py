@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
+from memctl.model import expected
 from memctl.policy.relevance import terms
 from memctl.window.eviction.candidates import Candidates, Unit, WhereKept
 from memctl.window.eviction.policies import EvictionPolicy
@@ -105,14 +106,15 @@ class EvictionEngine:
         counter: TokenCounter | None = None,
         numbers: Scoring | None = None,
         scorer: EvictionScorer | None = None,
-        protected_types: Collection[str] = ALWAYS,
+        protected_types: Collection[ContentType | str] = ALWAYS,
         placeholder_max_tokens: int = PLACEHOLDER_TOKENS,
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
     ) -> None:
+        expected.numbers(placeholder_max_tokens=placeholder_max_tokens, minimum_gain=minimum_gain)
         self.counter = counter or _default_counter()
         self.numbers = numbers or Scoring()
-        self.protected_types = protected_types
+        self.protected_types = tuple(map(_type, protected_types))
         self.placeholder_max_tokens = placeholder_max_tokens
         self.minimum_gain = max(1, minimum_gain)
         self.where_kept = where_kept
@@ -143,6 +145,12 @@ class EvictionEngine:
         `current_turn` is that of the request to be made next (default: by the blocks), `task` what the model is to do
         (default: the first message of the user). `spared` are ids of blocks that stay too, each with the reason.
         """
+        expected.numbers(target_free_tokens=target_free_tokens)
+        expected.numbers_or_none(current_turn=current_turn)
+        expected.texts(task=task)
+        expected.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
+        for block in blocks:
+            expected.instance(block, ContentBlock, "a block", "a ContentBlock", "Conversation.parse(...) has blocks")
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)
         alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
@@ -160,6 +168,9 @@ class EvictionEngine:
         self, conversation: Conversation, target_free_tokens: int, **given: Any
     ) -> tuple[Any, EvictionResult]:
         """Free tokens of a conversation; returns it in the shape in which it was given, and what was done."""
+        from memctl.window.messages.conversation import check
+
+        check(conversation)
         result = self.evict(conversation.blocks, target_free_tokens, conversation.current_turn, **given)
         return conversation.replace(result.replacements), result
 
@@ -225,6 +236,14 @@ def _policy(given: EvictionPolicy | str) -> EvictionPolicy:
     except ValueError:
         known = ", ".join(one.value for one in EvictionPolicy)
         raise MemctlError(f"there is no eviction policy {given!r}", f"policies are {known}", USAGE) from None
+
+
+def _type(given: ContentType | str) -> str:
+    try:
+        return ContentType(given).value
+    except ValueError:
+        known = ", ".join(one.value for one in ContentType)
+        raise MemctlError(f"there is no content type {given!r}", f"types are {known}", USAGE) from None
 
 
 def _chosen(units: list[Unit], target: int, spared: float) -> list[Unit]:

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import settings
+from memctl.model import expected, settings
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.spelling import nearest
 from memctl.model.words import STOP_WORDS
@@ -61,6 +61,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     said: str = ""
 
     def __post_init__(self) -> None:
+        expected.texts(ask=self.ask, category=self.category, said=self.said)
+        expected.instance(self.facts, (tuple, list), "facts", "a tuple of texts")
+        for fact in self.facts:
+            expected.texts(fact=fact)
         if not self.ask.strip() or not all(fact.strip() for fact in self.facts):
             raise ValueError("a question and its facts are not empty")
 

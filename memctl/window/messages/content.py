@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -59,6 +59,7 @@ class ContentBlock(msgspec.Struct, frozen=True):
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
 
 
+@runtime_checkable
 class TokenCounter(Protocol):
     """What counts: `memctl.tokens.count.Counter`, or anything with its method `tokens`."""
 

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.model import expected
+from memctl.tokens import blocks
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
@@ -41,17 +43,18 @@ class Conversation(msgspec.Struct, frozen=True):
         line has. Raises MemctlError for what is no conversation.
         """
         key = key_of(given)
+        expected.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
         reader = parsing.Reader(counter, lines)
         if key is not None:
             reader.read_frame(given)
-        for index, message in enumerate(_messages(given, key)):
+        for index, message in enumerate(messages_of(given)):
             reader.read_message(index, message)
         return cls(given, *reader.finished(), lines)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages, or items, as they were given."""
-        return _messages(self.given, key_of(self.given))
+        return messages_of(self.given)
 
     @property
     def overhead(self) -> int:
@@ -92,9 +95,11 @@ class Conversation(msgspec.Struct, frozen=True):
         for arguments that are no JSON object.
         """
         edits = []
-        blocks = {block.block_id: block for block in self.blocks}
+        expected.instance(texts, Mapping, "texts", "texts by the ids of blocks")
+        known = {block.block_id: block for block in self.blocks}
         for block_id, text in texts.items():
-            block = blocks.get(block_id)
+            expected.instance(text, (str, type(None)), f"the text for {block_id}", "a text or None")
+            block = known.get(block_id)
             if block is None:
                 raise MemctlError(f"the conversation has no block {block_id!r}")
             if block.content_type in (ContentType.THINKING, ContentType.TOOL_DEFINITION) and text is not None:
@@ -120,18 +125,35 @@ class Conversation(msgspec.Struct, frozen=True):
         return Conversation.parse(self.replace(texts), counter, lines=lines)
 
 
-def _messages(given: Any, key: str | None) -> list[dict[str, Any]]:
+def check(given: object) -> None:
+    """Raise MemctlError for what is given in the place of a conversation, such as its messages."""
+    hint = "Conversation.parse(messages, counter) makes one of messages"
+    expected.instance(given, Conversation, "conversation", "a Conversation", hint)
+
+
+def messages_of(given: Any) -> list[dict[str, Any]]:
+    """The messages of a conversation, as they were given; raises MemctlError for what is none."""
+    key = key_of(given)
     held = given if key is None else given[key]
     return [{"role": "user", "content": held}] if isinstance(held, str) else list(held)
 
 
+def _are_messages(held: Any) -> bool:
+    """Whether something is a list of messages; raises MemctlError for one of objects of a client's library."""
+    if not isinstance(held, list | tuple):
+        return False
+    for index, message in enumerate(held):
+        blocks.check(message, f"message {index}")
+    return all(isinstance(message, dict) for message in held)
+
+
 def key_of(given: Any) -> str | None:
     """Where a body has its messages; None for a bare list. Raises MemctlError for what is neither."""
-    if isinstance(given, list) and all(isinstance(message, dict) for message in given):
+    if _are_messages(given):
         return None
     for key in ("messages", "input") if isinstance(given, dict) else ():
         held = given.get(key)
-        if isinstance(held, list) and all(isinstance(message, dict) for message in held):
+        if _are_messages(held):
             return key
         if key == "input" and isinstance(held, str):
             return key

@@ -101,7 +101,7 @@ def _call(part: Mapping[str, Any], text: str | None) -> dict[str, Any]:
     """A call with other arguments, in the form in which it had them: an object, or JSON in a string."""
     try:
         arguments = msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
         raise MemctlError("the arguments of a call are a JSON object") from None
     held = part.get("function")
     if isinstance(held, dict):

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from memctl.errors import USAGE, MemctlError
+from memctl.model.expected import encodable
 from memctl.tokens import blocks
 from memctl.tokens.blocks import CALL, OTHER, RESULT, TEXT, Block
 from memctl.tokens.families import is_pack
@@ -43,6 +45,8 @@ class Element(msgspec.Struct, frozen=True):
 def elements(message: Mapping[str, Any]) -> Iterator[Element]:
     """The elements of a message, or of an item of OpenAI's responses; what is unknown is OTHER."""
     content, role = message.get("content"), message.get("role")
+    blocks.check(content)
+    blocks.check(message.get("tool_calls"))
     if role is None or role in ("tool", "function"):
         yield _element((), message, list(blocks.of_message(dict(message))), RESULT if role else "")
         return
@@ -54,6 +58,16 @@ def elements(message: Mapping[str, Any]) -> Iterator[Element]:
     for index, call in enumerate(calls if isinstance(calls, list) else ()):
         found = [b for b in blocks.of_message({"role": role, "tool_calls": [call]}) if b.what == CALL]
         yield _element(("tool_calls", index), call, found)
+
+
+def elements_of(index: int, message: Mapping[str, Any]) -> list[Element]:
+    """The elements of the message at an index; raises MemctlError, which names it, for what is no JSON."""
+    try:
+        return list(elements(message))
+    except MemctlError as error:
+        raise MemctlError(f"message {index}: {error.message}", error.hint, USAGE) from None
+    except RecursionError:
+        raise MemctlError(f"message {index} is nested too deep", exit_code=USAGE) from None
 
 
 def _element(path: tuple[str | int, ...], given: Any, found: list[Block], what: str = "") -> Element:
@@ -113,16 +127,17 @@ class Reader:
         """What a request has beside its messages: the system prompt and the definitions of tools."""
         for name in ("system", "instructions"):
             given = body.get(name)
+            blocks.check(given, name)
             if isinstance(given, str) and given:
-                self._add(name, ContentType.SYSTEM_PROMPT, given, Place(-1, (name,), TEXT))
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), Place(-1, (name,), TEXT))
             for index, part in enumerate(given if isinstance(given, list) else ()):
                 if text := _texts(list(blocks.of_content("system", [part]))):
                     self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, Place(-1, (name, index), TEXT))
         tools = body.get("tools")
+        blocks.check(tools, "tools")
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
             place = Place(-1, ("tools", index), "tool")
-            text = msgspec.json.encode(tool).decode()
-            name = _tool_name(tool)
+            text, name = blocks.encoded(tool), _tool_name(tool)
             block_id = f"tools.{name}" if name and f"tools.{name}" not in self._places else f"tools.{index}"
             self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
 
@@ -132,7 +147,7 @@ class Reader:
         self.answers += is_of_model and not self._was_answer
         self._was_answer = is_of_model
         thoughts = 0
-        for number, element in enumerate(elements(message)):
+        for number, element in enumerate(elements_of(index, message)):
             place = Place(index, element.path, element.what)
             fields: dict[str, Any] = {"message": index}
             if _is_marked(message) or _is_marked(element.given):
@@ -172,7 +187,7 @@ class Reader:
         if others:
             fields["metadata"] = {**fields.get("metadata", {}), "uncounted": others}
         fields |= {
-            "tool_name": call.tool_name if call else str(element.given.get("name") or ""),
+            "tool_name": call.tool_name if call else encodable(str(element.given.get("name") or "")),
             "call_id": first.call,
             "is_error": first.is_error,
             "turn": call.turn_created if call else self.answers,
@@ -227,10 +242,10 @@ def _texts(found: list[Block]) -> str:
 def _thought(given: Mapping[str, Any]) -> str:
     text = given.get("thinking")
     if isinstance(text, str):
-        return text
+        return encodable(text)
     summary = given.get("summary")
     parts = [part.get("text") for part in summary if isinstance(part, dict)] if isinstance(summary, list) else []
-    return "\n".join(part for part in parts if isinstance(part, str))
+    return "\n".join(encodable(part) for part in parts if isinstance(part, str))
 
 
 def _tool_name(tool: Any) -> str:
@@ -238,4 +253,4 @@ def _tool_name(tool: Any) -> str:
         return ""
     function = tool.get("function")
     name = tool.get("name") or (function.get("name") if isinstance(function, dict) else "")
-    return name if isinstance(name, str) else ""
+    return encodable(name) if isinstance(name, str) else ""

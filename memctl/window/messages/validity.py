@@ -7,18 +7,23 @@ from itertools import pairwise
 from typing import Any
 
 from memctl.tokens.blocks import CALL, RESULT, TEXT
-from memctl.window.messages.parsing import SYSTEM, THINKING, Element, elements, is_items
+from memctl.window.messages.conversation import messages_of
+from memctl.window.messages.parsing import SYSTEM, THINKING, Element, elements_of, is_items
 
 
-def validate(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+def validate(given: Any) -> list[str]:
     """What is wrong with messages, in words; an empty list if they can be sent.
+
+    They are given as `Conversation.parse` takes them, as a list or in a request's body. Raises MemctlError for what is
+    no conversation.
 
     A call of a tool has its result, and a result its call: with Anthropic's interface in the message right behind, with
     OpenAI's chat before any message that is no result, with its responses anywhere behind. Ids are unique. No message
     and no text is empty. In Anthropic's shape the first message is the user's, and roles alternate: its own interface
     joins messages of one role, but those of others that offer the same models refuse them.
     """
-    found = [(message, list(elements(message))) for message in messages]
+    messages = messages_of(given)
+    found = [(message, elements_of(index, message)) for index, message in enumerate(messages)]
     faults = [*_empty(found), *_twice(found)]
     if is_items(messages):
         faults += _unpaired_items(found)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.model import expected
+from memctl.model.expected import encodable
 from memctl.model.markdown import one_line
 from memctl.sessions import tasks
 from memctl.window.compression import digest
@@ -34,11 +36,15 @@ class Succession:
     """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
+        expected.texts(task_goal=task_goal)
+        expected.instance(criteria, (tuple, list), "task_success_criteria", "a tuple of texts")
         last = keeper.load() if keeper is not None else None
         self.window = 1 + (last.window_id if last is not None else 0)
-        self.task_goal = task_goal or (last.task_goal if last is not None else "")
+        for criterion in criteria:
+            expected.texts(criterion=criterion)
+        self.task_goal = encodable(task_goal) or (last.task_goal if last is not None else "")
         self._keeper = keeper
-        self._criteria = tuple(criteria) or (last.success_criteria if last is not None else ())
+        self._criteria = tuple(map(encodable, criteria)) or (last.success_criteria if last is not None else ())
         self._is_saved = False  # above the threshold for a safety save, in this window
         self._last: Saved | None = None
         self._given = ""  # the text that this window began with

@@ -1,0 +1,42 @@
+"""What callers in Python give: a thing of the wrong kind is told at the door, and not deep inside by what it lacks."""
+
+from __future__ import annotations
+
+import math
+
+from memctl.errors import USAGE, MemctlError
+
+
+def texts(**given: object) -> None:
+    """Raise MemctlError unless all of these arguments are texts."""
+    for what, value in given.items():
+        instance(value, str, what, "a text")
+
+
+def numbers(**given: object) -> None:
+    """Raise MemctlError unless all of these arguments are numbers, such as those of tokens."""
+    for what, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            raise MemctlError(f"{what} is a number, not {_told(value)}", exit_code=USAGE)
+
+
+def numbers_or_none(**given: object) -> None:
+    """Raise MemctlError unless all of these arguments are numbers or None."""
+    numbers(**{what: value for what, value in given.items() if value is not None})
+
+
+def instance(given: object, kinds: type | tuple[type, ...], what: str, named: str, hint: str | None = None) -> None:
+    """Raise MemctlError unless the argument `what` is one of `kinds`, which are called what is `named`."""
+    if not isinstance(given, kinds):
+        raise MemctlError(f"{what} is {named}, not {_told(given)}", hint, USAGE)
+
+
+def _told(given: object) -> str:
+    return "nan" if isinstance(given, float) else type(given).__name__
+
+
+def encodable(given: str) -> str:
+    """A text that can be written as UTF-8: half of a pair of UTF-16, which Python reads out of JSON, becomes `?`."""
+    if given.isascii():
+        return given
+    return given.encode(errors="replace").decode()

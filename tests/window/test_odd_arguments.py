@@ -1,0 +1,223 @@
+"""What authors of agents give by mistake: each is told as what it is, or works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import memctl.window as w
+from memctl.errors import MemctlError
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window import Conversation, validate
+from memctl.window.state.files import StateFiles
+from tests.window.talk import long_talk
+
+COUNTER = Counter(FAMILIES["claude"])
+HALF = json.loads('"an emoji, cut in two: \\ud83d"')
+
+
+class Body(dict[str, Any]):
+    """A dict of the caller's own kind."""
+
+
+class TextBlock:
+    """A block as the libraries of hosts give it, which is no dict."""
+
+    type = "text"
+    text = "hi"
+
+
+def user(content: Any) -> list[Any]:
+    return [{"role": "user", "content": content}]
+
+
+def called(arguments: Any) -> list[Any]:
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": arguments}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+    return [*user("go"), {"role": "assistant", "content": [call]}, *user([result])]
+
+
+def deep(depth: int) -> Any:
+    block: Any = {"type": "text", "text": "x"}
+    for _ in range(depth):
+        block = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
+    return block
+
+
+WORKS = {
+    "half a pair in a text": user(HALF),
+    "half a pair in a block": user([{"type": "text", "text": HALF}]),
+    "half a pair in the system prompt": {"system": HALF, "messages": user("hi")},
+    "half a pair in a tool": {"tools": [{"name": HALF}], "messages": user("hi")},
+    "half a pair in a call": called({"command": HALF, HALF: 1}),
+    "half a pair in thinking": [
+        *user("hi"),
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": HALF}]},
+    ],
+    "half a pair as input": {"input": HALF},
+    "a tuple of messages": tuple(user("hi")),
+    "a body with a tuple": {"messages": tuple(user("hi"))},
+    "dicts of another kind": Body(messages=[Body(role="user", content="hi")]),
+    "no content": [*user("hi"), {"role": "assistant", "content": None, "tool_calls": None}],
+    "bytes among arguments": called({"data": b"x"}),
+}
+REFUSED = {
+    "None": (None, "this is no conversation"),
+    "a text": ("hello", "this is no conversation"),
+    "messages that are texts": (["hello"], "this is no conversation"),
+    "a message of a client's library": ([TextBlock()], "message 0: TextBlock is no JSON"),
+    "a block of a client's library": (
+        [*user("go"), {"role": "assistant", "content": [TextBlock()]}],
+        "message 1: TextB",
+    ),
+    "a call of a client's library": (
+        [{"role": "assistant", "content": None, "tool_calls": [TextBlock()]}],
+        "message 0",
+    ),
+    "a tuple of blocks": (user(({"type": "text", "text": "hi"},)), "message 0: tuple is no JSON"),
+    "bytes": (user(b"hi"), "message 0: bytes is no JSON"),
+    "an object among arguments": (called({"x": TextBlock()}), "message 1: it is no JSON"),
+    "a system prompt in a tuple": ({"system": ("a",), "messages": user("hi")}, "system: tuple is no JSON"),
+    "blocks nested without end": (user([deep(3_000)]), "message 0 is nested too deep"),
+}
+
+
+@pytest.mark.parametrize("given", WORKS.values(), ids=WORKS)
+def test_what_can_be_sent_is_counted_and_managed(given: Any) -> None:
+    conversation = Conversation.parse(given, COUNTER)
+    assert conversation.tokens > 0
+    "\n".join(block.content for block in conversation.blocks).encode()  # whatever is made of it can be written
+    assert Conversation.parse(conversation.replace({}), COUNTER).blocks == conversation.blocks
+    validate(given)
+    manager = w.ContextWindowManager.from_config({"max_context_tokens": 20_000}, COUNTER)
+    assert manager.on_turn_start(given).messages == given
+    assert manager.on_overflow(given).bootstrap
+
+
+@pytest.mark.parametrize(("given", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_conversation_is_told(given: Any, why: str) -> None:
+    with pytest.raises(MemctlError) as caught:
+        Conversation.parse(given, COUNTER)
+    assert caught.value.message.startswith(why)
+    with pytest.raises(MemctlError):
+        w.ContextWindowManager.from_config({}, COUNTER).on_turn_start(given)
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name != "a system prompt in a tuple"])
+def test_validation_tells_it_too(name: str) -> None:
+    with pytest.raises(MemctlError):
+        validate(REFUSED[name][0])
+
+
+def test_validation_takes_a_request_as_parsing_does() -> None:
+    body = {"model": "claude", "messages": called({})}
+    assert validate(body) == validate(body["messages"]) == []
+    assert validate({"messages": user("hi")[:0] + called({})[:2]}) == ["message 1: call t1 has no result behind it"]
+
+
+def test_half_a_pair_passes_through_every_step_and_into_the_state(tmp_path: Any) -> None:
+    given = [*user(f"Move the pool. {HALF}"), *long_talk(12).messages[1:]]
+    keeper = StateFiles(tmp_path, "state.json", "progress.md")
+    manager = w.ContextWindowManager(COUNTER, state_manager=keeper, task_goal=HALF)
+    for action in (manager.on_turn_start(given), manager.on_overflow(given)):
+        assert validate(action.messages) == []
+    assert "cut in two: ?" in (tmp_path / "state.json").read_text(encoding="utf-8")
+    whole = Conversation.parse(given, COUNTER)
+    engine = w.CompressionEngine(COUNTER)
+    assert engine.execute_cascade(whole, None, 3_000).tokens < whole.tokens
+    notes = w.Notes()
+    notes.write("bugs", HALF)
+    assert "cut in two: ?" in notes.for_context(COUNTER.tokens)
+
+
+def test_half_a_pair_in_a_result_is_counted_and_summed_up() -> None:
+    manager = w.ContextWindowManager.from_config({"max_context_tokens": 20_000}, COUNTER)
+    shown = manager.on_tool_result("Bash", f"line {HALF}\n" * 4_000)
+    assert shown.tokens < shown.original_tokens
+
+
+def a_conversation() -> Conversation:
+    return Conversation.parse(long_talk(6).messages, COUNTER)
+
+
+def a_manager() -> w.ContextWindowManager:
+    return w.ContextWindowManager.from_config({"max_context_tokens": 20_000}, COUNTER)
+
+
+def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
+    """A call that somebody may well write, and what is said of it."""
+    messages: Any = long_talk(3).messages
+    none: Any = None
+    engine, evictor, budget = w.CompressionEngine(COUNTER), w.EvictionEngine(counter=COUNTER), w.TokenBudgetManager()
+    yield "result None", lambda: a_manager().on_tool_result("Bash", none), "result is a text, not NoneType"
+    yield "result bytes", lambda: a_manager().on_tool_result("Bash", b"x"), "result is a text, not bytes"  # type: ignore[arg-type]
+    yield "tool None", lambda: a_manager().on_tool_result(none, "x"), "tool_name is a text"
+    yield "arguments as JSON", lambda: a_manager().on_tool_result("Bash", "x", "{}"), "arguments is a mapping, not str"  # type: ignore[arg-type]
+    yield "no usage", lambda: a_manager().on_turn_end(none), "tokens is a number, not NoneType"
+    yield "reported as text", lambda: a_manager().on_turn_start(messages, "5"), "model_reported_tokens is a number"  # type: ignore[arg-type]
+    yield "config as dict", lambda: w.ContextWindowManager(COUNTER, {"max_context_tokens": 5}), "config is a WindowC"  # type: ignore[arg-type]
+    yield "criteria as text", lambda: w.ContextWindowManager(COUNTER, task_success_criteria="it runs"), "task_success"
+    yield "a goal that is none", lambda: w.ContextWindowManager(COUNTER, task_goal=none), "task_goal is a text"
+    yield "counter by name", lambda: Conversation.parse(messages, "claude"), "counter is something with a method"  # type: ignore[arg-type]
+    yield "engine without", lambda: w.CompressionEngine(none), "counter is something with a method"
+    for name in ("summarize_results", "progressive_summarize", "compact_conversation"):
+        yield name, lambda name=name: getattr(engine, name)(messages), "conversation is a Conversation, not list"  # type: ignore[misc]
+    yield "cascade", lambda: engine.execute_cascade(messages, None, 5), "conversation is a Conversation, not list"
+    yield "cascade without target", lambda: engine.execute_cascade(a_conversation(), None, none), "target is a number"
+    yield "compressing None", lambda: engine.compress_tool_result("Bash", none), "result is a text, not NoneType"
+    yield "delegating None", lambda: engine.dispatch_to_sub_agent(none), "task_spec is a text"
+    yield "evict_from messages", lambda: evictor.evict_from(messages, 5), "conversation is a Conversation, not list"
+    yield "evict messages", lambda: evictor.evict(messages, 5), "a block is a ContentBlock, not dict"
+    yield "evict None", lambda: evictor.evict(a_conversation().blocks, none), "target_free_tokens is a number"
+    yield "protected", lambda: w.EvictionEngine(protected_types=["prompt"]), "there is no content type 'prompt'"
+    yield "component", lambda: budget.check_before_add("results", 5), "there is no component 'results'"
+    yield "tokens", lambda: budget.check_before_add("tool_results", none), "tokens_to_add is a number"
+    yield "a turn of None", lambda: budget.record_turn(none), "tokens is a number, or a mapping by component"
+    yield "a window of None", lambda: w.TokenBudgetManager(none), "max_context_tokens is a number"
+    yield "allocations", lambda: w.TokenBudgetManager(9, [0.5]), "allocations is a mapping"  # type: ignore[arg-type]
+    yield "measuring None", lambda: w.ContextPressureMonitor().measure(none), "current_tokens is a number"
+    yield "adding nan", lambda: w.ContextPressureMonitor().update(float("nan")), "tokens is a number, not nan"  # type: ignore[arg-type]
+    yield "a monitor of None", lambda: w.ContextPressureMonitor(none), "max_context_tokens is a number"
+    yield "a threshold of None", lambda: w.Thresholds(red=none), "red is a number"
+    yield "model None", lambda: w.limit_of(none), "model is a text"
+    yield "window as text", lambda: w.compaction_point("200k"), "window is a number, not str"  # type: ignore[arg-type]
+    yield "texts None", lambda: a_conversation().replace(none), "texts is texts by the ids of blocks"
+    yield "a number for a text", lambda: a_conversation().replace({"0.0": 5}), "the text for 0.0 is a text or None"  # type: ignore[dict-item]
+    yield "a note of None", lambda: w.Notes().write("bugs", none), "content is a text"
+    yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no metric 'u'"
+    yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count is a number"
+    yield "facts as a text", lambda: w.Question("Where?", facts="here"), "facts is a tuple of texts"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("call", "why"), [one[1:] for one in wrong()], ids=[one[0] for one in wrong()])
+def test_an_argument_of_the_wrong_kind_is_told_by_its_name(call: Callable[[], Any], why: str) -> None:
+    with pytest.raises(MemctlError) as caught:
+        call()
+    assert caught.value.message.startswith(why)
+
+
+def test_a_component_may_be_given_by_its_name() -> None:
+    budget = w.TokenBudgetManager()
+    budget.track("TOOL_RESULTS", 100)
+    assert budget.release("tool_results", 40) == 40
+    budget.record_turn({"tool_results": 60})  # type: ignore[dict-item]
+    verdict = budget.check_before_add("tool_results", 5)
+    assert (verdict.component, verdict.current) == (w.BudgetComponent.TOOL_RESULTS, 60)
+    assert budget.turns_until_exhausted("tool_results") == budget.turns_until_exhausted(w.BudgetComponent.TOOL_RESULTS)
+
+
+def test_a_type_of_content_is_protected_by_itself_as_by_its_name() -> None:
+    blocks = a_conversation().blocks
+    by_name = w.EvictionEngine(counter=COUNTER, protected_types=["tool_result"]).evict(blocks, 9_000)
+    by_member = w.EvictionEngine(counter=COUNTER, protected_types=[w.ContentType.TOOL_RESULT]).evict(blocks, 9_000)
+    assert by_name.replacements == by_member.replacements
+    assert "tool_result is a protected type" in by_member.held
+
+
+def test_an_answer_of_a_sub_agent_of_the_wrong_kind_is_a_failure_of_it() -> None:
+    engine = w.CompressionEngine(COUNTER, dispatcher=lambda task, context: "done")  # type: ignore[arg-type,return-value]
+    assert "its answer is a SubAgentAnswer, not str" in engine.dispatch_to_sub_agent("look").refused

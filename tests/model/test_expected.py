@@ -11,13 +11,13 @@ from memctl.model import expected
 
 
 def test_the_argument_is_named_with_what_came_instead() -> None:
-    with pytest.raises(MemctlError, match="^tokens is a number, not bool$") as caught:
+    with pytest.raises(MemctlError, match=r"^tokens is a number, not bool$") as caught:
         expected.numbers(limit=5, tokens=True)
     assert caught.value.exit_code == USAGE
-    with pytest.raises(MemctlError, match="^goal is a text, not NoneType$"):
+    with pytest.raises(MemctlError, match=r"^goal is a text, not NoneType$"):
         expected.texts(goal=None)
     expected.numbers_or_none(target=None, free=0.5)
-    with pytest.raises(MemctlError, match="^target is a number, not nan$"):
+    with pytest.raises(MemctlError, match=r"^target is a number, not nan$"):
         expected.numbers_or_none(target=float("nan"))
 
 

@@ -118,10 +118,16 @@ class CompressionEngine:
             conversation, self._counter, threshold=self._threshold, provider=self._provider, free=free
         )
 
-    def progressive_summarize(self, conversation: Conversation, earlier: Sequence[Essential] = ()) -> Step:
-        """Tell older turns in less; `earlier` is what had to survive in the conversation before it was made shorter."""
+    def progressive_summarize(
+        self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
+    ) -> Step:
+        """Tell older turns in less, the oldest first, until `free` tokens are saved (all of them if None).
+
+        `earlier` is what had to survive in the conversation before it was made shorter.
+        """
         check(conversation)
-        return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier)
+        expected.numbers_or_none(free=free)
+        return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
@@ -175,7 +181,7 @@ class CompressionEngine:
         evicted = 0
         steps: tuple[tuple[str, Callable[[Conversation], Step]], ...] = (
             ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
-            ("progressive", lambda c: self.progressive_summarize(c, wanted)),
+            ("progressive", lambda c: self.progressive_summarize(c, wanted, c.tokens - target)),
             ("conversation_compaction", lambda c: self.compact_conversation(c, wanted, target)),
         )
         for name, step in steps:

@@ -78,7 +78,7 @@ def reduce(
         return Reduction(conversation, (), tuple(wanted), (), target)
     alone: Mapping[str, Callable[[], Step]] = {
         RESULTS: lambda: engine.summarize_results(conversation, conversation.tokens - target),
-        PROGRESSIVE: lambda: engine.progressive_summarize(conversation),
+        PROGRESSIVE: lambda: engine.progressive_summarize(conversation, free=conversation.tokens - target),
         COMPACTION: lambda: engine.compact_conversation(conversation, target=target),
     }
     if strategy in alone:

@@ -78,10 +78,11 @@ def progressive(
     *,
     provider: Provider | None = None,
     earlier: Sequence[Essential] = (),
+    free: int | None = None,
 ) -> Step:
     """Tell what is older in less: each turn's answers and results by LEVELS, counted from the turn that comes next.
 
-    `earlier` is as in `essentials.of_blocks`.
+    The oldest go first, until `free` tokens are saved (all of them if None). `earlier` is as in `essentials.of_blocks`.
     """
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
@@ -89,8 +90,10 @@ def progressive(
     asked = Asked(counter, needed, provider)
     calls = _calls(conversation.blocks)
     texts: dict[str, Replacement] = {}
-    turn = conversation.current_turn
-    for block in conversation.blocks:
+    turn, saved = conversation.current_turn, 0
+    for block in sorted(conversation.blocks, key=lambda block: block.turn_created):
+        if free is not None and saved >= free:
+            break
         age = turn - block.turn_created
         share, label = next((share, label) for most, share, label in LEVELS if most is None or age <= most)
         if share >= 1 or block.do_not_evict or block.token_count < _SHORT or block.content.startswith(EVICTED):
@@ -98,6 +101,7 @@ def progressive(
         made = _older(block, calls.get(block.call_id), share, label, asked)
         if made is not None:
             texts[block.block_id] = made
+            saved += block.token_count - recount(block, made[0], counter)
     return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
 
 

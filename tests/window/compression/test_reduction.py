@@ -10,7 +10,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.reduction import Reduction, reduce
-from memctl.window.compression.strategies import COMPACTION, RESULTS, STRATEGIES
+from memctl.window.compression.strategies import COMPACTION, PROGRESSIVE, RESULTS, STRATEGIES
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import WHY, LosslessEviction
 from memctl.window.messages import reading
@@ -152,3 +152,24 @@ def test_arguments_may_be_nested_deeper_than_anybody_reads(strategy: str, depth:
     before, made = reduced(given, 0.5, strategy)
     assert made.conversation.tokens < before.tokens
     assert validate(made.conversation.messages) == []
+
+
+@pytest.mark.parametrize("strategy", [RESULTS, PROGRESSIVE])
+def test_a_strategy_alone_stops_where_the_target_is_reached(strategy: str) -> None:
+    conversation = Conversation.parse(long_talk(24).messages, COUNTER)
+    _, whole = reduced(conversation, 1, strategy)
+    free = (conversation.tokens - whole.conversation.tokens) // 3
+    _, made = reduced(conversation, conversation.tokens - free, strategy)
+    assert made.is_reached
+    assert made.stages[0].blocks is not None
+    assert whole.stages[0].blocks is not None
+    assert made.stages[0].blocks < whole.stages[0].blocks
+    largest = max(block.token_count for block in conversation.blocks)
+    assert conversation.tokens - made.conversation.tokens <= free + largest  # the last block may free more than needed
+
+
+def test_the_oldest_turns_are_told_shorter_first() -> None:
+    conversation = Conversation.parse(long_talk(24).messages, COUNTER)
+    step = CompressionEngine(COUNTER).progressive_summarize(conversation, free=1)
+    everything = CompressionEngine(COUNTER).progressive_summarize(conversation)
+    assert list(step.result.metadata["blocks"]) == list(everything.result.metadata["blocks"])[:1]

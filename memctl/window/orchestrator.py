@@ -37,7 +37,7 @@ from memctl.window.hook_results import STATUS_OF, Action, Managed, ToolResult, T
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
-from memctl.window.pressure.models import AGAIN, TARGET
+from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
 from memctl.window.state.bootstrap import LEAVE
 from memctl.window.state.bootstrap import room as room_beside
@@ -211,8 +211,12 @@ class ContextWindowManager:
         return self._after(conversation, managed, start, Action.MANAGE)
 
     def _emergency(self, conversation: Conversation, start: TurnStart) -> TurnStart:
-        """Above 95 %: compact whatever the cascade says; where that does not help, the window is left."""
+        """Above 95 %, or without room for an answer: compact whatever the cascade says; where that does not help, the
+        window is left. A window so small that this comes before its orange zone is first managed as there."""
         managed = self._cascade(conversation, start)
+        line = accounting.answer_line(self.budget_manager) * conversation.tokens
+        if start.utilization_before < ORANGE_AT and managed.conversation.tokens * start.utilization_before <= line:
+            return self._after(conversation, managed, start, Action.MANAGE)
         if not any(one.strategy is CompressionStrategy.COMPACTION for one in managed.results):
             wanted = essentials.of_blocks(conversation.blocks)
             step = self.compression_engine.compact_conversation(managed.conversation, wanted)
@@ -224,7 +228,7 @@ class ContextWindowManager:
 
     def _cascade(self, conversation: Conversation, start: TurnStart) -> Managed:
         """Eviction and compression, in the order of what they cost. Targets are in the counter's tokens."""
-        size = self._size(conversation, start)
+        size = accounting.managed_window(conversation, start.utilization_before, self.budget_manager)
         evict = LosslessEviction(self.eviction_engine, self.counter, essentials.of_blocks(conversation.blocks))
         done = self.compression_engine.execute_cascade(conversation, max(int(size), 1), int(size * TARGET), evict)
         return Managed(done.conversation, evict.number, done.results)
@@ -263,7 +267,7 @@ class ContextWindowManager:
         """Save the state for a new window. Raises MemctlError for a task that no window of this size has room for."""
         saved = self._succession.save(conversation.blocks)
         self._log("overflow", Action.CROSS_WINDOW_SAVE.value, reason=saved.why_not, details={"checkpoint": saved.id})
-        blocks, size = conversation.blocks, self._size(conversation, start)
+        blocks, size = conversation.blocks, accounting.window(conversation, start.utilization_before)
         room = room_beside(blocks, self._succession.task(blocks), size, self.budget_manager, self.counter)
         bootstrap = self._succession.begin_anew(blocks, room, self.counter, self.compression_engine)
         self._fruitless_at = 0
@@ -272,11 +276,6 @@ class ContextWindowManager:
         return msgspec.structs.replace(
             start, action=Action.CROSS_WINDOW_SAVE, checkpoint=saved.id, bootstrap=bootstrap, reason=saved.why_not
         )
-
-    @staticmethod
-    def _size(conversation: Conversation, start: TurnStart) -> float:
-        """The window, in what the counter counts."""
-        return conversation.tokens / max(start.utilization_before, 1e-9)
 
     def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
         is_above = utilization >= self.config.cross_window.auto_save_threshold

@@ -10,6 +10,7 @@ import pytest
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.audit import AuditLog
+from memctl.window.compression.result import CompressionStrategy
 from memctl.window.config import WindowConfig
 from memctl.window.hook_results import Action, WindowStatus
 from memctl.window.messages.conversation import Conversation
@@ -296,3 +297,37 @@ def test_a_window_whose_state_is_refused_begins_with_its_own_and_not_with_anothe
     decisions = [one for one in wanted if one.kind == essentials.DECISION]
     assert decisions
     assert essentials.missing_in(decisions, start.bootstrap) == []
+
+
+def readings(calls: int) -> Talk:
+    talk = Talk()
+    for number in range(calls):
+        talk.call("Read", {"file_path": f"src/part{number}.py"}, f"{number} words of it all\n" * 40)
+    return talk
+
+
+@pytest.mark.parametrize("window", [8_000, 12_000, 19_000])
+def test_a_window_without_an_orange_zone_of_its_own_is_managed_before_it_is_compacted(window: int) -> None:
+    """Below 20,000 tokens the 4,000 for the answer begin before three quarters are filled."""
+    line = int(0.95 * window) - 4_000
+    talk = readings(3)
+    while tokens_of(talk.messages) <= line:
+        talk = readings(1 + len(talk.messages) // 2)
+    watched = manager(window)
+    start = watched.on_turn_start(talk.messages)
+    assert start.utilization_before < 0.75
+    assert start.action is Action.MANAGE
+    assert start.evicted_blocks or any(not one.refused for one in start.results)
+    assert CompressionStrategy.COMPACTION not in {one.strategy for one in start.results}
+    assert 0.5 * line < tokens_of(start.messages) <= 0.8 * line  # as from 75 % down to 60 %
+    assert not watched.budget_manager.needs_emergency_compaction
+    assert validate(start.messages) == []
+
+
+def test_a_small_window_that_management_does_not_help_is_compacted() -> None:
+    talk = Talk()
+    for number in range(12):
+        talk.say(f"IMPORTANT wish {number}: " + " ".join(f"w{number}x{n}" for n in range(80)), "Yes.")
+    start = manager(int(tokens_of(talk.messages) / 0.6)).on_turn_start(talk.messages)
+    assert start.action is Action.EMERGENCY_COMPACTION
+    assert CompressionStrategy.COMPACTION in {one.strategy for one in start.results}

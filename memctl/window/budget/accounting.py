@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memctl.window.budget.profiles import BudgetComponent
-from memctl.window.budget.tracking import TokenBudgetManager
+from memctl.window.budget.tracking import OUTPUT_FLOOR, TokenBudgetManager
 from memctl.window.messages.content import ContentType
 from memctl.window.messages.conversation import Conversation
+from memctl.window.pressure.models import ORANGE_AT
 
 COMPONENTS: Mapping[ContentType, BudgetComponent] = {
     ContentType.SYSTEM_PROMPT: BudgetComponent.SYSTEM_PROMPT,
@@ -35,3 +36,23 @@ def settle(budgets: TokenBudgetManager, conversation: Conversation) -> None:
         if part is not BudgetComponent.OUTPUT_RESERVED:
             budgets.release(part, budgets.budgets[part].used)
             budgets.track(part, tokens)
+
+
+def window(conversation: Conversation, utilization: float) -> float:
+    """The window that a conversation fills to a utilisation, in what its counter counts."""
+    return conversation.tokens / max(utilization, 1e-9)
+
+
+def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
+    """The same, as management has it: no larger than one whose orange zone begins where the answer's room ends.
+
+    S4 keeps 4,000 tokens for the answer in any window, and says to tighten the zones of small ones. Below 20,000 tokens
+    that room ends before the orange zone begins, where no step of the cascade is called for and the target is behind.
+    """
+    return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)
+
+
+def answer_line(budgets: TokenBudgetManager) -> float:
+    """The fraction of a window above which less than 4,000 tokens are left for the answer."""
+    size = budgets.max_context_tokens
+    return max((1 - budgets.safety_margin) * size - OUTPUT_FLOOR, 0) / size

@@ -280,7 +280,10 @@ class ContextWindowManager:
     def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
         is_above = utilization >= self.config.cross_window.auto_save_threshold
         if saved := self._succession.save_once(conversation.blocks, is_above=is_above):
-            why, decision = saved.why_not or "the threshold for a safety save", "refused" if saved.why_not else "saved"
+            why, decision = (
+                saved.why_not or "the threshold for a safety save",
+                "refused" if saved.is_refused else "saved",
+            )
             self._log("checkpoint", decision, reason=why, details={"checkpoint": saved.id})
 
     def _again_at(self) -> int:

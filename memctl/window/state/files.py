@@ -20,7 +20,7 @@ from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_MISSION
 from memctl.model.shown import LIMIT, length
 from memctl.store import files, lock
-from memctl.window.state.task import StateKeeper, TaskCheckpoint, validate
+from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, validate
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 _LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file
@@ -52,11 +52,17 @@ class StateFiles:
         self._seen: int | None = None  # the version that was loaded or saved last; 0 if there was none to load
 
     def save(self, checkpoint: TaskCheckpoint) -> str:
-        """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one."""
+        """Keep a state; the id that it has now. Raises MemctlError for one with errors, and for a stale one.
+
+        Raises NotCopied where a memory keeps it now, and the files could not be written.
+        """
         if self._keeper is not None:
             identifier = self._keeper.save(checkpoint)
-            with alone(self._folder, self._state_file or self._progress_file):
-                self._write(self._keeper.load() or checkpoint)
+            try:
+                with alone(self._folder, self._state_file or self._progress_file):
+                    self._write(self._keeper.load() or checkpoint)
+            except MemctlError as error:
+                raise NotCopied(identifier, error) from None
             return identifier
         if wrong := validate(checkpoint).errors:
             raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")

@@ -21,15 +21,23 @@ from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
 from memctl.window.preservation import digest_text, events
 from memctl.window.state import bootstrap
-from memctl.window.state.task import StateKeeper, TaskCheckpoint
+from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint
 
 
 class Saved(msgspec.Struct, frozen=True):
-    """What came of saving a state: the id that it has now, or why it could not be kept; and the state."""
+    """What came of saving a state: the id that it has now, or why it could not be kept; and the state.
+
+    With both it is kept, and only its copy is not.
+    """
 
     state: TaskCheckpoint
     id: str = ""
     why_not: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it could not be kept."""
+        return bool(self.why_not) and not self.id
 
 
 class Succession:
@@ -52,7 +60,7 @@ class Succession:
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
         """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
         state = self._state(blocks)
-        if self._last is None or self._last.why_not or self._last.state != state:
+        if self._last is None or self._last.is_refused or self._last.state != state:
             self._last = self._saved(state)
         return self._last
 
@@ -69,6 +77,8 @@ class Succession:
             return Saved(state)
         try:
             return Saved(state, self._keeper.save(state))
+        except NotCopied as error:
+            return Saved(state, error.kept_as, error.message)
         except MemctlError as error:
             return Saved(state, why_not=error.message)
 
@@ -92,7 +102,7 @@ class Succession:
         return self._given
 
     def _kept(self) -> str:
-        if self._last is not None and self._last.why_not:
+        if self._last is not None and self._last.is_refused:
             return ""  # what is kept is somebody else's, or older
         try:
             return self._keeper.bootstrap_prompt() if self._keeper is not None else ""

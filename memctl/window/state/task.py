@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.model.said import is_said
 
 
@@ -30,11 +31,20 @@ class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
     saved_at: str = ""
 
 
+class NotCopied(MemctlError):
+    """A state is kept, as `kept_as`, and only a copy of it could not be written."""
+
+    def __init__(self, kept_as: str, why: MemctlError) -> None:
+        super().__init__(f"the state is kept as {kept_as}, but not its copy: {why.message}", why.hint)
+        self.kept_as = kept_as
+
+
 class StateKeeper(Protocol):
     """Keeps the state of a task from one window to the next."""
 
     def save(self, checkpoint: TaskCheckpoint) -> str:
-        """Keep a state; the id that it has now. Raises MemctlError if it is stale."""
+        """Keep a state; the id that it has now. Raises MemctlError if it is stale, NotCopied if it is kept all the
+        same."""
 
     def load(self) -> TaskCheckpoint | None:
         """The state that was kept last, None if there is none."""

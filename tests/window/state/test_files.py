@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,13 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.model.shown import LIMIT, length
+from memctl.store.memory import open_memory
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window import ContextWindowManager
+from memctl.window.state.checkpoints import CrossWindowStateManager
 from memctl.window.state.files import StateFiles
-from memctl.window.state.task import StateKeeper, TaskCheckpoint
+from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint
 from tests.window.state.test_checkpoints import EXAMPLE
 
 NOW = "2025-11-04T09:00:00Z"
@@ -130,6 +136,7 @@ def test_of_two_that_found_nothing_the_second_to_save_is_stale(tmp_path: Path) -
 
 _SAVING = """
 import sys
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -171,3 +178,26 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
         kept(folder).save(EXAMPLE)
     assert outside.read_text() == "theirs"
     assert not (folder / "agent_state.json").exists()
+
+
+def test_a_state_of_which_only_the_copy_can_not_be_written_is_kept(repo: Path) -> None:
+    memory = open_memory(repo, os.environ)
+    (repo / "agent_state.json").mkdir()  # nothing can be put in its place
+    keeper = StateFiles(repo, "agent_state.json", keeper=CrossWindowStateManager(memory))
+    with pytest.raises(NotCopied) as caught:
+        keeper.save(EXAMPLE)
+    found = CrossWindowStateManager(memory).load()
+    assert found is not None
+    assert found.task_goal == EXAMPLE.task_goal
+    assert f"the state is kept as {caught.value.kept_as}, but not its copy: " in caught.value.message
+
+
+def test_a_window_goes_on_from_a_state_of_which_only_the_copy_is_not_written(repo: Path) -> None:
+    memory = open_memory(repo, os.environ)
+    (repo / "agent_state.json").mkdir()
+    config = {"cross_window": {"state_file": "agent_state.json"}}
+    manager = ContextWindowManager.from_config(config, Counter(FAMILIES["gpt"]), memory)
+    start = manager.on_overflow([{"role": "user", "content": "Migrate the pool. Decision: use 25 connections."}])
+    assert start.checkpoint
+    assert "but not its copy" in start.reason
+    assert start.bootstrap.startswith("RESUME: ")  # of the memory, and no digest for want of one

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ import msgspec
 from memctl.cli import counting, material, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
+from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.compression.reduction import Reduction, Stage
     from memctl.window.messages.reading import Opened
+    from memctl.window.status import Seen
 
 
 @command(
@@ -86,11 +87,12 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     from memctl.window.eviction.engine import EvictionEngine
 
     memory = opening.memory_if_any(ctx)
-    opened, counter = messages.read(source, given["model"], memory)
+    seen, counter = _read(source, given["model"], memory)
+    opened = seen.opened
     if free is not None:
         target = max(opened.conversation.tokens - free, 0)
     elif target is None:
-        target = _target(opened, given["model"], given["window"], memory)
+        target = _target(seen, given["model"], given["window"], memory)
     provider = material.provider_if_any(memory, no_llm=given["no_llm"])
     engine = CompressionEngine(counter, provider=provider, kept_turns=given["keep_turns"])
     evictor = EvictionEngine(given["policy"], counter=counter)
@@ -103,28 +105,32 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     ctx.exit(OK if found.is_reached else REFUSED)
 
 
-def _target(opened: Opened, model: str | None, window: int | None, memory: Memory | None) -> int:
+def _read(source: str, model: str | None, memory: Memory | None) -> tuple[Seen, Counter]:
+    """The conversation of a file with its curve, and what counted it."""
+    from memctl.window import status
+
+    counters: list[Counter] = []
+
+    def counter_for(named: str) -> Counter:
+        counters.append(counting.counter_for(model, named, memory))
+        return counters[-1]
+
+    with lines(source) as found:
+        return status.read(found, source, counter_for), counters[-1]
+
+
+def _target(seen: Seen, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
     from memctl.cli import window_source
-    from memctl.hooks import pressure
-    from memctl.window.pressure import limits, models
+    from memctl.window.pressure import models
 
-    window = window or pressure.told_window(os.environ)
-    transcript, tokens = opened.transcript, opened.conversation.tokens
-    host = limits.CLAUDE_CODE if transcript else limits.NO_HOST
-    body = opened.conversation.given
-    named = transcript.model if transcript else body.get("model", "") if isinstance(body, dict) else ""
-    asked = model or (named if isinstance(named, str) else "") or counting.model_of(None, memory)
-    seen = transcript.reported if transcript else 0
     config, says_window = window_source.settings(None, memory)
-    if window is None and says_window:
-        usable = config.max_context_tokens
-    else:
-        limit = limits.limit_of(asked, host, window=window, seen=seen)
-        window_source.warn_of(limit)
-        usable = limit.usable
-    frame = max(transcript.reported - tokens, 0) if transcript else 0
-    return max(int(models.TARGET * usable) - frame, 1)
+    usable = config.max_context_tokens if says_window else None
+    limit = window_source.limit_of(seen, usable, memory, model=model, window=window)
+    window_source.warn_of(limit)
+    transcript = seen.opened.transcript
+    frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
+    return max(int(models.TARGET * limit.usable) - frame, 1)
 
 
 def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:

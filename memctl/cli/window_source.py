@@ -27,6 +27,8 @@ from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
 from memctl.window.status import Seen
 
+_OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
+
 
 def looking(function: F) -> F:
     """The options of `status` and `health`."""
@@ -85,22 +87,35 @@ class Source:
         return found
 
     def limit(self, seen: Seen) -> Limit:
-        """How much fits: as the options say, the settings, or the name of the model."""
-        given = self._given
-        host = given["host"] or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-        window = given["window"] or pressure.told_window(os.environ)
-        if window is None and self._says_window:
-            usable = self.config.max_context_tokens
-            return Limit(usable, usable, "max_context_tokens")
-        model = given["model"] or seen.model or counting.model_of(None, self._memory)
-        is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
-        most = max(seen.curve.points, default=0) if is_seen else 0
-        return limits.limit_of(model, host, window=window, max_output=given["max_output"], seen=most)
+        """How much fits, as `limit_of` has it."""
+        usable = self.config.max_context_tokens if self._says_window else None
+        return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
 
     def warn(self, seen: Seen, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and what of the file was not taken in."""
         warn_of(limit)
         messages.tell_rest(seen.opened)
+
+
+def limit_of(
+    seen: Seen,
+    usable: int | None,
+    memory: Memory | None,
+    *,
+    model: str | None,
+    window: int | None,
+    host: str | None = None,
+    max_output: int = models.DEFAULT_OUTPUT,
+) -> Limit:
+    """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
+    host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
+    window = window or pressure.told_window(os.environ)
+    if window is None and usable is not None:
+        return Limit(usable, usable, "max_context_tokens")
+    model = model or seen.model or counting.model_of(None, memory)
+    is_seen = seen.curve.source == MODEL_REPORTED or limits.window_of(model) is None  # else nobody has sent it
+    most = max(seen.curve.points, default=0) if is_seen else 0
+    return limits.limit_of(model, host, window=window, max_output=max_output, seen=most)
 
 
 def warn_of(limit: Limit) -> None:

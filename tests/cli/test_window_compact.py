@@ -139,3 +139,34 @@ def test_fidelity_is_judged_by_a_model_if_there_is_one(
     found = memctl(*args, code=1)
     assert found.data["method"] == "facts"
     assert "warning: no judge" in found.err
+
+
+def answered(number: int, tokens: int) -> list[dict[str, object]]:
+    """A question and its answer as Claude Code writes them, with what the model said that the request had."""
+    said = {"id": f"m{number}", "model": "claude-sonnet-4-5", "role": "assistant", "usage": {"input_tokens": tokens}}
+    return [
+        {"type": "user", "uuid": f"u{number}", "message": {"role": "user", "content": f"Look at part {number}."}},
+        {"type": "assistant", "uuid": f"a{number}",
+         "message": {**said, "content": [{"type": "text", "text": f"Part {number} is fine."}]}},
+    ]  # fmt: skip
+
+
+def test_the_window_is_the_one_that_status_tells(memctl: Memctl, tmp_path: Path) -> None:
+    """A window that has held 400,000 tokens before a compaction is a large one after it."""
+    lines = [
+        *answered(1, 400_000),
+        {"type": "system", "subtype": "compact_boundary", "uuid": "c"},
+        *answered(2, 60_000),
+    ]
+    file = tmp_path / "s.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    usable = memctl("window", "status", str(file), "--json").data["limit"]["usable"]
+    data = memctl("window", "compact", str(file), "--json", "-o", str(tmp_path / "out.json")).data
+    assert usable > 900_000
+    assert data["target"] == int(0.6 * usable) - (60_000 - data["tokens_before"])
+    ours = tmp_path / "ours.json"
+    ours.write_text(json.dumps({"model": "ours", "messages": [{"role": "user", "content": "Look at the parts."}]}))
+    usable = memctl("window", "status", str(ours), "--json").data["limit"]["usable"]
+    found = memctl("window", "compact", str(ours), "--json", "-o", str(tmp_path / "out.json"))
+    assert found.data["target"] == int(0.6 * usable)
+    assert "is a guess" in found.err

@@ -23,7 +23,7 @@ from memctl.window.compression.strategies import KEPT_TURNS
 from memctl.window.messages import parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.conversation import Conversation, Lines, key_of
-from memctl.window.preservation import digest_text, essentials
+from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.essentials import Essential
 
 _SHARE = 0.15  # of the tokens of what it replaces, a digest has at most so many of findings that need not stay
@@ -54,7 +54,7 @@ def compact(
     if provider is None or len(replaced) < 2:
         return made
     try:
-        said = f"{digest_text.START}, by {provider.name}]\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+        said = f"{digest_text.head_by(provider.name)}\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
         step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, 1)
         fits = target is None or kept == kept_turns or step.conversation.tokens <= target
         if not step.result.refused and fits:
@@ -137,13 +137,17 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
     key, messages = key_of(conversation.given), conversation.messages
     frame = [index for index in range(cut) if messages[index].get("role") in parsing.SYSTEM]
     lines = dict(enumerate(conversation.lines))
+    earlier = [conversation.places[block.block_id] for block in events.digests(conversation.blocks)]
+    taken_in = {(place.message, place.path) for place in earlier}  # in the new digest, as results are whose calls go
     parts: list[Any] = []
     own: list[int] = []
     for index in _kept(conversation, cut):
         content = messages[index].get("content")
         given = content if isinstance(content, list) else [_part(messages, str(content))]
-        for part, line in zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0):
-            if not _is_taken_in(part):
+        told = zip_longest(given, lines.get(index, ())[: len(given)], fillvalue=0)
+        for number, (part, line) in enumerate(told):
+            is_result = isinstance(part, dict) and part.get("type") == "tool_result"
+            if not is_result and (index, ("content", number)) not in taken_in:
                 parts.append(part)
                 own.append(int(line))
     marked = [block for block in conversation.blocks if block.do_not_evict and 0 <= block.message < cut]
@@ -159,16 +163,12 @@ def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Line
 
 def _kept(conversation: Conversation, cut: int) -> list[int]:
     """The messages of the user before the cut that stay: the first, the current one, marked ones."""
-    own = [b for b in conversation.blocks if b.content_type is ContentType.USER_MESSAGE and not digest.is_digest(b)]
+    earlier = {block.block_id for block in events.digests(conversation.blocks)}
+    spoken = [block for block in conversation.blocks if block.content_type is ContentType.USER_MESSAGE]
+    own = [block for block in spoken if block.block_id not in earlier]
     chosen = {own[0].message, own[-1].message} if own else set()
     chosen |= {block.message for block in own if block.do_not_evict}
     return sorted(index for index in chosen if 0 <= index < cut)
-
-
-def _is_taken_in(part: Any) -> bool:
-    """Whether a part is in the new digest already: an earlier digest, or a result whose call goes."""
-    given = part if isinstance(part, dict) else {}
-    return given.get("type") == "tool_result" or str(given.get("text", "")).startswith(digest_text.START)
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:

@@ -40,7 +40,6 @@ from memctl.window.preservation.essentials import Essential
 from memctl.window.preservation.events import Happened
 
 _REPLACED = (STATE, NEXT)
-_HEAD = f"{digest_text.START}; what stands here was said and done in it, and is no new instruction]"
 _SECTION_OF = {
     essentials.CONSTRAINT: SAID,
     essentials.MESSAGE: SAID,
@@ -60,7 +59,7 @@ class Digest(msgspec.Struct, frozen=True):
 
     def text(self, findings: int | None = None) -> str:
         """The digest as a text, with the last `findings` of its findings, all of them by default."""
-        parts = [_HEAD]
+        parts = [digest_text.HEAD]
         for name in ORDER:
             lines = self.sections.get(name, ())
             if name == FINDINGS and findings is not None:
@@ -83,10 +82,9 @@ def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
     """The digest of blocks; earlier digests among them are taken in."""
     own = [event for event in events.told(blocks) if event.kind != DIGEST]
     digest = Digest({})
-    for block in blocks:
-        if is_digest(block):
-            digest = merged(digest, Digest(digest_text.sections(block.content)))
-    new = Digest(_sections(events.of_events(own), blocks))
+    for block in events.digests(blocks):
+        digest = merged(digest, Digest(digest_text.sections(block.content)))
+    new = Digest(_sections(events.of_told(own), blocks))
     return merged(digest, new, failures.succeeded(own))
 
 
@@ -111,11 +109,6 @@ def _latest(paths: Sequence[str], again: Sequence[str]) -> list[str]:
     """The last of the paths, those behind the others that were read again."""
     kept = [path for path in paths if path not in again]
     return [*kept, *(path for path in again if path in paths)][-essentials.RECENT_FILES :]
-
-
-def is_digest(block: ContentBlock) -> bool:
-    """Whether a block is the digest of an earlier compaction."""
-    return block.content_type is ContentType.USER_MESSAGE and block.content.startswith(digest_text.START)
 
 
 def _sections(happened: Happened, blocks: Sequence[ContentBlock]) -> dict[str, tuple[str, ...]]:

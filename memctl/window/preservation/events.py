@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -61,12 +61,16 @@ class Happened(msgspec.Struct, frozen=True):
 
 def of_blocks(blocks: Iterable[ContentBlock]) -> Happened:
     """What happened in blocks."""
-    return of_events(told(blocks))
+    return of_told(told(blocks))
 
 
 def of_events(given: Iterable[Event]) -> Happened:
-    """What happened in the events of a session, or of blocks; what an earlier digest among them says is in it."""
-    events = [_known(event) for event in given]
+    """What happened in the events of a session; what an earlier digest among them says is in it."""
+    return of_told(_known(given))
+
+
+def of_told(events: list[Event]) -> Happened:
+    """The same of events of which digests are known, as of those of `told`."""
     earlier = [digest_text.sections(event.text) for event in events if event.kind == DIGEST]
     return Happened(
         prompts=tuple(event.text for event in events if event.kind == PROMPT),
@@ -86,23 +90,43 @@ def arguments_of(call: ContentBlock) -> dict[str, Any]:
         return {}
 
 
-def told(blocks: Iterable[ContentBlock]) -> Iterator[Event]:
+def told(blocks: Iterable[ContentBlock]) -> list[Event]:
     """The events that blocks tell of."""
-    for block in blocks:
-        if block.is_call:
-            yield Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
-        elif block.content_type is ContentType.TOOL_RESULT:
-            yield Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
-        elif block.content_type is ContentType.USER_MESSAGE:
-            yield _known(Event(PROMPT, block.content))
-        elif block.content_type is ContentType.ASSISTANT_RESPONSE:
-            yield Event(ANSWER, block.content)
+    return _known(event for block in blocks if (event := _event(block)))
 
 
-def _known(event: Event) -> Event:
-    """An event; a digest of ours, which stands in a message of the user, is none of what the user said."""
-    is_digest = event.kind == PROMPT and event.text.startswith(digest_text.START)
-    return msgspec.structs.replace(event, kind=DIGEST) if is_digest else event
+def digests(blocks: Iterable[ContentBlock]) -> list[ContentBlock]:
+    """The blocks that are digests of earlier compactions."""
+    found = [(block, event) for block in blocks if (event := _event(block))]
+    known = _known(event for _, event in found)
+    return [block for (block, _), event in zip(found, known, strict=True) if event.kind == DIGEST]
+
+
+def _event(block: ContentBlock) -> Event | None:
+    if block.is_call:
+        return Event(CALL, tool=block.tool_name, arguments=arguments_of(block), call=block.call_id)
+    if block.content_type is ContentType.TOOL_RESULT:
+        return Event(RESULT, block.content, call=block.call_id, is_error=block.is_error)
+    if block.content_type is ContentType.USER_MESSAGE:
+        return Event(PROMPT, block.content)
+    if block.content_type is ContentType.ASSISTANT_RESPONSE:
+        return Event(ANSWER, block.content)
+    return None
+
+
+def _known(given: Iterable[Event]) -> list[Event]:
+    """Events; a digest of ours, which stands in a message of the user, is none of what the user said.
+
+    A compaction puts it behind the task and all else of the user's that stays, before the first answer that stays.
+    What a user pastes anywhere else, as the task above all, is what the user said, whatever it begins with.
+    """
+    events = list(given)
+    answers = (number for number, event in enumerate(events) if event.kind in (ANSWER, CALL, RESULT))
+    spoken = [number for number, event in enumerate(events[: next(answers, None)]) if event.kind == PROMPT]
+    ours = [number for number in spoken[1:] if digest_text.is_ours(events[number].text)]
+    if ours:
+        events[ours[-1]] = msgspec.structs.replace(events[ours[-1]], kind=DIGEST)
+    return events
 
 
 def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:

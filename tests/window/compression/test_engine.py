@@ -148,7 +148,7 @@ def test_a_later_compaction_takes_the_earlier_one_in() -> None:
     second = CompressionEngine(COUNTER).compact_conversation(parsed(more.messages))
     assert second.result.refused == ""
     text = said(second.conversation)
-    assert text.count(digest_text.START) == 1
+    assert text.count(digest_text.HEAD) == 1
     assert text.count("use a pool of 25 connections") == 1
     assert text.count(TASK) == 1
 

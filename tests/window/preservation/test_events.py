@@ -1,0 +1,67 @@
+"""Which messages of the user are digests of ours, and which the user pasted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window.compression.engine import CompressionEngine
+from memctl.window.messages.conversation import Conversation
+from memctl.window.preservation import digest_text, essentials, events
+from tests.window.talk import TASK, long_talk
+
+COUNTER = Counter(FAMILIES["gpt"])
+PASTED = f"{digest_text.HEAD}\n\nDecisions:\n- use a queue\n\nNow port the queue of the shop to Redis 7."
+BEGINS = "[Summary of the conversation up to here is wrong] Port the queue of the shop to Redis 7."
+
+
+def compacted(messages: list[dict[str, Any]]) -> Conversation:
+    step = CompressionEngine(COUNTER).compact_conversation(Conversation.parse(messages, COUNTER))
+    assert not step.result.refused
+    return step.conversation
+
+
+def texts_of(conversation: Conversation) -> str:
+    return "\n".join(block.content for block in conversation.blocks)
+
+
+@pytest.mark.parametrize("task", [PASTED, BEGINS])
+def test_a_task_that_begins_like_a_digest_stays_the_task(task: str) -> None:
+    talk = [{"role": "user", "content": task}, *long_talk(12).messages[1:]]
+    conversation = Conversation.parse(talk, COUNTER)
+    assert events.digests(conversation.blocks) == []
+    assert essentials.of_blocks(conversation.blocks)[0] == essentials.Essential(essentials.TASK, task)
+    once = compacted(talk)
+    assert once.blocks[0].content == task
+    assert len(events.digests(once.blocks)) == 1
+    twice = compacted([*once.messages, *long_talk(12).messages[1:]])
+    assert task in texts_of(twice)
+    assert len(events.digests(twice.blocks)) == 1
+
+
+@pytest.mark.parametrize("said", [PASTED, BEGINS])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_what_a_user_pastes_later_is_what_the_user_said(said: str, is_last: bool) -> None:
+    more = [] if is_last else [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Go on then."}]
+    talk = [*long_talk(6).messages, {"role": "assistant", "content": "Done so far."}]
+    talk += [{"role": "user", "content": said}, *more, *long_talk(8).messages[1:]]
+    once = compacted(talk)
+    again = compacted([*once.messages, *long_talk(8).messages[1:]])
+    for conversation in (once, again):
+        found = texts_of(conversation)
+        assert TASK in found
+        assert "the queue of the shop to Redis 7." in found
+        assert len(events.digests(conversation.blocks)) == 1
+        said_on = events.of_blocks(conversation.blocks)
+        assert any("Redis 7" in text for text in (*said_on.prompts, *said_on.said))
+
+
+def test_a_digest_that_a_model_worded_is_known_again_by_whatever_name_it_has() -> None:
+    text = f"{digest_text.head_by('a] model' + chr(10) + 'of mine')}\n\nDecisions:\n- use a queue"
+    assert digest_text.is_ours(text)
+    assert not digest_text.is_ours(BEGINS)
+    talk = [{"role": "user", "content": [{"type": "text", "text": part} for part in (TASK, text)]}]
+    assert [block.content for block in events.digests(Conversation.parse(talk, COUNTER).blocks)] == [text]

@@ -19,7 +19,7 @@ from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
-from memctl.sessions import calls, composing, gathering, labels, merging, steps, tasks
+from memctl.sessions import composing, gathering, labels, merging, steps, tasks, trail
 from memctl.sessions.blanking import plain
 from memctl.sessions.events import CALL, GIT, PROMPT, Session
 from memctl.sessions.paths import Places
@@ -137,13 +137,12 @@ def _blanked(value: Any) -> Any:
 
 
 def _touched(memory: Memory, session: Session) -> Iterable[str]:
-    """The project's files that a session read or changed, the latest first."""
+    """The project's files that a session read or changed, the latest first; by calls that did something."""
     places = Places(memory.repository.top, session.cwd)
     found = []
-    for event in session.events:
-        if event.kind == CALL:
-            located = (places.locate(touch.path, touch.cwd) for touch in calls.touched(event))
-            found += [path for path, is_inside in located if is_inside and not path.startswith(f"{memory.prefix}/")]
+    for event, result in trail.effective(session.events):
+        located = (places.locate(touch.path, touch.cwd) for touch in trail.touches(event, result))
+        found += [path for path, is_inside in located if is_inside and not path.startswith(f"{memory.prefix}/")]
     return reversed(found)
 
 

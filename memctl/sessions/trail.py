@@ -7,7 +7,7 @@ tool calls, and from Git between the session's start and end.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -54,22 +54,33 @@ class Trail(msgspec.Struct, frozen=True):
 
 
 def of_session(session: Session, places: Places, base: Collection[str], changes: Iterable[FileChange]) -> Trail:
-    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them.
+    """The trail of a session; `base` are the files that there were before it, `changes` what Git says of them."""
+    fold = _Fold(places, base)
+    unknown = 0
+    for event, result in effective(session.events):
+        fold.take(event, result)
+        unknown += shell_files.unknown(calls.command_of(event.arguments))
+    fold.take_git(changes)
+    return Trail(tuple(fold.entries.values()), unknown)
+
+
+def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
+    """The calls that did something, each with its result, None for one that is known to have none.
 
     A call whose result is still to come may fail yet, and has done nothing so far.
     """
-    results = {event.call: event for event in session.events if event.kind == RESULT and event.call}
-    fold = _Fold(places, base)
-    unknown = 0
-    open_calls = unanswered(session.events)
-    for event in session.events:
+    results = {event.call: event for event in events if event.kind == RESULT and event.call}
+    open_calls = unanswered(events)
+    for event in events:
         if event.kind == CALL and event.call not in open_calls:
             result = results.get(event.call)
             if not is_without_effect(event, result):
-                fold.take(event, result)
-                unknown += shell_files.unknown(calls.command_of(event.arguments))
-    fold.take_git(changes)
-    return Trail(tuple(fold.entries.values()), unknown)
+                yield event, result
+
+
+def touches(call: Event, result: Event | None) -> Iterator[Touch]:
+    """What a call with such a result did to files."""
+    return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
 
 def is_without_effect(call: Event, result: Event | None) -> bool:
@@ -91,8 +102,7 @@ class _Fold:
 
     def take(self, event: Event, result: Event | None) -> None:
         told = result.details.get("type") if result else None  # Claude Code says whether a file was there
-        failed = result is not None and failures.is_failure(result, event)
-        for touch in calls.touched(event, failed=failed):
+        for touch in touches(event, result):
             action = touch.action
             if action == WRITTEN and told in ("create", "update"):
                 action = CREATED if told == "create" else MODIFIED

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from memctl.hooks import known
 from memctl.workflow.bootstrap import FILES
 from tests.conftest import Memctl
 from tests.hooks.session import Session
@@ -117,3 +118,14 @@ def test_long_decisions_and_many_issues_leave_room_for_the_files(session: Sessio
     assert named(text) == [f"src/{'deep/' * 4}file{number}.py" for number in range(19, 4, -1)]
     for label in ("TASK: ", "IN PROGRESS", "DECISIONS:", "OPEN ISSUES:"):
         assert f"\n{label}" in text
+
+
+def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> None:
+    (session.repo / "pool.py").write_text("pool = 25\n")
+    session.transcript.prompt("Look at the pool")
+    for name, failed in (("gone.py", True), ("pool.py", False)):
+        session.transcript.call("Read", "...", error=failed, file_path=str(session.repo / name))
+    session.send("PreCompact", trigger="auto")
+    state = known.read(session.folder)
+    assert state is not None
+    assert state.files == ("pool.py",)

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from memctl.sessions import calls, extraction, failures, labels, tasks
+from memctl.sessions import extraction, failures, labels, tasks, trail
 from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
 from memctl.sessions.tasks import Task
 from memctl.sessions.touches import READ
-from memctl.sessions.trail import after, is_without_effect
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text
 from memctl.window.preservation.digest_text import Sections
@@ -137,13 +136,11 @@ def _left_open(events: list[Event], earlier: list[Sections]) -> list[Failure]:
 
 
 def _files(events: list[Event], earlier: list[Sections]) -> dict[str, str]:
-    results = {event.call: event for event in events if event.kind == RESULT and event.call}
     files: dict[str, str] = {}
     for sections in earlier:
         files |= dict.fromkeys(sections.get(digest_text.READ_LAST, ()), READ)
         files |= dict(map(digest_text.changed, sections.get(digest_text.CHANGED, ())))
-    for event in events:
-        if event.kind == CALL and not is_without_effect(event, results.get(event.call)):
-            for touch in calls.touched(event):
-                files[touch.path] = after(files.pop(touch.path, READ), touch.action)
+    for event, result in trail.effective(events):
+        for touch in trail.touches(event, result):
+            files[touch.path] = trail.after(files.pop(touch.path, READ), touch.action)
     return files

@@ -12,6 +12,7 @@ from memctl.window.compression.engine import CompressionEngine
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import digest_text, essentials, events
 from tests.window.talk import TASK, long_talk
+from tests.window.texts import assistant, result, use, user
 
 COUNTER = Counter(FAMILIES["gpt"])
 PASTED = f"{digest_text.HEAD}\n\nDecisions:\n- use a queue\n\nNow port the queue of the shop to Redis 7."
@@ -65,3 +66,16 @@ def test_a_digest_that_a_model_worded_is_known_again_by_whatever_name_it_has() -
     assert not digest_text.is_ours(BEGINS)
     talk = [{"role": "user", "content": [{"type": "text", "text": part} for part in (TASK, text)]}]
     assert [block.content for block in events.digests(Conversation.parse(talk, COUNTER).blocks)] == [text]
+
+
+def test_a_file_of_a_call_that_did_nothing_is_not_a_file_at_work() -> None:
+    given = [
+        user("Look at the pool."),
+        assistant(use("t1", "Read", file_path="src/gone.py"), use("t2", "Edit", file_path="src/refused.py")),
+        user(result("t1", "No such file", is_error=True), result("t2", "String not found", is_error=True)),
+        assistant(use("t3", "Bash", command="sed -i s/a/b/ src/kept.py"), use("t4", "Read", file_path="src/pool.py")),
+        user(result("t3", "done"), result("t4", "pool = 25")),
+        assistant(use("t5", "Write", file_path="src/waits.py", content="x")),
+    ]
+    found = events.of_blocks(Conversation.parse(given, COUNTER).blocks)
+    assert list(found.files) == ["src/kept.py", "src/pool.py"]

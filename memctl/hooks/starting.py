@@ -14,7 +14,7 @@ from functools import partial
 
 from memctl.errors import MemctlError
 from memctl.hierarchy.admission import admitted
-from memctl.hooks import drafts, known, undone
+from memctl.hooks import drafts, known, log, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import COMPACTED, Given
 from memctl.hooks.hosts import Host
@@ -54,7 +54,10 @@ def _goes_on(given: Given, state: Known | None) -> bool:
 def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
     """End the sessions of this worktree that nobody has ended, some at a time."""
     for one in drafts.left_behind(folder, memory.repository.top)[:_MOST_AT_ONCE]:
-        undone.alone(one, partial(_end, memory, one))
+        try:
+            undone.alone(one, partial(_end, memory, one))
+        except (OSError, MemctlError) as error:  # of this one: the others are ended all the same
+            log.fault(folder.root, "", one.key, error)
 
 
 def _end(memory: Memory, one: SessionFolder) -> None:

@@ -105,7 +105,7 @@ def settle(
         if held is None:
             return False
         try:
-            kept = [note for note in of(folder) if not _done(note, do)]
+            kept = [note for note in of(folder) if not _tried(note, do)]
         finally:
             os.close(held)
             held = None
@@ -118,10 +118,24 @@ def wait(root: Path, patience: float) -> bool:
     """Wait for the processes that are at work for sessions of a memory; whether nothing is left undone then."""
     deadline = time.monotonic() + patience
     for key in dict.fromkeys(note.key for note in notes(root)):
-        descriptor = take(SessionFolder(root, key), max(0.0, deadline - time.monotonic()))
+        try:
+            descriptor = take(SessionFolder(root, key), max(0.0, deadline - time.monotonic()))
+        except OSError:  # nobody is at work there; who tries to says why
+            continue
         if descriptor is not None:
             os.close(descriptor)
     return not notes(root)
+
+
+def _tried(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
+    """The same as `_done`; a note that can't be read or moved is left, with the fault in our log."""
+    try:
+        return _done(note, do)
+    except OSError as error:
+        from memctl.hooks import log
+
+        log.fault(note.file.parent.parent, "", note.key, error)
+        return False
 
 
 def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -39,10 +39,16 @@ class _Work(NamedTuple):
 
 def settle_all(root: Path, environ: Mapping[str, str]) -> bool:
     """Do what all sessions of a memory have left undone, but for those that a process is at work for; whether nothing
-    is left."""
-    folders = [SessionFolder(root, key) for key in dict.fromkeys(note.key for note in undone.notes(root))]
-    settled = [undone.settle(one, partial(worked, one, environ)) for one in folders]
-    return all(settled)
+    is left. What can't be read or written of one session stops no other, and is in our log."""
+    is_settled = True
+    for key in dict.fromkeys(note.key for note in undone.notes(root)):
+        one = SessionFolder(root, key)
+        try:
+            is_settled &= undone.settle(one, partial(worked, one, environ))
+        except OSError as error:
+            log.fault(root, "", key, error)
+            is_settled = False
+    return is_settled
 
 
 def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:

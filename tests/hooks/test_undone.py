@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import background, dispatch, known, undone
+from memctl.hooks import background, dispatch, known, undone, working
 from memctl.hooks.hosts import CLAUDE_CODE
 from memctl.store import lock
 from tests.conftest import Memctl, commits, git, process
@@ -317,6 +317,44 @@ def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Sessio
         session.send(event, source="startup", trigger="auto")
     assert "`memctl commit` finishes it" in memctl("list").err
     memctl("learn", "Retries hide an exhausted pool")
+
+
+def test_what_can_not_be_done_for_one_session_stops_no_other(session: Session, repo: Path, memctl: Memctl) -> None:
+    undone.leave(session.folder, {"what": "dance"})
+    (session.folder.path / "lock").mkdir(parents=True)
+    others = [Session(repo, session.file, name) for name in ("one", "two")]
+    for other in others:
+        undone.leave(other.folder, {"what": "dance"})
+    assert working.settle_all(session.root, os.environ) is False
+    assert [note.key for note in undone.notes(session.root)] == [session.name]
+    faults = {fault["session"]: fault["fault"] for fault in session.faults()}
+    assert faults.keys() == {session.name, "one", "two"}
+    assert faults[session.name].startswith("IsADirectoryError: ")
+    undone.leave(others[0].folder, {"what": "dance"})
+    memctl("learn", "Retries hide an exhausted pool")  # a command that writes does it as well
+    assert [note.key for note in undone.notes(session.root)] == [session.name]
+
+
+def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Session) -> None:
+    (session.root / "undone" / f"{0:020d}-0-{session.name}.json").mkdir(parents=True)
+    undone.leave(session.folder, {"what": "dance"})
+    done: list[object] = []
+    assert undone.settle(session.folder, lambda entry: not done.append(entry)) is False
+    assert done == [{"what": "dance"}]
+    assert [fault["fault"].split(":")[0] for fault in session.faults()] == ["IsADirectoryError"]
+
+
+def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Session, repo: Path) -> None:
+    others = [Session(repo, repo.parent / f"{name}.jsonl", name) for name in ("one", "two", "six")]
+    for other in others:
+        begun(other)
+        other.send("Stop")
+        os.utime(other.folder.path / "draft.md", (0, 1))
+    (others[0].folder.path / "lock").unlink()
+    (others[0].folder.path / "lock").mkdir()
+    session.send("SessionStart", source="startup")
+    assert sorted(other.name for other in others if (other.folder.path / "draft.md").exists()) == ["one"]
+    assert "one" in {fault["session"] for fault in session.faults()}
 
 
 def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import msgspec
 
 from memctl.model.markdown import one_line
+from memctl.model.said import is_said
 from memctl.sentences import cues, statements, units
 from memctl.sessions import labels
 from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
@@ -32,6 +33,7 @@ _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECA
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
+_LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _MOST = 200_000  # characters of what is said; more is pasted
 
 
@@ -84,6 +86,11 @@ def _labelled(text: str) -> Iterator[Found]:
     waiting: Found | None = None
     has_text = False
     for one in labels.read(text):
+        if _is_of_nothing(one):
+            if waiting is not None and one.label not in (labels.REASON, labels.ALTERNATIVE):
+                yield waiting
+                waiting = None
+            continue
         if waiting is not None and (joined := _joined(waiting, one, has_text)) is not None:
             waiting, has_text = joined, True
             continue
@@ -96,6 +103,28 @@ def _labelled(text: str) -> Iterator[Found]:
             yield Found(one.label, one.text, True)
     if waiting is not None:
         yield waiting
+
+
+def _is_of_nothing(one: Labelled) -> bool:
+    """Whether a label has nothing behind it. Where the work stands and what is next, "none" does say."""
+    if one.label in (labels.NEXT, labels.STATE):
+        return not is_said(one.text)
+    return is_nothing(one.text)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a text stands where something is to be said, and says that there is nothing ("none", "n/a", "—")."""
+    return len(text) <= _LONGEST_NOTHING and (not is_said(text) or _nothing().fullmatch(text) is not None)
+
+
+@cache  # few labels have so little behind them
+def _nothing() -> re.Pattern[str]:
+    kinds = "|".join(("notes?", "issues?", "bugs?", "problems?", "learnings?", "lessons?", "findings?", "blockers?",
+                      "decisions?", "dependencies", "questions?", "todos?", "alternatives?", "insights?"))  # fmt: skip
+    more = "yet|so far|for now|new|else|open|known|left|remaining|special|here|at (?:this|the) (?:time|moment|point)"
+    told = "to (?:report|note|add|mention|record)|worth (?:noting|mentioning|recording)"
+    said = rf"no|none|nothing|nil|n\.?/?a\.?|no(?: (?:new|open|known|other|further|more|special))* (?:{kinds})"
+    return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{said})(?: (?:{more}|{told}))*[\W_]*", re.IGNORECASE)
 
 
 def _joined(decision: Found, one: Labelled, has_text: bool) -> Found | None:

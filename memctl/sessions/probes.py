@@ -18,6 +18,7 @@ from memctl.model.session_page import printable
 from memctl.sessions import labels, trail
 from memctl.sessions.blanking import blanked, plain
 from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Session
+from memctl.sessions.extraction import is_nothing
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary, latest_changes
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED
@@ -154,7 +155,8 @@ def _decisions(summary: Summary, session: Session) -> Iterator[Probe]:
     for event in session.events:
         if event.kind == ANSWER or (event.kind == PROMPT and not event.agent):
             for line, outside in headings.outside_fences(event.text):
-                if outside and (match := _DECISION.match(line)) and not _is_known(match[1], known):
+                match = _DECISION.match(line) if outside else None
+                if match and not _is_known(match[1], known) and not is_nothing(match[1]):
                     yield _probe(DECISION, DECISIONS, match[1])
 
 

@@ -38,6 +38,7 @@ def unanswered(found: list[Probe], summary: Summary) -> list[Probe]:
 @given(st.lists(SAID, max_size=3), st.lists(SAID, max_size=3), st.lists(NAMES, max_size=3), st.lists(SAID, max_size=2))
 @example(["a_b *c* <d> [e](f) | `g`", "&amp; `unclosed", "1. x", "#", "\\"], ["— …"], [["a|b\\", "c`d"]], ["x: y"])
 @example(["0_", "a\\_b", "`a\\_b` _c_", "\\` `x\\_y`"], ["_"], [["_"]], ["0_", "a\\_"])
+@example(["none", "n/a", "—"], ["none"], [], [])
 @example(["Use it because it is there, Because: so"], ["(done)"], [[" a "], ["..", "x"], ["\x1b[31m"]], ["`", "| |"])
 def test_a_summary_without_a_limit_answers_every_probe(
     decisions: list[str], tasks: list[str], paths: list[list[str]], errors: list[str]

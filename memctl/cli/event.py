@@ -139,7 +139,7 @@ def list_command(
 @command(
     "show",
     ("memctl event show --format xml", "The latest event as XML, for the next agent."),
-    ("memctl event show 12 --format json", "One event, for a program."),
+    ("memctl event show 12 --json", "One event, for a program."),
 )
 @click.argument("number", required=False, type=click.IntRange(min=1))
 @click.option(
@@ -151,15 +151,16 @@ def list_command(
     show_default=True,
     help="How to write it.",
 )
+@json_option
 @click.pass_context
-def show_command(ctx: click.Context, /, number: int | None, form: str) -> None:
+def show_command(ctx: click.Context, /, number: int | None, form: str, as_json: bool) -> None:
     """Print one event, the latest if no number is given."""
     stream = event_stream.read(opening.memory(ctx))
     event = next((one for one in reversed(stream.events) if number in (None, one.sequence)), None)
     if event is None:
         told = f"there is no event {number}" if number else "there are no events"
         raise MemctlError(told, "`memctl event list --limit 0` lists those there are", USAGE if number else REFUSED)
-    if form == "json":
+    if as_json or form == "json":
         output.json("event", _data(event))
         return
     output.text(output.plain(event_xml.written(event, compressions(stream.events, event))), newline=False)

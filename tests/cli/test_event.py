@@ -97,6 +97,14 @@ def test_more_than_fifty_events_call_for_a_checkpoint(memctl: Memctl) -> None:
     assert "is due" not in memctl("event", "emit", "--type", "phase_boundary", "--action", "x", "--workflow", "b").err
 
 
+def test_an_event_is_shown_for_a_program(memctl: Memctl) -> None:
+    memctl(*START)
+    shown = memctl("event", "show", "--json")
+    assert shown.data["event_type"] == "phase_start"
+    assert shown.out == memctl("event", "show", "1", "--format", "json").out
+    assert memctl("event", "list", "--json").data["events"] == [shown.data]
+
+
 def test_events_are_filtered(memctl: Memctl) -> None:
     memctl(*START)
     memctl("event", "emit", "--type", "phase_boundary", "--action", "x", "--workflow", "Feature/Refunds")

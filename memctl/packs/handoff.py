@@ -4,6 +4,7 @@ comes next, and the context, compacted.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -98,7 +99,7 @@ def package(
     known = {record.path: items.of_record(snapshot, record, origins) for record in kept}
     known |= {item.key: item for item in page_items}
     notes = _opening(asked, expertise, compacted), tuple(_closing(asked))
-    _refuse_wordy([*notes[0], *notes[1]], budget, count)
+    _refuse_wordy([*notes[0], *notes[1]], asked.kind, budget, count)
     may_choose = not asked.sections or asked.kind == EMERGENCY
     for level, is_chosen in _FORMS if may_choose else _FORMS[:-1]:
         written = _written(compacted, context, known, level, is_chosen=is_chosen)
@@ -115,7 +116,8 @@ def package(
             return Package(pack, parts, expertise, report)
     raise MemctlError(
         "\n".join(["the package would lack what must stay:", *(f"- {one.told}" for one in report.failed)]),
-        "hand over fewer sections (--section), or as a type with a larger budget",
+        "hand over fewer sections (--section), or "
+        + ("give a larger --budget" if budget < BUDGETS[asked.kind] else "as a type with a larger budget"),
     )
 
 
@@ -207,12 +209,12 @@ def _closing(asked: Asked) -> Iterator[Note]:
             yield Note(name, title, _list(lines), essential=True)
 
 
-def _refuse_wordy(notes: Sequence[Note], budget: int, count: CountTokens) -> None:
+def _refuse_wordy(notes: Sequence[Note], kind: str, budget: int, count: CountTokens) -> None:
     tokens = count("\n".join(f"{note.title} {note.text}" for note in notes))
     if tokens > _SAID_SHARE * budget:
-        raise MemctlError(
-            f"what is said of the handoff takes {tokens:,} of {budget:,} tokens", "put the long part into records"
-        )
+        least = math.ceil(tokens / _SAID_SHARE)
+        hint = f"give a --budget of {least} or more" if least <= BUDGETS[kind] else "put the long part into records"
+        raise MemctlError(f"what is said of the handoff takes {tokens:,} of {budget:,} tokens", hint)
 
 
 def _written(

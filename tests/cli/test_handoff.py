@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,18 @@ class TestExample:
         assert "the package would lack what must stay" in refused.err or "of 600 tokens" in refused.err
         assert memctl("handoff", "list", "--json").data["handoffs"] == []
         assert memctl("own", "list", "--json").data["sections"] == []
+
+    def test_a_budget_that_is_too_small_for_what_is_said_is_told_with_one_that_is_not(self, memctl: Memctl) -> None:
+        said = (*SAID[:3], *SAID[5:], "-n", "--budget")
+        refused = memctl(*said, "1", code=1).err
+        least = re.search(r"hint: give a --budget of (\d+) or more", refused)
+        assert least is not None
+        assert "what is said of the handoff" not in memctl(*said, least[1], code=None).err
+        assert f"of {int(least[1]) - 1:,} tokens" in memctl(*said, str(int(least[1]) - 1), code=1).err
+        options = ("--observation", "--approach", "--pitfall", "--resource")
+        lines = [part for name in options for number in range(20) for part in (name, f"{number} {'word ' * 95}")]
+        wordy = memctl(*said, "9000", "--type", "specialist", *lines, code=1).err
+        assert "hint: put the long part into records" in wordy
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from memctl.model.markdown import one_line
+
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u([dD][c-fC-F][0-9a-fA-F]{2})|.)"
 )
@@ -66,6 +68,5 @@ def _fields(value: Any, name: str = "") -> Iterator[str]:
 
 
 def _shown(text: str) -> str:
-    line = " ".join(text.replace(_MARK, "\N{REPLACEMENT CHARACTER}").split())
-    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in one_line(text))  # marks, too
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

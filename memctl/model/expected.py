@@ -37,6 +37,8 @@ def _told(given: object) -> str:
 
 def encodable(given: str) -> str:
     """A text that can be written as UTF-8: half of a pair of UTF-16, which Python reads out of JSON, becomes `?`."""
-    if given.isascii():
-        return given
-    return given.encode(errors="replace").decode()
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return given.encode(errors="replace").decode()
+    return given

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
+from memctl.model import settings
 from memctl.sessions.blanking import blanked
 from memctl.store import files, lock
 
@@ -58,9 +59,11 @@ class AuditLog:
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
         """Write a decision down, and return it as written. `more` are fields of Decision. Raises MemctlError."""
-        made = msgspec.convert(
-            _clean({"timestamp": self._now(), "event": event, "decision": decision, **more}), Decision
-        )
+        given = {"timestamp": self._now(), "event": event, "decision": decision, **more}
+        try:
+            made = msgspec.convert(_clean(given), Decision)
+        except msgspec.ValidationError as error:
+            raise MemctlError(f"this is no decision: {settings.plain(error)}", exit_code=USAGE) from None
         line = msgspec.json.encode(made) + b"\n"
         if len(line) > self._most_bytes:
             raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")

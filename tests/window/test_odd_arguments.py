@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memctl.window as w
 from memctl.errors import MemctlError
+from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import Conversation, validate
@@ -140,6 +143,29 @@ def test_half_a_pair_in_a_result_is_counted_and_summed_up() -> None:
     assert shown.tokens < shown.original_tokens
 
 
+@pytest.mark.parametrize("is_memory", [True, False])
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (None, "checkpoint is a TaskCheckpoint, not NoneType"),
+        ({"task_goal": "Move it"}, "checkpoint is a TaskCheckpoint, not dict"),
+        (w.TaskCheckpoint(task_goal="Move it", decisions="use a queue"), "the state can't be kept: decisions"),  # type: ignore[arg-type]
+        (w.TaskCheckpoint(task_goal=None), "the state can't be kept: task_goal"),  # type: ignore[arg-type]
+        (w.TaskCheckpoint(task_goal="Move it", window_id="1"), "the state can't be kept: window_id"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_state_that_could_not_be_read_again_is_not_kept(repo: Path, is_memory: bool, given: Any, why: str) -> None:
+    memory = open_memory(repo, os.environ)
+    keeper = w.CrossWindowStateManager(memory) if is_memory else StateFiles(repo, "state.json")
+    keeper.save(w.TaskCheckpoint(task_goal=HALF, decisions=(HALF,)))
+    with pytest.raises(MemctlError) as caught:
+        keeper.save(given)
+    assert caught.value.message.startswith(why)
+    kept = keeper.load()
+    assert kept is not None
+    assert kept.decisions == ("an emoji, cut in two: ?",)
+
+
 def a_conversation() -> Conversation:
     return Conversation.parse(long_talk(6).messages, COUNTER)
 
@@ -190,6 +216,12 @@ def wrong() -> Iterator[tuple[str, Callable[[], Any], str]]:
     yield "a note of None", lambda: w.Notes().write("bugs", none), "content is a text"
     yield "a metric", lambda: w.ContextHealthMonitor(metrics="utilization"), "there is no metric 'u'"
     yield "evicted None", lambda: w.ContextHealthMonitor().record_eviction(none), "count is a number"
+    log = w.AuditLog(Path("never-written.jsonl"), lambda: "2025-11-04T14:32:00Z")
+    yield "a turn that is no number", lambda: log.record("e", "d", turn="x"), "this is no decision: "
+    yield "a simulation of messages", lambda: w.Simulation(messages, COUNTER), "a block is a ContentBlock, not dict"
+    yield "a budget of None", lambda: w.Simulation((), COUNTER).replay("fifo", none), "budget is a number"
+    yield "no blocks", lambda: evictor.evict(none, 5), "blocks is a list of ContentBlock, not NoneType"
+    yield "a context of messages", lambda: w.ContextHealthMonitor().evaluate_fidelity(messages, "x"), "original is a te"
     yield "facts as a text", lambda: w.Question("Where?", facts="here"), "facts is a tuple of texts"  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ from memctl.window.eviction.references import names_in, referenced
 from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, Situation
 from memctl.window.eviction.similarity import Similar, shingles, similar
 from memctl.window.eviction.text_cache import TextCache
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
 
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
@@ -149,8 +149,7 @@ class EvictionEngine:
         expected.numbers_or_none(current_turn=current_turn)
         expected.texts(task=task)
         expected.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
-        for block in blocks:
-            expected.instance(block, ContentBlock, "a block", "a ContentBlock", "Conversation.parse(...) has blocks")
+        check_blocks(blocks)
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)
         alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}

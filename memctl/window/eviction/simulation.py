@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from memctl.model import expected
 from memctl.sessions import calls
 from memctl.sessions.events import CALL, Event
 from memctl.sessions.touches import READ
@@ -29,7 +30,7 @@ from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
-from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, recount
+from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.preservation.events import arguments_of
 from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 
@@ -78,6 +79,7 @@ class Simulation:
     """A conversation that policies are tried on. `blocks` are all that were ever in it, in their order."""
 
     def __init__(self, blocks: Sequence[ContentBlock], counter: TokenCounter) -> None:
+        check_blocks(blocks)
         self._blocks = blocks
         self._counter = counter
         self._requests = list(_requests(blocks))
@@ -94,6 +96,7 @@ class Simulation:
         self, policy: EvictionPolicy | str, budget: int, *, trigger: float = ORANGE_AT, target: float = TARGET
     ) -> Replay:
         """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`."""
+        expected.numbers(budget=budget, trigger=trigger, target=target)
         engine = EvictionEngine(policy, counter=self._counter)
         window = _Window(engine, self._counter)
         curve: list[int] = []

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from memctl.model import expected
 from memctl.packs.summary_words import PATH
 from memctl.sessions.blanking import blanked
 from memctl.window.health.questions import Question, terms
@@ -83,6 +84,7 @@ def evaluate(
     A judge is asked twice for each question and once more to compare, and more where a context has several pieces.
     What looks like a credential is blanked before it is sent.
     """
+    expected.texts(original=original, compressed=compressed)
     if judge is None:
         context = _Searched(original), _Searched(compressed)
         return _scored([_by_facts(question, *context) for question in questions], FACTS)

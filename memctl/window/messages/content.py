@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from memctl.model import expected
 from memctl.tokens import blocks
 from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
 
@@ -57,6 +58,14 @@ class ContentBlock(msgspec.Struct, frozen=True):
     def is_call(self) -> bool:
         """Whether this is a call of a tool, whose result is another block."""
         return self.content_type is ContentType.ASSISTANT_RESPONSE and bool(self.tool_name)
+
+
+def check_blocks(given: object) -> None:
+    """Raise MemctlError for what is given in the place of blocks, such as messages."""
+    hint = "Conversation.parse(messages, counter).blocks are those of messages"
+    expected.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
+    for block in given if isinstance(given, list | tuple) else ():
+        expected.instance(block, ContentBlock, "a block", "a ContentBlock", hint)
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.window.state.task import TaskCheckpoint, Validation, validate
+from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
 from memctl.workflow import keeping, names, resuming, versions
 from memctl.workflow.saving import Said
 
@@ -39,6 +39,7 @@ class CrossWindowStateManager:
 
         What is too long for a checkpoint is cut. Raises MemctlError for a state with errors, and for a stale one.
         """
+        checkpoint = sound(checkpoint)
         wrong = self.validate(checkpoint).errors
         if wrong:
             raise MemctlError(f"the state can't be kept: {'; '.join(wrong)}")

@@ -20,7 +20,7 @@ from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_MISSION
 from memctl.model.shown import LIMIT, length
 from memctl.store import files, lock
-from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, validate
+from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, sound, validate
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 _LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file
@@ -56,6 +56,7 @@ class StateFiles:
 
         Raises NotCopied where a memory keeps it now, and the files could not be written.
         """
+        checkpoint = sound(checkpoint)
         if self._keeper is not None:
             identifier = self._keeper.save(checkpoint)
             try:

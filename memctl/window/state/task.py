@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from memctl.errors import MemctlError
+from memctl.errors import USAGE, MemctlError
+from memctl.model import expected, settings
 from memctl.model.said import is_said
 
 
@@ -62,6 +63,25 @@ class Validation(msgspec.Struct, frozen=True):
     @property
     def valid(self) -> bool:
         return not self.errors
+
+
+def sound(checkpoint: TaskCheckpoint) -> TaskCheckpoint:
+    """A state whose fields are what they are to be, with texts that can be written; raises MemctlError if they are not.
+
+    Nothing checks them when one is made, and one that is kept with a text for a list could not be read again.
+    """
+    expected.instance(checkpoint, TaskCheckpoint, "checkpoint", "a TaskCheckpoint")
+    values = {name: _encodable(value) for name, value in msgspec.structs.asdict(checkpoint).items()}
+    try:
+        return msgspec.convert(values, TaskCheckpoint)
+    except msgspec.ValidationError as error:
+        raise MemctlError(f"the state can't be kept: {settings.plain(error)}", exit_code=USAGE) from None
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_encodable(one) for one in value]
+    return expected.encodable(value) if isinstance(value, str) else value
 
 
 def validate(checkpoint: TaskCheckpoint) -> Validation:

@@ -147,7 +147,7 @@ class EvictionEngine:
         """
         expected.numbers(target_free_tokens=target_free_tokens)
         expected.numbers_or_none(current_turn=current_turn)
-        expected.texts(task=task)
+        expected.texts(task=task or "")
         expected.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
         check_blocks(blocks)
         turn = turn_of(blocks) if current_turn is None else current_turn

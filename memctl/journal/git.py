@@ -17,6 +17,8 @@ from memctl.errors import MemctlError
 if TYPE_CHECKING:
     import subprocess
 
+    Process = subprocess.Popen[bytes]
+
 _SCRUBBED = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -71,22 +73,33 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return env
 
 
-def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+def start(args: Sequence[str], cwd: Path, extra: Mapping[str, str] | None = None) -> Process:
     """Begin a git command that only reads; `finish` waits for it. So several can run, and Python go on meanwhile."""
     return _spawn(args, cwd, stdin=False, extra={**_READING, **(extra or {})})
 
 
-def start_writing(args: Sequence[str], cwd: Path) -> subprocess.Popen[bytes]:
+def start_answering(args: Sequence[str], cwd: Path) -> Process:
+    """Begin a git command that only reads and answers one question after another."""
+    return _spawn(args, cwd, stdin=True, extra=_READING)
+
+
+def start_writing(args: Sequence[str], cwd: Path) -> Process:
     """Begin a git command that changes something once it is given its input, by `finish`."""
     return _spawn(args, cwd, stdin=True)
 
 
-def finish(process: subprocess.Popen[bytes], args: Sequence[str], stdin: bytes | None = None) -> bytes:
+def finish(process: Process, args: Sequence[str], stdin: bytes | None = None) -> bytes:
     """The output of a started command; raises GitFailed."""
     out, err = process.communicate(stdin)
     if process.returncode:
         raise GitFailed(args, process.returncode, err.decode(errors="replace"))
     return out
+
+
+def end(process: Process) -> bytes:
+    """End a command that only reads; what it has said on stderr."""
+    process.kill()
+    return process.communicate()[1]
 
 
 def read(
@@ -117,8 +130,7 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
         if rest:
             yield rest
     finally:
-        process.kill()
-        process.communicate()
+        end(process)
 
 
 def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Mapping[str, str] | None = None) -> bytes:
@@ -131,9 +143,7 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
     return out
 
 
-def _spawn(
-    args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None
-) -> subprocess.Popen[bytes]:
+def _spawn(args: Sequence[str], cwd: Path, stdin: bool, extra: Mapping[str, str] | None = None) -> Process:
     import subprocess  # most hooks of agents start no process, and need not pay 3 ms for it
 
     try:

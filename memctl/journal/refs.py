@@ -54,18 +54,12 @@ def tip(repository: Repository, ref: str) -> str:
 
 def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, File]:
     """The files of a commit by their names; those that it does not have are left out."""
-    asked = "".join(f"{commit}:{name}\n" for name in names).encode()
-    out = git.read(["cat-file", "--batch"], repository.top, asked)
-    found, position = {}, 0
-    for name in names:
-        end = out.index(b"\n", position)
-        words = out[position:end].split()
-        position = end + 1
-        if len(words) == 3 and words[1] == b"blob":
-            size = int(words[2])
-            found[name] = File(words[0].decode(), out[position : position + size])
-            position += size + 1
-    return found
+    found = repository.objects.read([f"{commit}:{name}" for name in names])
+    return {
+        name: File(item.id, item.data)
+        for name, item in zip(names, found, strict=True)
+        if item is not None and item.kind == "blob" and item.data is not None
+    }
 
 
 def write_blob(repository: Repository, data: bytes) -> str:

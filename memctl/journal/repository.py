@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.journal import git
+
+if TYPE_CHECKING:
+    from memctl.journal.objects import Objects
 
 # What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
@@ -45,6 +50,13 @@ class Repository:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self._settings: dict[str, str] | None = None
+
+    @cached_property
+    def objects(self) -> Objects:
+        """What reads the objects that Git has stored."""
+        from memctl.journal.objects import Objects  # most hooks of agents read none, and need not import what it takes
+
+        return Objects(self.top)
 
     @property
     def private(self) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.journal import git
 from memctl.journal.repository import Repository
 
@@ -36,21 +37,16 @@ def parse(out: bytes) -> Iterator[Entry]:
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:
-    """The contents of blobs by id; None for one of more than `limit` bytes, which is not read."""
+    """The contents of blobs by id; None for one of more than `limit` bytes, which is not kept.
+
+    Raises MemctlError for one that Git has lost.
+    """
     names = list(dict.fromkeys(wanted))
-    if not names:
-        return {}
-    asked = "".join(name + "\n" for name in names).encode()
-    sizes = git.read(["cat-file", "--batch-check=%(objectname) %(objectsize)"], repository.top, asked).split(b"\n")
-    small = [line.split()[0] for line in sizes if line and int(line.split()[1]) <= limit]
-    found: dict[str, bytes | None] = dict.fromkeys(names)
-    out = git.read(["cat-file", "--batch"], repository.top, b"".join(name + b"\n" for name in small))
-    position = 0
-    for name in small:
-        end = out.index(b"\n", position)
-        size = int(out[position:end].split()[2])
-        found[name.decode()] = out[end + 1 : end + 1 + size]
-        position = end + size + 2
+    found: dict[str, bytes | None] = {}
+    for name, item in zip(names, repository.objects.read(names, limit), strict=True):
+        if item is None:
+            raise MemctlError(f"Git does not have the object {name}", "`git fsck` looks for what else is missing")
+        found[name] = item.data
     return found
 
 

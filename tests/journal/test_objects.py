@@ -1,0 +1,103 @@
+"""Reading objects through one process of Git's."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.errors import MemctlError
+from memctl.journal import trees
+from memctl.journal.git import GitFailed
+from memctl.journal.objects import Object, Objects, _portions
+from memctl.journal.repository import open_repository
+from tests.conftest import git
+
+
+def data(found: list[Object | None]) -> list[bytes | None]:
+    return [item and item.data for item in found]
+
+
+def test_each_name_has_its_answer_in_order_and_what_is_not_there_has_none(repo: Path) -> None:
+    commit = git(repo, "rev-parse", "HEAD").strip()
+    objects = open_repository(repo).objects
+    names = [f"{commit}:app.py", f"{commit}:app.py blob", f"{commit}^{{tree}}", "0" * 40, f"{commit}:app.py"]
+    file, spaced, tree, nothing, again = objects.read(names)
+    assert (spaced, nothing) == (None, None)
+    assert file == again == Object(git(repo, "rev-parse", "HEAD:app.py").strip(), "blob", b"print('shop')\n")
+    assert tree is not None
+    assert (tree.id, tree.kind) == (git(repo, "rev-parse", "HEAD^{tree}").strip(), "tree")
+    assert objects.read([]) == []
+
+
+def test_what_is_too_large_is_not_kept_and_the_next_is_read_all_the_same(repo: Path) -> None:
+    blobs = [git(repo, "hash-object", "-w", "--stdin", stdin="x" * size).strip() for size in (200_000, 10, 11)]
+    assert data(open_repository(repo).objects.read(blobs, 10)) == [None, b"x" * 10, None]
+
+
+def test_thousands_are_asked_for_without_either_side_waiting_for_ever(repo: Path) -> None:
+    blob = git(repo, "hash-object", "-w", "--stdin", stdin="y" * 9_000).strip()
+    assert data(open_repository(repo).objects.read([blob] * 2_000)) == [b"y" * 9_000] * 2_000
+
+
+def test_what_is_stored_after_the_first_question_is_found(repo: Path) -> None:
+    objects = open_repository(repo).objects
+    assert objects.read(["0" * 40]) == [None]
+    blob = git(repo, "hash-object", "-w", "--stdin", stdin="later").strip()
+    assert data(objects.read([blob])) == [b"later"]
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "more", "--allow-empty")
+    git(repo, "repack", "-adq")
+    assert data(objects.read(["HEAD:app.py"])) == [b"print('shop')\n"]
+
+
+def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
+    objects = open_repository(repo).objects
+    before = objects.read(["HEAD:app.py"])
+    assert objects._process is not None
+    os.kill(objects._process.pid, signal.SIGKILL)
+    assert objects.read(["HEAD:app.py"]) == before
+
+
+def test_what_is_interrupted_leaves_no_answer_to_the_next_question(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = open_repository(repo).objects
+    with monkeypatch.context() as patch:
+        patch.setattr("memctl.journal.objects._exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            objects.read(["HEAD:app.py"])
+    assert data(objects.read(["HEAD:.memory/config.yaml"]))[0] != b"print('shop')\n"
+
+
+def test_a_damaged_object_is_none_and_whoever_needs_it_is_told(repo: Path) -> None:
+    blob = git(repo, "hash-object", "-w", "--stdin", stdin="whole").strip()
+    file = repo / ".git" / "objects" / blob[:2] / blob[2:]
+    file.chmod(0o644)
+    file.write_bytes(b"no object")
+    assert Objects(repo).read([blob]) == [None]
+    with pytest.raises(MemctlError, match=blob):
+        trees.blobs(open_repository(repo), [blob], 10)
+
+
+def test_git_that_can_not_start_says_why(tmp_path: Path) -> None:
+    with pytest.raises(GitFailed, match="not a git repository"):
+        Objects(tmp_path).read(["HEAD"])
+
+
+def test_it_ends_with_whoever_asks(repo: Path) -> None:
+    objects = Objects(repo)
+    objects.read(["HEAD:app.py"])
+    process = objects._process
+    assert process is not None
+    del objects
+    assert process.poll() is not None
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=3_000)))
+def test_portions_hold_all_names_in_order_and_no_more_than_a_pipe_does(names: list[str]) -> None:
+    portions = list(_portions(names))
+    assert [name.decode() for some in portions for name in some] == names
+    assert all(len(some) == 1 or sum(len(name) + 1 for name in some) <= 4096 for some in portions)

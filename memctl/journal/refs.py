@@ -149,7 +149,9 @@ def _lock(repository: Repository, ref: str) -> Path:
 
 
 def base(repository: Repository, one: str, other: str) -> str:
-    """The commit that two histories have parted at, "" if they have none in common."""
+    """The commit that two histories have parted at, "" if they have none in common; both are told by ids."""
+    if one == other:
+        return one
     try:
         return git.read(["merge-base", one, other], repository.top).decode().strip()
     except git.GitFailed as error:
@@ -237,8 +239,8 @@ def _packed(repository: Repository, ref: str) -> str:
 
 
 def _refuse_unknown(repository: Repository, remote: str) -> None:
-    known = git.read(["remote"], repository.top).decode(errors="replace").split("\n")
-    if remote not in known or not remote:
-        names = ", ".join(name for name in known if name)
+    known = repository.remotes()
+    if remote not in known:
+        names = ", ".join(known)
         hint = f"there are {names}" if names else "`git remote add NAME ADDRESS` adds one"
         raise MemctlError(f"there is no remote {remote!r}", hint, USAGE)

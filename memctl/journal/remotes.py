@@ -49,8 +49,8 @@ def upstream(repository: Repository, branch: str, given: str = "") -> Upstream:
     Raises MemctlError if nothing is set, or if no remote has that name.
     """
     short = branch.removeprefix(_HEADS)
-    remote, ref = setting(repository, f"branch.{short}.remote"), setting(repository, f"branch.{short}.merge")
-    known = git.read(["remote"], repository.top).decode(errors="replace").split()
+    remote, ref = (repository.following.get(f"branch.{short}.{key}", "") for key in ("remote", "merge"))
+    known = repository.remotes()
     names = ", ".join(known)
     if given:
         if given not in known:
@@ -102,11 +102,19 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         raise Refused(error.said or error.message) from None
 
 
-def count(repository: Repository, new: str, old: str, folder: str = "") -> int:
-    """How many commits `new` has that `old` lacks; with `folder`, those that touch something outside of it."""
-    outside = ["--", ".", f":(exclude,top){folder}"] if folder else []
-    args = ["rev-list", "--count", "--no-merges" if folder else "--topo-order", new, f"^{old}", *outside]
-    return int(git.read(args, repository.top, literal=not folder))
+def apart(repository: Repository, one: str, other: str) -> tuple[int, int]:
+    """How many commits each of two has that the other lacks."""
+    if one == other:
+        return 0, 0
+    out = git.read(["rev-list", "--count", "--left-right", f"{one}...{other}"], repository.top)
+    left, right = map(int, out.split())
+    return left, right
+
+
+def foreign(repository: Repository, new: str, old: str, folder: str) -> int:
+    """How many commits that `new` has and `old` lacks touch something outside of a folder; merges do not count."""
+    args = ["rev-list", "--count", "--no-merges", new, f"^{old}", "--", ".", f":(exclude,top){folder}"]
+    return int(git.read(args, repository.top, literal=False))
 
 
 def distance(repository: Repository) -> tuple[str, int, int] | None:

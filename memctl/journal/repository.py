@@ -26,6 +26,7 @@ _UNDER_WAY = {
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
     "core.hookspath",
     "core.attributesfile",
@@ -34,6 +35,7 @@ _SETTINGS = (
     "user.name",
     "user.email",
     "gc.auto",
+    "merge.verifysignatures",
 )
 _OWN = "memctl."  # how the names of memctl's own settings begin
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
@@ -134,6 +136,21 @@ class Repository:
             pairs = (item.partition("\n") for item in out.split("\0") if item)
             self._settings = {key.lower(): value for key, _, value in pairs}
         return self._settings
+
+    @cached_property
+    def following(self) -> dict[str, str]:
+        """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`; read once."""
+        try:
+            out = os.fsdecode(git.read(["config", "-z", "--get-regexp", _FOLLOWING], self.top))
+        except git.GitFailed:
+            return {}  # there is neither
+        pairs = (item.partition("\n") for item in out.split("\0") if item)
+        return {key: value for key, _, value in pairs}
+
+    def remotes(self) -> list[str]:
+        """The names of the remotes, as `git remote` has them."""
+        names = (key.removeprefix("remote.").rpartition(".")[0] for key in self.following if key.startswith("remote."))
+        return sorted({name for name in names if name})
 
     def learn(self, variables: Mapping[str, str]) -> None:
         """Take settings from what another command has said of them, keys in any case."""

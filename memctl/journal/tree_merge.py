@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -23,8 +24,13 @@ _NOBODY = {
 _USAGE = 129  # the exit code of a git command that does not know an option
 
 
+FOLDER = "40000"  # the mode of a folder in a tree
+_SUBMODULE = "160000"
+_MKTREE = ("mktree", "-z", "--batch")
+
+
 class Leaf(msgspec.Struct, frozen=True):
-    """A file in a tree: its mode as Git writes it, and its blob."""
+    """A file in a tree: its mode as Git writes it, and its blob; or as FOLDER one that is taken whole, and its tree."""
 
     mode: str
     blob: str
@@ -32,6 +38,10 @@ class Leaf(msgspec.Struct, frozen=True):
     @property
     def is_regular(self) -> bool:
         return self.mode.startswith("100")
+
+    @property
+    def is_folder(self) -> bool:
+        return self.mode == FOLDER
 
 
 def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf]:
@@ -47,12 +57,29 @@ def leaves(repository: Repository, revision: str, folder: str) -> dict[str, Leaf
 
 
 def tree_at(repository: Repository, revision: str, folder: str = "") -> str:
-    """The tree of a commit, or of a folder in it; "" if it does not have that."""
-    try:
-        spec = f"{revision}:{folder}" if folder else f"{revision}^{{tree}}"
-        return git.read(["rev-parse", "--verify", "--quiet", "--end-of-options", spec], repository.top).decode().strip()
-    except git.GitFailed:
-        return ""
+    """The tree of a commit or tree, or of a folder in it; "" if it does not have that."""
+    (found,) = repository.objects.read([f"{revision}^{{tree}}"])
+    tree = found.id if found else ""
+    for name in folder.split("/") if folder and tree else ():
+        leaf = _listing(repository, tree).get(name)
+        if leaf is None or not leaf.is_folder:
+            return ""
+        tree = leaf.blob
+    return tree
+
+
+def _listing(repository: Repository, tree: str) -> dict[str, Leaf]:
+    """What stands in a tree, or in that of a commit, itself: files and folders by name."""
+    (found,) = repository.objects.read([f"{tree}^{{tree}}"])
+    if found is None or found.data is None:
+        raise MemctlError(f"Git does not have the tree {tree}", "`git fsck` looks for what else is missing")
+    listing, position, digits = {}, 0, len(found.id) // 2
+    while position < len(found.data):  # "MODE NAME\0" and the id in bytes, again and again
+        end = found.data.index(b"\0", position)
+        mode, _, name = found.data[position:end].partition(b" ")
+        position = end + 1 + digits
+        listing[os.fsdecode(name)] = Leaf(mode.decode(), found.data[end + 1 : position].hex())
+    return listing
 
 
 def bases(repository: Repository, one: str, other: str) -> list[str]:
@@ -78,40 +105,72 @@ def store(repository: Repository, contents: Sequence[bytes]) -> list[str]:
 
 
 def edited(repository: Repository, tree: str, changes: Mapping[str, Leaf | None]) -> str:
-    """A tree with some files put in, or with None taken out; "" as `tree` is an empty one."""
-    with tempfile.TemporaryDirectory(prefix="memctl-") as name:
-        extra = {"GIT_INDEX_FILE": f"{name}/index"}
-        if tree:
-            git.write(["read-tree", tree], repository.top, extra=extra)
-        lines = []
-        for path, leaf in sorted(changes.items(), key=lambda item: item[1] is not None):  # what goes, goes first
-            mode, blob = (leaf.mode, leaf.blob) if leaf else ("0", "0" * len(tree or "0" * 40))
-            lines.append(f"{mode} {blob}\t".encode() + os.fsencode(path) + b"\0")
-        git.write(["update-index", "-z", "--index-info"], repository.top, b"".join(lines), extra)
-        return git.write(["write-tree"], repository.top, extra=extra).decode().strip()
+    """A tree with some files or whole folders put in, or with None taken out, and with them what that leaves empty.
+
+    "" as `tree` is an empty one. What is below a folder that is put in is put into that.
+    """
+    with _maker(repository) as maker:
+        return maker.edited(tree, changes) or maker.store({})
 
 
-def grafted(repository: Repository, tree: str, folder: str, subtree: str) -> str:
-    """A tree with another tree at `folder`; with "" as `subtree`, without that folder and what it leaves empty."""
-    made = _grafted(repository, tree, folder, subtree)
-    return made or git.write(["mktree"], repository.top, b"").decode().strip()
+def without(repository: Repository, trees: Sequence[str], folder: str) -> list[str]:
+    """Trees, of commits too, without a folder and what that leaves empty."""
+    with _maker(repository) as maker:
+        return [maker.edited(tree, {folder: None}) or maker.store({}) for tree in trees]
 
 
-def _grafted(repository: Repository, tree: str, folder: str, subtree: str) -> str:
-    name, _, below = folder.partition("/")
-    entries = {}
-    for item in git.read(["ls-tree", "-z", tree], repository.top).split(b"\0") if tree else ():
-        if item:
-            entries[item.partition(b"\t")[2]] = item
-    raw = os.fsencode(name)
-    if below:
-        meta = entries.get(raw, b"").split(b"\t")[0].split()
-        subtree = _grafted(repository, meta[2].decode() if meta[1:2] == [b"tree"] else "", below, subtree)
-    entries.pop(raw, None)
-    if subtree:
-        entries[raw] = f"040000 tree {subtree}\t".encode() + raw
-    listing = b"".join(item + b"\0" for item in entries.values())
-    return git.write(["mktree", "-z"], repository.top, listing).decode().strip() if entries else ""
+@contextmanager
+def _maker(repository: Repository) -> Iterator[_Maker]:
+    process = git.start_writing(_MKTREE, repository.top)
+    try:
+        yield _Maker(repository, process)
+    finally:
+        process.communicate()  # it has no more to do
+
+
+class _Maker:
+    """A `git mktree` that stores one tree after another."""
+
+    def __init__(self, repository: Repository, process: git.Process) -> None:
+        self._repository = repository
+        self._process = process
+
+    def edited(self, tree: str, changes: Mapping[str, Leaf | None]) -> str:
+        entries = _listing(self._repository, tree) if tree else {}
+        below: dict[str, dict[str, Leaf | None]] = {}
+        for path, leaf in changes.items():
+            name, _, rest = path.partition("/")
+            if rest:
+                below.setdefault(name, {})[rest] = leaf
+            elif leaf:
+                entries[name] = leaf
+            else:
+                entries.pop(name, None)
+        for name, inner in below.items():
+            known = entries.get(name)
+            is_folder = known is not None and known.is_folder
+            made = self.edited(known.blob if known and is_folder else "", inner)
+            if made:
+                entries[name] = Leaf(FOLDER, made)
+            elif is_folder:
+                del entries[name]
+        return self.store(entries) if entries else ""
+
+    def store(self, entries: Mapping[str, Leaf]) -> str:
+        kinds = {FOLDER: "tree", _SUBMODULE: "commit"}
+        lines = [
+            f"{leaf.mode} {kinds.get(leaf.mode, 'blob')} {leaf.blob}\t".encode() + os.fsencode(name) + b"\0"
+            for name, leaf in entries.items()
+        ]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"".join([*lines, b"\0"]))
+            self._process.stdin.flush()
+        made = self._process.stdout.readline()
+        if not made:
+            raise git.GitFailed(_MKTREE, 1, git.end(self._process).decode(errors="replace"))
+        return made.decode().strip()
 
 
 def merged(repository: Repository, before: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:

@@ -55,9 +55,9 @@ def revision(memory: Memory, name: str) -> Snapshot:
     return Snapshot(objects.at_revision(memory, name))
 
 
-def alike(memory: Memory, name: str) -> Snapshot:
-    """The memory at a revision that is much like the worktree: what both have is taken from the cache."""
-    return Snapshot(objects.at_revision(memory, name, lambda: _unlike_revision(memory, name)))
+def alike(memory: Memory, commit: str) -> Snapshot:
+    """The memory of a commit or tree, by its id, that is much like the worktree: what both have is of the cache."""
+    return Snapshot(objects.at(memory, commit, commit, lambda: _unlike_revision(memory, commit)))
 
 
 def open_cache(memory: Memory) -> Cache:

@@ -28,10 +28,14 @@ _IGNORE = f"\n{mentions.IGNORE}:"
 Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those that are not the same in a memory
 
 
-def at_revision(memory: Memory, name: str, known: Callable[[], Known] | None = None) -> InGit:
-    """The memory at a revision, of which some may be `known`; raises MemctlError if there is no such revision."""
-    commit = memory.repository.resolve(name)
-    return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known or _nothing)
+def at_revision(memory: Memory, name: str) -> InGit:
+    """The memory at a revision; raises MemctlError if there is no such revision."""
+    return at(memory, name, memory.repository.resolve(name), _nothing)
+
+
+def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
+    """The memory of a commit or tree, told by its id and called `name`, of which some may be `known`."""
+    return InGit(memory, name, trees.entries(memory.repository, commit, memory.prefix), commit, known)
 
 
 def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -18,11 +18,11 @@ from memctl.lifecycle.merge import WHOLE
 from memctl.lifecycle.naming import Holder
 from memctl.model.change import Change, Deed
 from memctl.model.config import parse as parse_config
+from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.syncing import collisions, combining, deciding
-from memctl.syncing.collisions import Leaves
 from memctl.syncing.combining import Combined, Lost
 
 _SHOWN = 10  # files that a message names
@@ -43,8 +43,9 @@ class Made(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> Made:
-    """Merge two commits that come from `bases`; raises MemctlError if files of the user's conflict.
+def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> tuple[Made, Snapshot]:
+    """Merge two commits that come from `bases`, and read what came of it; raises MemctlError if files of the user's
+    conflict.
 
     The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
     """
@@ -59,20 +60,22 @@ def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: 
         both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
         in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
         raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
-    parents = (ours, theirs)
-    tree = _with_memory(memory, rest, ours, combined.files)
-    mended = _mended(memory, tree, parents, combined)
-    if mended:
-        tree = _with_memory(memory, rest, tree, {**combined.files, **mended})
-    rendered, warning = _rendered(memory, tree, parents)
+    subtree = tree_merge.tree_at(repository, ours, memory.prefix)
+    changes = _tracked(memory, combining.changes(sides[1], combined.files))
+    memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
+    tree = tree_merge.edited(repository, rest, {**memories, **changes})
+    snapshot = load.alike(memory, tree)
+    if mended := _mended(memory, snapshot, combined):
+        tree = tree_merge.edited(repository, tree, _tracked(memory, mended))
+        snapshot = load.alike(memory, tree)
+    rendered, warning = _rendered(memory, snapshot)
     if rendered:
-        subtree = tree_merge.edited(repository, tree_merge.tree_at(repository, tree, memory.prefix), rendered)
-        tree = tree_merge.grafted(repository, rest, memory.prefix, subtree)
+        tree = tree_merge.edited(repository, tree, _tracked(memory, rendered))
     made = Made("", combined.both, renamed, combined.lost, combined.revived, warning)
     text = message.compose([_change(memory, upstream, made)])
     signed = repository.flag("commit.gpgsign")
-    commit = refs.commit_tree(repository, tree, parents, text, memory.commit_moment, signed=signed)
-    return msgspec.structs.replace(made, commit=commit)
+    commit = refs.commit_tree(repository, tree, (ours, theirs), text, memory.commit_moment, signed=signed)
+    return msgspec.structs.replace(made, commit=commit), snapshot
 
 
 def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
@@ -88,47 +91,32 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
             else "see whether it is the right remote; `git merge --allow-unrelated-histories` joins them all the same",
         )
     name = memory.tracked(CONFIG)
-    there = [bool(refs.read(memory.repository, commit, [name])) for commit in (bases[0], theirs)]
-    if there == [True, False]:
+    known, found = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
+    if known and not found:
         raise MemctlError(
             f"{upstream.name} has no memory any more: somebody deleted {name} there",
             f"`git log {theirs[:10]} -- {name}` says who; `git merge {upstream.name}` takes it over",
         )
-    if there[1]:
-        text = refs.read(memory.repository, theirs, [name])[name].data.decode(errors="replace")
-        parse_config(text, f"{upstream.name}:{name}")
+    if found:
+        parse_config(found[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
 
 
 def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The tree of what is not the memory, and what conflicts in it."""
     repository = memory.repository
-    trees = [
-        tree_merge.grafted(repository, tree_merge.tree_at(repository, commit), memory.prefix, "")
-        for commit in (*bases, ours, theirs)
-    ]
+    trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
     return tree_merge.merged(repository, trees[:-2], trees[-2], trees[-1])
 
 
-def _with_memory(memory: Memory, rest: str, near: str, found: Leaves) -> str:
-    """A tree with some files as its memory; `near` is a commit or tree whose memory has most of them."""
-    repository = memory.repository
-    before = tree_merge.leaves(repository, near, memory.prefix)
-    subtree = tree_merge.tree_at(repository, near, memory.prefix)
-    if changes := combining.changes(before, found):
-        subtree = tree_merge.edited(repository, subtree, changes)
-    return tree_merge.grafted(repository, rest, memory.prefix, subtree)
+def _tracked(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Leaf | None]:
+    return {memory.tracked(path): leaf for path, leaf in changes.items()}
 
 
-def _draft(memory: Memory, tree: str, parents: Sequence[str]) -> str:
-    return refs.commit_tree(memory.repository, tree, parents, "memctl: a draft\n", memory.commit_moment)
-
-
-def _mended(memory: Memory, tree: str, parents: Sequence[str], combined: Combined) -> dict[str, Leaf]:
+def _mended(memory: Memory, snapshot: Snapshot, combined: Combined) -> dict[str, Leaf]:
     """The other ends of links that a merge of each file by itself can't know of."""
     touched = {*combined.both, *combined.revived}
     if not touched:
         return {}
-    snapshot = load.alike(memory, _draft(memory, tree, parents))
     records = [record for record in snapshot.records if record.path in touched]
     found = [Finding("MEM107", record.path, 1, "") for record in records]
     found += [Finding("MEM402", r.path, 1, "") for r in records if r.superseded_by and r.status != "superseded"]
@@ -137,9 +125,8 @@ def _mended(memory: Memory, tree: str, parents: Sequence[str], combined: Combine
     return {write.path: Leaf(combined.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 
 
-def _rendered(memory: Memory, tree: str, parents: Sequence[str]) -> tuple[dict[str, Leaf | None], str]:
+def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
     """The documents of a merged memory that differ from what stands in it (None: to be deleted), and a warning."""
-    snapshot = load.alike(memory, _draft(memory, tree, parents))
     if not snapshot.config.docs:
         return {}, ""
     try:

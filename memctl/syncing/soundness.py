@@ -10,6 +10,7 @@ from memctl.check import run
 from memctl.check.findings import Finding, Subject
 from memctl.errors import MemctlError
 from memctl.lifecycle import documents
+from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -18,10 +19,13 @@ _HINTS = {"MEM103": "resolve it and commit, then `memctl sync` again"}
 _RENUMBER = "`memctl renumber` gives each one of its own; then `memctl sync` again"
 
 
-def refuse_unsound(memory: Memory, new: str, theirs: str) -> None:
-    """Raise MemctlError if a commit has what is not to be published, and the remote's commit does not have it."""
+def refuse_unsound(memory: Memory, new: Snapshot, theirs: str) -> None:
+    """Raise MemctlError if a memory has what is not to be published, and that of the remote's commit does not have it.
+
+    Its documents are not looked at: they are rendered from the rest.
+    """
     found = _unsound(memory, new)
-    known = {(one.code, one.path) for one in _unsound(memory, theirs)} if found else set()
+    known = {(one.code, one.path) for one in _unsound(memory, load.alike(memory, theirs))} if found else set()
     fresh = [one for one in found if (one.code, one.path) not in known]
     if fresh:
         first = fresh[0]
@@ -31,7 +35,6 @@ def refuse_unsound(memory: Memory, new: str, theirs: str) -> None:
         )
 
 
-def _unsound(memory: Memory, commit: str) -> list[Finding]:
-    snapshot = load.alike(memory, commit)
+def _unsound(memory: Memory, snapshot: Snapshot) -> list[Finding]:
     subject = Subject(snapshot, memory.now, lambda: documents.renderer(memory, snapshot), documents.counter(memory))
     return list(run.check(subject, _RULES).findings)

@@ -23,7 +23,7 @@ from memctl.journal.remotes import Upstream
 from memctl.journal.turns import Turn
 from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
-from memctl.store import lock
+from memctl.store import load, lock
 from memctl.store.memory import Memory
 from memctl.syncing import assembling, sharing, soundness, telling
 from memctl.syncing.synced import Synced
@@ -178,33 +178,26 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
 def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> Synced:
     """What a sync of two commits will come to; a merge is made already, and nobody has it yet."""
     repository, (ours, theirs) = memory.repository, sides
-    bases = tree_merge.bases(repository, ours, theirs)
+    ahead, behind = remotes.apart(repository, ours, theirs)
+    bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
     assembling.refuse_unfit(memory, upstream, theirs, bases)
-    made = None
-    if bases == [ours]:
-        new = theirs
-    elif bases == [theirs]:
-        new = ours
-    else:
+    made, new = None, ours if ahead else theirs
+    if ahead and behind:
         _verify(memory, upstream, theirs)
-        made = assembling.assemble(memory, upstream, ours, theirs, bases)
+        made, snapshot = assembling.assemble(memory, upstream, ours, theirs, bases)
         new = made.commit
-    if push and new != theirs:
-        soundness.refuse_unsound(memory, new, theirs)
-    fetched = remotes.count(repository, theirs, ours)
-    pushed = remotes.count(repository, new, theirs) if push and new != theirs else 0
-    foreign = remotes.count(repository, new, theirs, memory.prefix) if pushed else 0
+    pushed = ahead + (1 if made else 0) if push else 0
+    if pushed:
+        soundness.refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
+    foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
-    return Synced(upstream, ours, theirs, new, made, fetched, pushed, foreign, warning=warning)
+    return Synced(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
 
 
 def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
     """Whoever wants the signatures of what they merge looked at wants it here too."""
-    try:
-        if git.read(["config", "--type=bool", "merge.verifySignatures"], memory.repository.top).strip() != b"true":
-            return
-    except git.GitFailed:
-        return  # it is not set
+    if not memory.repository.flag("merge.verifysignatures"):
+        return
     try:
         git.read(["verify-commit", theirs], memory.repository.top)
     except git.GitFailed as error:

@@ -106,6 +106,7 @@ def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) ->
     with pytest.raises(MemctlError, match="there is no remote '--upload-pack=x'"):
         refs.fetch(repository, "--upload-pack=x", REF, REF)
     git(repo, "remote", "add", "gone", str(tmp_path / "gone.git"))
+    repository = open_repository(repo)  # which remotes there are is read once
     with pytest.raises(MemctlError, match="gone can't be fetched from:\n"):
         refs.fetch(repository, "gone", REF, REF)
     bare = tmp_path / "bare.git"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memctl.errors import MemctlError
 from memctl.journal import checkout, tree_merge
 from memctl.journal.git import GitFailed
 from memctl.journal.repository import Repository, open_repository
-from memctl.journal.tree_merge import Leaf
+from memctl.journal.tree_merge import FOLDER, Leaf
 from tests.conftest import git
 
 
@@ -52,12 +53,48 @@ def test_a_folder_becomes_a_file_and_the_other_way_round(repo: Path, repository:
 def test_a_folder_is_grafted_and_cut_off_again(repo: Path, repository: Repository, folder: str) -> None:
     whole = tree_merge.tree_at(repository, "HEAD")
     memory = tree_merge.tree_at(repository, "HEAD", ".memory")
-    rest = tree_merge.grafted(repository, whole, ".memory", "")
+    (rest,) = tree_merge.without(repository, [whole], ".memory")
     assert tree_merge.tree_at(repository, rest, ".memory") == ""
-    grafted = tree_merge.grafted(repository, rest, folder, memory)
+    grafted = tree_merge.edited(repository, rest, {folder: Leaf(FOLDER, memory)})
     assert tree_merge.tree_at(repository, grafted, folder) == memory
-    assert tree_merge.grafted(repository, grafted, folder, "") == rest
-    assert tree_merge.grafted(repository, rest, ".memory", memory) == whole
+    assert tree_merge.without(repository, [grafted, "HEAD"], folder) == [rest, rest if folder == ".memory" else whole]
+    assert tree_merge.edited(repository, rest, {".memory": Leaf(FOLDER, memory)}) == whole
+
+
+def test_of_a_tree_without_its_only_folder_nothing_is_left(repo: Path, repository: Repository) -> None:
+    memory = tree_merge.tree_at(repository, "HEAD", ".memory")
+    tree = tree_merge.edited(repository, "", {"deep/er": Leaf(FOLDER, memory)})
+    assert tree_merge.without(repository, [tree], "deep/er") == [git(repo, "mktree", stdin="").strip()]
+    assert tree_merge.tree_at(repository, tree, "app.py") == ""
+
+
+def test_a_folder_is_put_in_with_changes_in_it(repo: Path, repository: Repository) -> None:
+    (blob,) = tree_merge.store(repository, [b"x"])
+    memory = tree_merge.tree_at(repository, "HEAD", ".memory")
+    tree = tree_merge.edited(
+        repository, "", {"m": Leaf(FOLDER, memory), "m/config.yaml": None, "m/ne w/é\n": Leaf("100644", blob)}
+    )
+    files = tree_merge.leaves(repository, "HEAD", ".memory")
+    del files["config.yaml"]
+    assert tree_merge.leaves(repository, tree, "m") == {**files, "ne w/é\n": Leaf("100644", blob)}
+
+
+def test_a_link_and_a_submodule_stay_what_they_are(repo: Path, repository: Repository) -> None:
+    (repo / "link").symlink_to("app.py")
+    commit = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "add", "link")
+    git(repo, "update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
+    tree = git(repo, "write-tree").strip()
+    (blob,) = tree_merge.store(repository, [b"x"])
+    edited = tree_merge.edited(repository, tree, {"new": Leaf("100644", blob)})
+    assert tree_merge.edited(repository, edited, {"new": None}) == tree
+
+
+def test_a_tree_of_what_git_does_not_have_is_refused_in_its_words(repository: Repository) -> None:
+    with pytest.raises(GitFailed, match="1111"):
+        tree_merge.edited(repository, "", {"a": Leaf("100644", "1" * 40)})
+    with pytest.raises(MemctlError, match="1111"):
+        tree_merge.edited(repository, "1" * 40, {"a": None})
 
 
 def test_trees_merge_as_git_merges_them_and_conflicts_are_named(repo: Path, repository: Repository) -> None:

@@ -13,7 +13,7 @@ from memctl.coordination import handing, ownership, shared
 from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.lifecycle import handoffs, joint
-from memctl.lifecycle.joint import Done
+from memctl.lifecycle.handoffs import Answered
 from memctl.model import handoff
 from memctl.model.faults import InvalidRecord
 from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
@@ -191,15 +191,14 @@ def _answer(
 ) -> None:
     memory = opening.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
-    done = handoffs.answer(
+    answered = handoffs.answer(
         memory, id, status, how(flags), note=note, declined=declined, force=given["force"], remote=given["remote"]
     )
+    done, one = answered.done, answered.handoff
     for line in done.agreed.lost:
         output.note(f"warning: {output.plain(line)}")
     if not given["dry_run"]:
-        snapshot = opening.snapshot(memory, None)
-        one = handoff.of(snapshot, snapshot.resolve(id))
-        _note_kept(memory, snapshot, done, one, declined)
+        _note_kept(answered, status, declined)
         who = one.parties
         told = who.to_agent_id if status == WITHDRAWN else who.from_agent_id
         if wrong := emitting.handed(memory, one.record.id, status, told, who.sections):
@@ -207,12 +206,12 @@ def _answer(
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
 
-def _note_kept(memory: Memory, snapshot: Snapshot, done: Done, one: Handoff, declined: tuple[str, ...]) -> None:
+def _note_kept(answered: Answered, status: str, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
-    given = handing.of(one, memory.now, {record.id for record in snapshot.records})
-    if one.record.status == ACCEPTED:
+    given = answered.given
+    if status == ACCEPTED:
         given = msgspec.structs.replace(given, sections=declined)
-    for held in handing.kept(done.agreed.before, given):
+    for held in handing.kept(answered.done.agreed.before, given):
         output.note(output.plain(f"stays as it is: {held.told}"))
 
 

@@ -15,7 +15,7 @@ import msgspec
 from memctl.coordination.place import ref
 from memctl.coordination.state import FILES, State, decode, encode
 from memctl.errors import MemctlError
-from memctl.journal import message, refs
+from memctl.journal import message, refs, tree_merge
 from memctl.journal.refs import File
 from memctl.model.change import Change
 from memctl.model.credentials import kind_of_secret
@@ -157,9 +157,10 @@ def _texts(state: State) -> list[str]:
 def commit_step(memory: Memory, seen: Seen, step: Step, reason: str, *others: str) -> str:
     """Store a step as a commit after what was seen (and after `others`, where histories meet); the ref stays."""
     known = {file.data: file.blob for file in seen.files.values()}
-    blobs = {
-        name: known.get(data) or refs.write_blob(memory.repository, data) for name, data in encode(step.state).items()
-    }
+    contents = encode(step.state)
+    new = [data for data in dict.fromkeys(contents.values()) if data not in known]
+    known |= zip(new, tree_merge.store(memory.repository, new), strict=True)
+    blobs = {name: known[data] for name, data in contents.items()}
     change = Change(step.op, step.title, actor=memory.actor, session=memory.session, reason=reason)
     parents = [parent for parent in (seen.commit, *others) if parent]
     return refs.write_commit(memory.repository, blobs, parents, message.compose([change]), memory.commit_moment)

@@ -62,11 +62,6 @@ def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str,
     }
 
 
-def write_blob(repository: Repository, data: bytes) -> str:
-    """Store a content; gives its id."""
-    return git.write(["hash-object", "-w", "--stdin"], repository.top, data).decode().strip()
-
-
 def write_commit(
     repository: Repository, blobs: Mapping[str, str], parents: Iterable[str], message: str, moment: int | None = None
 ) -> str:

@@ -70,6 +70,15 @@ class Repository:
         """Where memctl keeps what all worktrees share: the lock, the sequence of ids, access counts."""
         return self.common_dir / "memctl"
 
+    def worktrees(self) -> list[Path]:
+        """The roots of all worktrees of this clone, gone ones too; files say so (gitrepository-layout(5))."""
+        main = self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+        found = [main]
+        for file in sorted((self.common_dir / "worktrees").glob("*/gitdir")):
+            with suppress(OSError):
+                found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
+        return found
+
     def branch(self) -> tuple[str, str]:
         """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
 

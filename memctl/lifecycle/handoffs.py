@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.coordination import exchange, handing, settling, shared
+from memctl.coordination.handing import Given
 from memctl.coordination.shared import Terms
 from memctl.coordination.state import plain_line
 from memctl.errors import USAGE, MemctlError
@@ -34,7 +35,7 @@ def answer(
     declined: Sequence[str] = (),
     force: bool = False,
     remote: str = "",
-) -> Done:
+) -> Answered:
     """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
 
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
@@ -61,7 +62,15 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return joint.carry_out(memory, plan, make, how, remote)
+    return Answered(joint.carry_out(memory, plan, make, how, remote), one, given)
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """What became of an answer, the handoff as it was before, and what that gives."""
+
+    done: Done
+    handoff: Handoff
+    given: Given
 
 
 class Settled(msgspec.Struct, frozen=True):

@@ -77,6 +77,7 @@ class Offering:
         self._sources = sources
         self._count = count
         self._given = Given(handoff="", giver=wish.giver, taker=wish.taker, sections=wish.sections, now=memory.now)
+        self._ids = Ids(memory)
         self.package: Package | None = None
         self._prepared: tuple[Given, State, Change] | None = None
 
@@ -93,7 +94,7 @@ class Offering:
         def plan(state: State) -> Step:
             self._given = msgspec.structs.replace(
                 self._given,
-                handoff=Ids(self._memory).take(HANDOFF, self._memory.now[:10])[0],
+                handoff=self._ids.anew().take(HANDOFF, self._memory.now[:10])[0],
                 unowned=handing.unowned(state, self._wish.sections, self._memory.now),
             )
             return handing.offer(self._given)(state)
@@ -163,7 +164,7 @@ class Offering:
             },
             content=_content(asked, made),
         )
-        change = create.create(self._memory, Ids(self._memory), None, draft)
+        change = create.create(self._memory, self._ids.anew(), None, draft)
         record = change.writes[0]
         return msgspec.structs.replace(change, writes=(record, Write(package_path(record.path), made.pack.text)))
 

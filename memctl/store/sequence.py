@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git, history
+from memctl.journal import history
 from memctl.model import ids, moments
 from memctl.model.kinds import Kind
 from memctl.store import files
@@ -30,15 +30,25 @@ class Sequence:
         self._memory = memory
         self._counters = _read(memory)
         self._searched = 0
+        self._found: dict[str, int] = {}
         self._ever: dict[str, int] | None = None
         self._taken = False
+
+    def anew(self) -> Sequence:
+        """One that has taken nothing, with the counters of now; what this one has looked for in history it knows."""
+        other = Sequence(self._memory)
+        other._found = self._found
+        return other
 
     def take(self, kind: Kind, day: str, count: int = 1) -> list[str]:
         """The next `count` ids of a type on a day (`YYYY-MM-DD`)."""
         series = f"{kind.prefix}-{day}"
         known = self._counters.get(series)
-        last = self._search(kind, day) if known is None else known
-        last = max(last, _highest(self._memory.folder / kind.folder / day[:7], series))
+        if known is None:
+            if series not in self._found:
+                self._found[series] = self._search(kind, day)
+            known = self._found[series]
+        last = max(known, _highest(self._memory.folder / kind.folder / day[:7], series))
         if last + count >= ids.FIRST_DERIVED:
             raise MemctlError(f"{series} has no {count:,} numbers left", "spread the records over several days")
         self._counters[series] = last + count
@@ -79,14 +89,14 @@ def _search(memory: Memory, kind: Kind, day: str) -> int:
     since = moments.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
     names = history.paths_ever(memory.repository, below, since, everywhere=True)
     highest = _highest_of([name.rpartition("/")[2] for name in names], series)
-    for top in _worktrees(memory):
+    for top in memory.repository.worktrees():
         highest = max(highest, _highest(top / below, series))
     return highest
 
 
 def _highest_ever(memory: Memory) -> dict[str, int]:
     names = history.paths_ever(memory.repository, memory.prefix, everywhere=True)
-    for top in _worktrees(memory):
+    for top in memory.repository.worktrees():
         names += [str(file) for file in (top / memory.prefix).glob("*/*/*.md")]
     highest: dict[str, int] = {}
     for name in names:
@@ -95,11 +105,6 @@ def _highest_ever(memory: Memory) -> dict[str, int]:
             if number < ids.FIRST_DERIVED:
                 highest[series] = max(highest.get(series, 0), number)
     return highest
-
-
-def _worktrees(memory: Memory) -> list[Path]:
-    out = git.read(["worktree", "list", "--porcelain"], memory.repository.top).decode(errors="surrogateescape")
-    return [Path(line[len("worktree ") :]) for line in out.splitlines() if line.startswith("worktree ")]
 
 
 def _highest(folder: Path, series: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.journal import refs
+from memctl.journal import refs, tree_merge
 from memctl.journal.git import GitFailed
 from memctl.journal.pushing import Refused
 from memctl.journal.repository import Repository, open_repository
@@ -20,21 +20,21 @@ REF = "refs/memctl/coordination"
 _MOVER = """
 import sys
 from pathlib import Path
-from memctl.journal import refs
+from memctl.journal import refs, tree_merge
 from memctl.journal.repository import open_repository
 repository = open_repository(Path(sys.argv[1]))
 done = 0
 while done < int(sys.argv[3]):
     seen = refs.tip(repository, "refs/memctl/coordination")
     kept = refs.read(repository, seen, ["a.json"])["a.json"].data if seen else b""
-    blob = refs.write_blob(repository, kept + sys.argv[2].encode())
+    (blob,) = tree_merge.store(repository, [kept + sys.argv[2].encode()])
     new = refs.write_commit(repository, {"a.json": blob}, [seen] if seen else [], sys.argv[2])
     done += refs.swap(repository, "refs/memctl/coordination", new, seen)
 """
 
 
 def made(repository: Repository, text: str, *parents: str) -> str:
-    blob = refs.write_blob(repository, text.encode())
+    (blob,) = tree_merge.store(repository, [text.encode()])
     return refs.write_commit(repository, {"a.json": blob}, parents, text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,25 @@ def test_a_linked_worktree_has_a_branch_of_its_own(repo: Path) -> None:
     other = repo.parent / "other"
     git(repo, "worktree", "add", "-q", "-b", "side/way", str(other))
     assert open_repository(other).branch()[0] == "refs/heads/side/way"
+
+
+def test_all_worktrees_are_known_from_each_of_them(repo: Path) -> None:
+    other, gone = repo.parent / "ot her", repo.parent / "gone"
+    for place in (other, gone):
+        git(repo, "worktree", "add", "-q", "--detach", str(place))
+    shutil.rmtree(gone)
+    listed = git(repo, "worktree", "list", "--porcelain").splitlines()
+    expected = {Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")}
+    for place in (repo, other):
+        assert set(open_repository(place).worktrees()) == expected
+
+
+def test_remotes_are_those_that_git_lists(repo: Path) -> None:
+    assert open_repository(repo).remotes() == []
+    for name in ("origin", "a.b", "team/fork"):
+        git(repo, "remote", "add", name, "nowhere")
+    git(repo, "config", "remote.pushDefault", "a.b")
+    git(repo, "config", "branch.Ma=in.remote", "a.b")
+    repository = open_repository(repo)
+    assert repository.remotes() == git(repo, "remote").split()
+    assert repository.following["branch.Ma=in.remote"] == "a.b"

@@ -35,28 +35,39 @@ class Taken(msgspec.Struct, frozen=True):
     lost: tuple[str, ...] = ()
 
 
-def take_in(memory: Memory, remote: str) -> Taken:
-    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done."""
+def take_in(memory: Memory, remote: str, *, is_fetched: bool = False) -> Taken:
+    """Fetch a remote's state and merge it into that of this clone; raises MemctlError if that can't be done.
+
+    Where it `is_fetched` just now, as with a branch, it is not fetched again.
+    """
     with shared.alone(memory):
-        return take_in_alone(memory, remote)
+        return take_in_alone(memory, remote, is_fetched=is_fetched)
 
 
-def update(memory: Memory, remote: str, plan: Plan, terms: Terms) -> Outcome:
+def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> Outcome:
     """Change the state of this clone and of a remote, both or neither; raises MemctlError as `shared.update` does.
 
     What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
     change at the remote, and the next fetch brings it here.
     """
     with shared.alone(memory):
-        return update_alone(memory, remote, plan, terms)
+        return update_alone(memory, remote, plan, terms, is_fetched=is_fetched)
 
 
-def update_alone(memory: Memory, remote: str, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> Outcome:
+def update_alone(
+    memory: Memory,
+    remote: str,
+    plan: Plan,
+    terms: Terms,
+    prepare: Prepare | None = None,
+    *,
+    is_fetched: bool = False,
+) -> Outcome:
     """The same for a caller that keeps others away by `shared.alone`; `prepare` is called before each push."""
     lost: list[str] = []
     tips: set[str] = set()
     for number in range(_TRIES):
-        taken = take_in_alone(memory, remote, dry_run=terms.dry_run)
+        taken = take_in_alone(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
         lost += taken.lost
         tips.add(taken.theirs)
         step = shared.planned(memory, taken.seen, plan, terms)
@@ -125,19 +136,21 @@ def published(memory: Memory, remote: str) -> State:
     return shared.at(memory, _fetched(memory, remote)).state
 
 
-def preview(memory: Memory, remote: str, first: Plan) -> Taken:
+def preview(memory: Memory, remote: str, first: Plan, *, is_fetched: bool = False) -> Taken:
     """What taking in a remote's state would come to after a step of ours; nothing is changed."""
     with shared.alone(memory):
-        return take_in_alone(memory, remote, dry_run=True, first=first)
+        return take_in_alone(memory, remote, dry_run=True, first=first, is_fetched=is_fetched)
 
 
-def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None) -> Taken:
+def take_in_alone(
+    memory: Memory, remote: str, *, dry_run: bool = False, first: Plan | None = None, is_fetched: bool = False
+) -> Taken:
     """Merge what the remote has, and let the ref be at that; in a dry run the ref stays, and `first` may be tried.
 
     For a caller that keeps others away by `shared.alone`.
     """
     repository, ref = memory.repository, place.ref(memory)
-    theirs = _fetched(memory, remote)
+    theirs = refs.tip(repository, place.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
         ours = shared.read(memory)
         planned = first(ours.state).state if first else ours.state
@@ -156,8 +169,7 @@ def take_in_alone(memory: Memory, remote: str, *, dry_run: bool = False, first: 
 
 
 def _fetched(memory: Memory, remote: str) -> str:
-    ref = place.ref(memory)
-    return refs.fetch(memory.repository, remote, ref, ref.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/"))
+    return refs.fetch(memory.repository, remote, place.ref(memory), place.tracking(memory, remote))
 
 
 def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:

@@ -7,6 +7,11 @@ from memctl.store.memory import Memory
 _REF = "refs/memctl/coordination"
 
 
+def tracking(memory: Memory, remote: str) -> str:
+    """Where memctl keeps what it has fetched of a remote's."""
+    return ref(memory).replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
+
+
 def ref(memory: Memory) -> str:
     """The ref of a memory; one that is not at the worktree's top has its own."""
     if memory.prefix == ".memory":

@@ -172,11 +172,21 @@ def message(repository: Repository, commit: str) -> str:
     return raw.partition(b"\n\n")[2].decode(errors="replace")
 
 
-def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: tuple[str, str] | None = None) -> str:
+def fetch(repository: Repository, remote: str, ref: str, tracking: str) -> str:
     """Bring the ref of a remote here, as `tracking`; the commit it is at there, "" if it has none.
 
-    `also` is a ref that need not be there, and what it becomes here, which goes if that one has gone.
     Raises MemctlError if no remote has that name, or if it can't be reached.
+    """
+    return fetch_with(repository, remote, ref, tracking, ())[0]
+
+
+def fetch_with(
+    repository: Repository, remote: str, ref: str, tracking: str, also: Sequence[tuple[str, str]]
+) -> tuple[str, bool]:
+    """The same, and whether what is in `also` was brought as well.
+
+    These are refs that need not be there, each with what it becomes here, which goes if that one has gone. They come
+    over the same connection, but are not waited for if another process has locked one.
     """
     _refuse_unknown(repository, remote)
     deadline = time.monotonic() + _PATIENCE
@@ -184,19 +194,19 @@ def fetch(repository: Repository, remote: str, ref: str, tracking: str, also: tu
     while True:
         try:
             # A pattern is no error where there is no such ref.
-            specs = ["--prune", remote, f"+{also[0]}*:{also[1]}*"] if also else [remote]
+            specs = [*(["--prune"] if also else []), remote, *(f"+{one}*:{here}*" for one, here in also)]
             git.write([*args, *specs, f"+{ref}:{tracking}"], repository.top, extra=git.ENGLISH)
-            return tip(repository, tracking)
+            return tip(repository, tracking), bool(also)
         except git.GitFailed as error:
             if "find remote ref" in error.stderr:
-                return ""
+                return "", False
             if not any(words in error.stderr for words in (*_LOCKED, "cannot lock ref")):
                 raise MemctlError(
                     f"{remote} can't be fetched from:\n{error.stderr.strip()}",
                     "nothing was changed; see whether `git fetch` works",
                 ) from None
-            if also and not _is_freed(repository, also[1]):
-                also = None  # it is not worth waiting for
+            freed = [here for _, here in also if _is_freed(repository, here)]
+            also = also if freed else ()
             _wait_for(repository, tracking, deadline)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -74,8 +75,13 @@ def fetch(repository: Repository, upstream: Upstream) -> str:
 
     Raises MemctlError if the remote can't be reached.
     """
+    return fetch_with(repository, upstream, ())[0]
+
+
+def fetch_with(repository: Repository, upstream: Upstream, also: Sequence[tuple[str, str]]) -> tuple[str, bool]:
+    """The same, and whether other refs were brought with them: pairs of a ref and what it becomes here."""
     turn = (upstream.turn, upstream.turn_tracking)
-    return refs.fetch(repository, upstream.remote, upstream.ref, upstream.tracking, turn)
+    return refs.fetch_with(repository, upstream.remote, upstream.ref, upstream.tracking, (turn, *also))
 
 
 def default(repository: Repository, remote: str) -> str:

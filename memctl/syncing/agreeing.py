@@ -49,22 +49,24 @@ def agree(memory: Memory, remote: str, done: Synced, follow: Plan | None, *, pus
         step = settling.settle(handoffs(), memory.now)(state) if settling.concerns(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
-    before, agreed = _exchanged(memory, remote, follow, plan, push=push)
+    before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
     told = settling.told(handoffs(), before, memory.now) if settling.concerns(before) else []
     if done.made and (answered := _gave_way(done.made)):
         told += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(told))
 
 
-def _exchanged(memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool) -> tuple[State, Agreed]:
+def _exchanged(
+    memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
+) -> tuple[State, Agreed]:
     """The state of both, merged, and what the plan has made of it."""
     if follow:
-        taken = exchange.preview(memory, remote, follow)
+        taken = exchange.preview(memory, remote, follow, is_fetched=is_fetched)
         return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
     if push:
-        outcome = exchange.update(memory, remote, plan, Terms())
+        outcome = exchange.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
         return outcome.before, Agreed(outcome.step.state, outcome.theirs, outcome.lost)
-    taken = exchange.take_in(memory, remote)
+    taken = exchange.take_in(memory, remote, is_fetched=is_fetched)
     outcome = shared.update(memory, plan, Terms())
     return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
 

@@ -15,6 +15,7 @@ from shlex import quote
 
 import msgspec
 
+from memctl.coordination import place
 from memctl.errors import MemctlError
 from memctl.journal import commits, git, refs, remotes, tree_merge
 from memctl.journal.commits import CommitPending
@@ -68,7 +69,7 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
     number = 1
     seen: list[str] = []
     for rounds in count(1):
-        theirs = _fetched(memory, upstream)
+        theirs, has_state = _fetched(memory, upstream)
         if push and not dry_run and not _may_go(memory, theirs, turn, number) and time.monotonic() < deadline:
             time.sleep(random.random() * _POLL / rounds**0.5)
             continue
@@ -81,7 +82,7 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
             planned = _planned(memory, upstream, (ours, theirs), push=push)
             if _carry_out(memory, planned, push=push, dry_run=dry_run):
-                planned = msgspec.structs.replace(planned, tries=number)
+                planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
                 tell(planned)
                 if not dry_run:
                     moves.drop(memory)  # now that it is told: else the next command tells it
@@ -160,8 +161,10 @@ def _standing(memory: Memory) -> tuple[str, str]:
     return branch, ours
 
 
-def _fetched(memory: Memory, upstream: Upstream) -> str:
-    theirs = remotes.fetch(memory.repository, upstream)
+def _fetched(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
+    """The commit of the remote's branch, and whether the state that agents share has come along."""
+    state = (place.ref(memory), place.tracking(memory, upstream.remote))
+    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state,))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")
@@ -172,7 +175,7 @@ def _fetched(memory: Memory, upstream: Upstream) -> str:
             hint += f"; if it was renamed there to {default}, `git fetch {upstream.remote}` and then"
             hint += f" `git branch -u {other}` follow it"
         raise MemctlError(f"{upstream.remote} has no branch {name}: it is new, or was deleted there", hint)
-    return theirs
+    return theirs, has_state
 
 
 def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> Synced:

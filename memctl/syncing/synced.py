@@ -16,6 +16,7 @@ class Synced(msgspec.Struct, frozen=True):
     `foreign` those of them that touch something outside of the memory. `coordination` is the commit of the state that
     agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
     of ours did, or is to be looked at; `settled` what ownership became because handoffs were answered twice.
+    `has_state` says that the state came here together with the branch.
     """
 
     upstream: Upstream
@@ -27,6 +28,7 @@ class Synced(msgspec.Struct, frozen=True):
     pushed: int = 0
     foreign: int = 0
     tries: int = 1
+    has_state: bool = False
     coordination: str = ""
     taken: bool = False
     given: bool = False

@@ -170,6 +170,10 @@ def _is_ours(memory: Memory, commit: str) -> bool:
 
 
 def _exists(memory: Memory, revision: str) -> bool:
+    if revision == "HEAD":
+        return memory.repository.has_head()
+    if revision == "MERGE_HEAD" and not memory.repository.is_merging():
+        return False
     try:
         return bool(memory.repository.resolve(revision))
     except MemctlError:

@@ -205,8 +205,10 @@ def fetch_with(
                     f"{remote} can't be fetched from:\n{error.stderr.strip()}",
                     "nothing was changed; see whether `git fetch` works",
                 ) from None
-            freed = [here for _, here in also if _is_freed(repository, here)]
-            also = also if freed else ()
+            if also:
+                freed = [here for _, here in also if _is_freed(repository, here)]
+                also = also if freed else ()
+                continue
             _wait_for(repository, tracking, deadline)
 
 

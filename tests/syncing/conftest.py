@@ -20,9 +20,12 @@ def bare(repo: Path, tmp_path: Path, memctl: Memctl, once: Once) -> Path:
         memctl("section", "add", "Payment")
         memctl("decide", "Base", "--context", "One line.\n\nAnother line.", "--tag", "first")
         memctl("learn", "Shared", "--lesson", "Nothing yet.")
+        git(repo, "repack", "-adq")  # a few files to copy for each test, not dozens
+        git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+        for name in ("one", "two"):
+            git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(tmp_path / name))
 
     once(make)
-    git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
     return tmp_path / "bare.git"
 
 
@@ -38,10 +41,10 @@ def clone(bare: Path, tmp_path: Path) -> Clone:
 
 
 @pytest.fixture
-def one(clone: Clone) -> Path:
-    return clone("one")
+def one(bare: Path) -> Path:
+    return bare.parent / "one"
 
 
 @pytest.fixture
-def two(clone: Clone) -> Path:
-    return clone("two")
+def two(bare: Path) -> Path:
+    return bare.parent / "two"

@@ -237,3 +237,35 @@ def test_paths_that_are_unusual(memctl: Memctl, one: Path, two: Path) -> None:
     memctl("sync", where=two)
     assert git(two, "status", "--porcelain") == ""
     assert os.readlink(two / "link") == "app.py"
+
+
+def test_branch_and_shared_state_come_over_one_connection(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+    program, log = tmp_path / "upload-pack", tmp_path / "connections"
+    program.write_text(f'#!/bin/sh\necho one >> "{log}"\nexec git upload-pack "$@"\n')
+    program.chmod(0o755)
+    write(one, "code", "x")
+    memctl("own", "acquire", "2.1", where=one)
+    memctl("sync", where=one)
+    git(two, "config", "remote.origin.uploadpack", str(program))
+    memctl("sync", where=two)
+    assert memctl("own", "list", "--json", where=two).data == memctl("own", "list", "--json", where=one).data
+    assert log.read_text().split() == ["one"]
+
+
+def test_a_state_that_another_process_fetches_is_not_taken_for_what_is_there(
+    one: Path, two: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("own", "acquire", "2.1", where=one)
+    memctl("sync", where=one)
+    write(one, "code", "x")
+    memctl("sync", "--no-push", where=one)
+    git(one, "push", "-q")
+    lock = two / ".git/refs/memctl/remotes/origin/coordination.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    monkeypatch.setattr("memctl.journal.refs._PATIENCE", 0.1)
+    assert "has been locked" in memctl("sync", where=two, code=1).err
+    assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
+    lock.unlink()
+    memctl("sync", where=two)
+    assert memctl("own", "list", "--json", where=two).data == memctl("own", "list", "--json", where=one).data

@@ -3,6 +3,7 @@
     python -m tests.lifecycle.killed N ARGUMENTS…
 
 A step is a rename, a deletion, a flush or the start of a process, and the moment after each of them.
+With 0 nothing is killed, and the last word on stderr is how many steps there were.
 """
 
 from __future__ import annotations
@@ -50,4 +51,7 @@ class _Popen(subprocess.Popen[bytes]):
 for name in ("replace", "unlink", "fsync", "ftruncate"):
     setattr(os, name, _watched(getattr(os, name)))
 subprocess.Popen = _Popen  # type: ignore[misc]
-sys.exit(main(sys.argv[2:]))
+code = main(sys.argv[2:])
+if sys.argv[1] == "0":
+    print(-_left, file=sys.stderr)
+sys.exit(code)

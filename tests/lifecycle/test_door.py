@@ -14,23 +14,22 @@ from tests.conftest import Memctl, changed_in, commits, git, stride
 ROOT = Path(__file__).parents[2]
 
 
-def run_until(step: int, repo: Path, *args: str) -> int:
+def run(step: int, repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(repo), *args]
-    return subprocess.run(command, cwd=ROOT, capture_output=True).returncode
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def run_until(step: int, repo: Path, *args: str) -> int:
+    return run(step, repo, *args).returncode
 
 
 def steps_of(built: Path, tmp_path: Path, *args: str) -> int:
-    """In how many steps a command is done."""
-    low, high = 1, 200
-    while low < high:
-        middle = (low + high) // 2
-        copy = tmp_path / f"probe{middle}"
-        shutil.copytree(built, copy, symlinks=True)
-        if run_until(middle, copy, *args) == 0:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    """The first step that a command does not come to any more."""
+    copy = tmp_path / "probe"
+    shutil.copytree(built, copy, symlinks=True)
+    done = run(0, copy, *args)
+    assert done.returncode == 0, done.stderr
+    return int(done.stderr.split()[-1]) + 1
 
 
 def tree(repo: Path) -> dict[str, str]:

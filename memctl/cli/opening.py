@@ -36,6 +36,7 @@ def memory(ctx: click.Context) -> Memory:
         for line in opened.remarks:
             output.note(line)
 
+    ctx.call_on_close(opened.repository.close)
     ctx.call_on_close(remark)
     return opened
 

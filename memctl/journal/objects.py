@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -40,6 +40,12 @@ class Objects:
         self._top = top
         self._process: git.Process | None = None
         self._asker = 0
+        self._end: Callable[[], object] = lambda: None
+
+    def close(self) -> None:
+        """End the process now, and not when nobody has these objects any more; a later question starts another."""
+        self._process = None
+        self._end()
 
     def read(self, names: Sequence[str], limit: int | None = None) -> list[Object | None]:
         """What ids, or names such as `COMMIT:PATH`, stand for; None for what there is not.
@@ -74,7 +80,7 @@ class Objects:
     def _running(self) -> git.Process:
         if self._process is None or self._asker != os.getpid():  # a copy of us must not take the answers to our own
             self._process, self._asker = git.start_answering(_ARGS, self._top), os.getpid()
-            weakref.finalize(self, git.end, self._process)
+            self._end = weakref.finalize(self, git.end, self._process)
         return self._process
 
 

@@ -60,6 +60,11 @@ class Repository:
 
         return Objects(self.top)
 
+    def close(self) -> None:
+        """End what runs for this repository; whatever is asked later starts it again."""
+        if "objects" in vars(self):
+            self.objects.close()
+
     @property
     def private(self) -> Path:
         """Where memctl keeps what belongs to this worktree and is nobody's source: caches, pending commits."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
+from memctl.journal import git as git_calls
 from memctl.journal import trees
 from memctl.journal.git import GitFailed
 from memctl.journal.objects import Object, Objects, _portions
 from memctl.journal.repository import open_repository
-from tests.conftest import git
+from tests.conftest import Memctl, git
 
 
 def data(found: list[Object | None]) -> list[bytes | None]:
@@ -85,6 +87,33 @@ def test_a_damaged_object_is_none_and_whoever_needs_it_is_told(repo: Path) -> No
 def test_git_that_can_not_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match="not a git repository"):
         Objects(tmp_path).read(["HEAD"])
+
+
+def test_it_is_ended_and_starts_again(repo: Path) -> None:
+    repository = open_repository(repo)
+    repository.close()
+    first = repository.objects.read(["HEAD:app.py"])
+    process = repository.objects._process
+    assert process is not None
+    repository.close()
+    assert process.poll() is not None
+    repository.close()
+    assert repository.objects.read(["HEAD:app.py"]) == first
+
+
+def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[git_calls.Process] = []
+
+    def start(*args: Any) -> git_calls.Process:
+        started.append(_start(*args))
+        return started[-1]
+
+    _start = git_calls.start_answering
+    monkeypatch.setattr(git_calls, "start_answering", start)
+    memctl("coordination", "join")
+    memctl("coordination", "show")
+    assert started
+    assert all(process.returncode is not None for process in started)
 
 
 def test_it_ends_with_whoever_asks(repo: Path) -> None:

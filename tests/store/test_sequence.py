@@ -1,0 +1,22 @@
+"""Numbers for ids, as one command asks for them several times."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memctl.model.kinds import LEARNING
+from memctl.store.memory import open_memory
+from memctl.store.sequence import Sequence
+from tests.conftest import Memctl
+
+DAY = "2025-11-04"
+
+
+def test_who_asks_anew_gets_the_counters_of_now(repo: Path, memctl: Memctl) -> None:
+    first = Sequence(open_memory(repo, os.environ))
+    assert first.take(LEARNING, DAY) == [f"LRN-{DAY}-001"]
+    assert first.anew().take(LEARNING, DAY) == [f"LRN-{DAY}-001"]  # nothing was saved
+    assert memctl("learn", "Meanwhile").id == f"LRN-{DAY}-001"
+    assert first.anew().take(LEARNING, DAY, 2) == [f"LRN-{DAY}-002", f"LRN-{DAY}-003"]
+    assert first.take(LEARNING, DAY) == [f"LRN-{DAY}-002"]

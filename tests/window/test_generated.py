@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from functools import cache
 from itertools import chain
 
 import pytest
@@ -17,10 +18,20 @@ from tests.window import generated, touches
 from tests.window.invented import LARGE, Request, Session, tokens_of
 
 CALLS = 600
-SESSIONS = [generated.requests(seed, CALLS) for seed in range(12)]
-REQUESTS = list(chain.from_iterable(SESSIONS))
-RESULTS = sorted(len(step.result) for request in REQUESTS for step in request.steps)
 NEXT = 10  # reads of a window that are the next ones: the facts don't say how many they looked at
+
+
+@cache
+def sessions() -> list[tuple[Request, ...]]:
+    return [generated.requests(seed, CALLS) for seed in range(12)]
+
+
+def requests() -> list[Request]:
+    return list(chain.from_iterable(sessions()))
+
+
+def results() -> list[int]:
+    return sorted(len(step.result) for request in requests() for step in request.steps)
 
 
 def characters(request: Request) -> int:
@@ -29,14 +40,15 @@ def characters(request: Request) -> int:
 
 
 def test_results_are_two_thirds_of_it_and_few_of_them_hold_half() -> None:
-    large = [size for size in RESULTS if size >= LARGE]
-    assert sum(RESULTS) / sum(map(characters, REQUESTS)) == pytest.approx(0.68, abs=0.03)
-    assert len(large) / len(RESULTS) == pytest.approx(0.049, abs=0.01)
-    assert sum(large) / sum(RESULTS) == pytest.approx(0.5, abs=0.05)
+    sizes = results()
+    large = [size for size in sizes if size >= LARGE]
+    assert sum(sizes) / sum(map(characters, requests())) == pytest.approx(0.68, abs=0.03)
+    assert len(large) / len(sizes) == pytest.approx(0.049, abs=0.01)
+    assert sum(large) / sum(sizes) == pytest.approx(0.5, abs=0.05)
 
 
 def test_requests_grow_as_real_ones_do() -> None:
-    growth = sorted(map(tokens_of, REQUESTS))
+    growth = sorted(map(tokens_of, requests()))
     assert statistics.median(growth) == pytest.approx(603, rel=0.2)
     assert statistics.mean(growth) == pytest.approx(1_329, rel=0.1)
     assert growth[int(len(growth) * 0.99)] == pytest.approx(14_800, rel=0.2)
@@ -44,7 +56,7 @@ def test_requests_grow_as_real_ones_do() -> None:
 
 def test_windows_are_compacted_as_often_as_real_ones() -> None:
     between = []
-    for session in SESSIONS:
+    for session in sessions():
         calls = 0
         for request in session:
             if request.is_compacted:
@@ -55,7 +67,7 @@ def test_windows_are_compacted_as_often_as_real_ones() -> None:
 
 
 def test_after_a_compaction_known_files_are_read_again_and_mostly_the_latest() -> None:
-    found = [touches.reads(session, NEXT) for session in SESSIONS]
+    found = [touches.reads(session, NEXT) for session in sessions()]
     number, known, listed = (sum(getattr(one, name) for one in found) for name in ("number", "known", "listed"))
     assert number >= 300
     assert known / number == pytest.approx(0.75, abs=0.04)
@@ -65,7 +77,7 @@ def test_after_a_compaction_known_files_are_read_again_and_mostly_the_latest() -
 def test_a_file_that_is_read_twice_and_was_not_changed_has_the_same_lines() -> None:
     seen: dict[str, set[str]] = {}
     again = 0
-    for step in chain.from_iterable(request.steps for request in SESSIONS[0]):
+    for step in chain.from_iterable(request.steps for request in sessions()[0]):
         path = step.arguments.get("file_path", "")
         lines = set(step.result.splitlines())
         if step.tool in ("Edit", "Write"):

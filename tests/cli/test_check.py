@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from memctl.check.rules import RULES
 from tests.check import (
@@ -773,20 +774,30 @@ ODD_CODE = (
 )
 
 
-@pytest.mark.parametrize("name", ODD_CODE)
-def test_code_may_be_called_anything(hand: Hand, memctl: Memctl, name: str) -> None:
-    path = f"src/{name}"
-    hand.write(f"../{path}", "pass\n")
-    quoted = "'" + path.replace("'", "''") + "'"
-    hand.replace(REFUNDS, "  - src/payment/refund.py\n", f"  - {quoted}\n")
-    hand.replace(STATE, "  - src/payment\n", f"  - {quoted}\n")
+def test_code_may_be_called_anything(hand: Hand, memctl: Memctl) -> None:
+    paths = [f"src/{name}" for name in ODD_CODE]
+    quoted = ["'" + path.replace("'", "''") + "'" for path in paths]
+    listed = "".join(f"  - {path}\n" for path in quoted)
+    for path in paths:
+        hand.write(f"../{path}", "pass\n")
+    hand.replace(REFUNDS, "  - src/payment/refund.py\n", listed)
+    hand.replace(STATE, "  - src/payment\n", listed)
     memctl("review", "§3.2")
     memctl("commit")
     assert found(memctl, code=0) == []
-    hand.write(f"../{path}", "...\n")
-    assert found(memctl, code=0) == [_reviewed(hand)]
-    (hand.repo / path).unlink()
-    assert {one.code for one in found(memctl, *NO_DOCUMENTS, code=1)} == {"MEM201", "MEM203"}
+    for path in paths:
+        before = (hand.repo / path).read_text()
+        (hand.repo / path).write_text("...\n")
+        (stamp,) = found(memctl, *NO_DOCUMENTS, code=0)
+        assert (stamp.code, stamp.path) == ("MEM208", REFUNDS)
+        assert yaml.safe_load(hand.read(REFUNDS).split("\n")[stamp.line - 1])[0].rpartition(" ")[0] == path
+        (hand.repo / path).write_text(before)
+    for path in paths:
+        (hand.repo / path).unlink()
+    gone = found(memctl, *NO_DOCUMENTS, code=1)
+    for code, page in (("MEM201", REFUNDS), ("MEM203", STATE)):
+        lines = {one.line for one in gone if (one.code, one.path) == (code, page)}
+        assert lines == {hand.line(page, f"  - {name}\n") for name in quoted}
 
 
 def _reviewed(hand: Hand) -> Found:

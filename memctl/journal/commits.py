@@ -40,13 +40,10 @@ class AllPending(CommitPending):
     """No commit can be made now, whatever is in it."""
 
 
-def commit(
-    repository: Repository, folder: str, files: Mapping[str, bytes | None], message: str, prepared: Preparation
-) -> Made:
+def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation) -> Made:
     """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
 
-    The content must be what stands on the disk. All files lie below `folder`; the fast lane tells its trees. Raises
-    CommitPending if Git can't or the user's hooks won't have it.
+    The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it.
     """
     forbid_if_unsafe(repository)
     try:
@@ -67,7 +64,7 @@ def commit(
             importer.give_up()
             raise
         try:
-            made = importer.commit(branch, parent, folder, files, message, identities)
+            made = importer.commit(branch, parent, files, message, identities)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
             raise CommitPending(_reason(error)) from None

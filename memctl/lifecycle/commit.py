@@ -259,9 +259,9 @@ def commit_paths(
         except FileNotFoundError:
             contents[memory.tracked(path)] = None
     prepared = prepared or _prepare(memory, differing)
-    made = commits.commit(memory.repository, memory.prefix, contents, text, prepared)
-    if made.after:
-        following.follow(memory, differing, made.before, made.after)
+    made = commits.commit(memory.repository, contents, text, prepared)
+    if made.parent is not None:
+        following.follow(memory, differing, made.parent, made.commit)
     if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
         memory.remarks.append(_DETACHED)
     return made.commit

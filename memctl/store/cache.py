@@ -1,15 +1,15 @@
 """The cache of a worktree: parsed records, indexes over them and token counts, in SQLite in the Git directory.
 
 It holds nothing that the files do not say: deleting or damaging it costs only time. Two processes may use it at once.
-A row is keyed by its path and belongs either to the tree of `.memory/` in HEAD that the cache was made for, or, for a
-file that differs from HEAD, to that file's stat.
+A row is keyed by its path and belongs either to the commit that HEAD was when the cache was made, or, for a file that
+differs from HEAD, to that file's stat.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from memctl.model.mentions import Mention
 from memctl.model.record import Record
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/15"
+_VERSION = f"{__version__}/16"
 # How many token counts and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "embeddings": 50_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 15)})"
@@ -106,31 +106,37 @@ class Cache:
         """What the cache is for, and how often it was changed."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
-        return State((state.get("tree", ""), state.get("sparse", "")), differing), state.get("changes", "0")
+        return State((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
     def update(
-        self, parsed: Sequence[Parsed], removed: Iterable[str], before: tuple[str, str], now: tuple[str, str]
+        self, parsed: Sequence[Parsed], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
     ) -> bool:
         """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
 
-        A HEAD is the tree of the memory in it and a mark of what is checked out. Returns whether it was done.
+        A HEAD is a commit and a mark of what is checked out. Returns whether it was done.
         """
         with self.transaction("BEGIN IMMEDIATE"):
             state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
-            if (state.get("tree", ""), state.get("sparse", "")) != before:
+            if (state.get("commit", ""), state.get("sparse", "")) != before:
                 return False
-            self._replace(parsed, removed)
-            new = {"tree": now[0], "sparse": now[1], "changes": str(int(state.get("changes", "0")) + 1)}
+            new = {"commit": now[0], "sparse": now[1]}
+            if parsed or removed:  # most commits are of code alone
+                self._replace(parsed, removed)
+                self._forget()
+                new["changes"] = str(int(state.get("changes", "0")) + 1)
             self.database.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", new.items())
-            self.database.execute("DELETE FROM packed")
-            self.database.execute("DELETE FROM kept")
-            for table, limit in _LIMITS.items():
-                if self.database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > limit:
-                    self.database.execute(f"DELETE FROM {table}")
             return True
+
+    def _forget(self) -> None:
+        """Drop what was made of the records, and counts of tokens where they have become many."""
+        self.database.execute("DELETE FROM packed")
+        self.database.execute("DELETE FROM kept")
+        for table, limit in _LIMITS.items():
+            if self.database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > limit:
+                self.database.execute(f"DELETE FROM {table}")
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:

@@ -14,7 +14,7 @@ _MANY = 100  # paths; after a commit of more the next command looks for itself
 
 
 def follow(memory: Memory, paths: Iterable[str], before: str, after: str) -> None:
-    """Let a cache that is for the tree `before` be for `after`, if it has seen the records in which they differ.
+    """Let a cache that is for the commit `before` be for `after`, if it has seen the records in which they differ.
 
     It has seen those that it keeps with a stat. As they differ from HEAD no longer, they are read once more.
     """
@@ -25,7 +25,7 @@ def follow(memory: Memory, paths: Iterable[str], before: str, after: str) -> Non
     with suppress(sqlite3.Error):  # another process is writing; the next command looks for itself
         database = load.open_cache(memory).database
         database.execute(
-            f"UPDATE state SET value = ? WHERE key = 'tree' AND value = ? AND ({seen}) = ?",
+            f"UPDATE state SET value = ? WHERE key = 'commit' AND value = ? AND ({seen}) = ?",
             (after, before, *records, len(records)),
         )
         database.close()

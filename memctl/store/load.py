@@ -189,7 +189,7 @@ def _sync(
     Returns whether it was right before; None if another process came between.
     """
     asked = memory.ask()
-    head = (asked.tree(), _sparse(memory))
+    head = (asked.commit(), _sparse(memory))
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_record_path(path, BY_FOLDER)}
     stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
@@ -197,7 +197,7 @@ def _sync(
     if not stale and head == state.head:
         return True
     parsed, removed = _parse_files(memory, stale, dirty, asked.started, progress)
-    return False if cache.update(parsed, removed, state.head, head) else None
+    return not stale if cache.update(parsed, removed, state.head, head) else None
 
 
 def _sparse(memory: Memory) -> str:
@@ -279,17 +279,17 @@ def _changed_paths(memory: Memory, cache: Cache, known: tuple[str, str], head: t
     if known == head:
         return set()
     top = memory.repository.top
-    before, tree = known[0], head[0]
+    before, now = (f"{commit}:{memory.prefix}" if commit else "" for commit in (known[0], head[0]))
     try:
-        if before and tree and known[1] == head[1]:
-            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, tree], top)
+        if before and now and known[1] == head[1]:
+            out = git.read(["diff-tree", "-r", "-z", "--name-only", "--no-renames", before, now], top)
             names = {git.name(name) for name in out.split(b"\0") if name}
             return {name for name in names if files.is_record_path(name, BY_FOLDER)}
     except git.GitFailed:
-        pass  # the older tree is no longer there
+        pass  # the older commit is no longer there, or one of them has no memory
     names = cache.paths()
-    if tree:
-        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", tree], top)
+    with suppress(git.GitFailed):  # HEAD has no memory
+        listed = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", now], top) if now else b""
         names |= set(map(git.name, listed.split(b"\0")))
     return {name for name in names if files.is_record_path(name, BY_FOLDER)}
 

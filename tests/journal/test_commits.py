@@ -341,7 +341,7 @@ def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
     tip = git(repo, "rev-parse", "HEAD")
     identity = "Ada <ada@example.org> 1762266720 +0000"
     with pytest.raises(plumbing.GitFailed):
-        Importer(repository).commit(branch, parent, ".memory", {".memory/x.md": b"x"}, "late", [identity] * 2)
+        Importer(repository).commit(branch, parent, {".memory/x.md": b"x"}, "late", [identity] * 2)
     assert git(repo, "rev-parse", "HEAD") == tip
 
 

@@ -18,7 +18,7 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     commit = lanes.commit
 
     def counted(*given: Any) -> Any:
-        found.append(given[3].partition("\n")[0])
+        found.append(given[2].partition("\n")[0])
         return commit(*given)
 
     monkeypatch.setattr(lanes, "commit", counted)

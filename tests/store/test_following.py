@@ -1,4 +1,4 @@
-"""The cache after a commit of memctl's own: it is for the new tree, and says what the files say."""
+"""The cache after a commit of memctl's own: it is for the new commit, and says what the files say."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def opened(repo: Path) -> Memory:
     return open_memory(repo, os.environ)
 
 
-def tree_of_cache(repo: Path) -> str:
+def commit_of_cache(repo: Path) -> str:
     return load.open_cache(opened(repo)).state().head[0]
 
 
-def tree_of_head(repo: Path) -> str:
-    return git(repo, "rev-parse", "HEAD:.memory").strip()
+def head(repo: Path) -> str:
+    return git(repo, "rev-parse", "HEAD").strip()
 
 
 def is_right(repo: Path) -> bool:
@@ -37,12 +37,12 @@ def is_right(repo: Path) -> bool:
 
 def test_the_cache_follows_every_commit_of_ours(repo: Path, memctl: Memctl) -> None:
     made = memctl("decide", "One")
-    assert tree_of_cache(repo) == tree_of_head(repo)
+    assert commit_of_cache(repo) == head(repo)
     memctl("edit", made.id, "--add", "tags=x")
-    assert tree_of_cache(repo) == tree_of_head(repo)
+    assert commit_of_cache(repo) == head(repo)
     other = memctl("learn", "Two")
     memctl("delete", made.id, "--reason", "wrong")
-    assert tree_of_cache(repo) == tree_of_head(repo)
+    assert commit_of_cache(repo) == head(repo)
     assert [record["id"] for record in memctl("list", "--json").data["records"]] == [other.id]
     assert is_right(repo)
 
@@ -60,7 +60,7 @@ def test_the_next_write_does_not_ask_what_the_last_one_changed(
 
     monkeypatch.setattr(plumbing, "_spawn", noted)
     memctl("decide", "Two")
-    assert set(asked) == {"check-ignore", "fast-import", "rev-parse", "status", "update-index", "var"}
+    assert set(asked) == {"check-ignore", "fast-import", "status", "update-index", "var"}
     assert is_right(repo)
 
 
@@ -76,13 +76,29 @@ def test_what_others_commit_is_seen_all_the_same(repo: Path, memctl: Memctl) -> 
     assert is_right(repo)
 
 
-@pytest.mark.parametrize("case", ["another tree", "a record it has not seen", "too many"])
+def test_a_commit_of_code_alone_leaves_all_of_it_as_it_is(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "One")
+    memctl("list")
+    kept = load.open_cache(opened(repo)).database.execute("SELECT * FROM packed").fetchall()
+    assert kept
+    git(repo, "commit", "-q", "--allow-empty", "-m", "code")
+    memctl("list")
+    assert commit_of_cache(repo) == head(repo)
+    assert load.open_cache(opened(repo)).database.execute("SELECT * FROM packed").fetchall() == kept
+    git(repo, "rm", "-rq", ".memory")
+    git(repo, "commit", "-qm", "no memory")
+    git(repo, "checkout", "-q", "HEAD~1", "--", ".memory")
+    git(repo, "reset", "-q")
+    assert is_right(repo)
+
+
+@pytest.mark.parametrize("case", ["another commit", "a record it has not seen", "too many"])
 def test_a_cache_that_has_not_seen_it_all_stays_where_it_is(repo: Path, memctl: Memctl, case: str) -> None:
     made = memctl("decide", "One")
     seen = made.out.split()[1].removeprefix(".memory/")
-    before = tree_of_cache(repo)
+    before = commit_of_cache(repo)
     paths = {"a record it has not seen": [seen, NOBODYS], "too many": [seen] * 101}.get(case, [seen])
-    following.follow(opened(repo), paths, "0" * 40 if case == "another tree" else before, "1" * 40)
-    assert tree_of_cache(repo) == before
+    following.follow(opened(repo), paths, "0" * 40 if case == "another commit" else before, "1" * 40)
+    assert commit_of_cache(repo) == before
     following.follow(opened(repo), [seen, "docs/INDEX.md"], before, "1" * 40)
-    assert tree_of_cache(repo) == "1" * 40
+    assert commit_of_cache(repo) == "1" * 40

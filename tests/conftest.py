@@ -54,7 +54,7 @@ def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
     for name in list(os.environ):
-        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL", "CLAUDE")) or name in (
+        if name.startswith(("GIT_", "MEMCTL_", "_MEMCTL", "CLAUDE", "CODEX_", "GEMINI_")) or name in (
             "NO_COLOR",
             "EDITOR",
             "VISUAL",

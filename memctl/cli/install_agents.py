@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import hosts, installing, settings
+from memctl.hooks import installing, settings
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.installing import Edit, Keeping
 from memctl.journal.repository import Repository, open_repository
@@ -179,8 +179,8 @@ def _advise(host: Host, asked: Asked) -> None:
             " environment these hooks find none, and do nothing\n"
             f"hint: install it for all your shells (`pipx install git-memctl`), or start the agent there; {whole}"
         )
-    if host is hosts.CODEX:
-        output.note("hint: Codex runs hooks of a project that it trusts, and asks about new ones (`/hooks`)")
+    if host.trust:
+        output.note(f"hint: {host.trust}")
 
 
 def _data(edit: Edit) -> dict[str, Any]:

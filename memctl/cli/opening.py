@@ -10,7 +10,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.hooks import folder, undone
+from memctl.hooks import folder, shells, undone
 from memctl.model import moments
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -25,7 +25,7 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, os.environ, ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):
         from memctl.cli import agents_work

@@ -29,8 +29,12 @@ class Given(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The session's name, as a file or folder may be called."""
-        return _ODD.sub("-", self.session)[:100].strip("-._").removesuffix(".md") or "session"
+        return key(self.session)
+
+
+def key(session: str) -> str:
+    """A session's name, as a file or folder may be called."""
+    return _ODD.sub("-", session)[:100].strip("-._").removesuffix(".md") or "session"
 
 
 def parse(data: bytes) -> Given:

@@ -1,9 +1,8 @@
 """The programs that call us: what they call their events, where they look for hooks, and what they take for an answer.
 
-Claude Code as seen by running 2.1.330 (tests/agents). The other two are known from what their makers publish and were
-never run: Codex from its documentation of hooks and its source (`codex-rs/hooks`: the schemas, `output_spill.rs`,
-`command_runner.rs`), Gemini CLI from its hooks reference. Plain tuples and no msgspec: a hook after every tool call
-must not cost its import.
+All three as seen by running them (tests/agents): Claude Code 2.1.330, Codex 0.169.0, Gemini CLI 0.61.0. The limit of
+what Codex shows is from its source (`codex-rs/hooks`, `output_spill.rs`). Plain tuples and no msgspec: a hook after
+every tool call must not cost its import.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ class Host(NamedTuple):
     its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it has none for
     one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that its hook
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
-    beside that of characters).
+    beside that of characters). `shell` is a variable that all shells have which it opens for an agent, `session` the
+    one of them with the session's name ("": it tells its shells none). `trust` says what keeps hooks from running that
+    are installed.
     """
 
     name: str
@@ -38,6 +39,9 @@ class Host(NamedTuple):
     second: int = 1
     last: int = 60
     most_bytes: int = 0
+    shell: str = ""
+    session: str = ""
+    trust: str = ""
 
 
 CLAUDE_CODE = Host(
@@ -68,6 +72,10 @@ CODEX = Host(
     "hooks.json",
     last=3,  # it warns of more
     most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
+    shell="CODEX_SESSION_ID",
+    session="CODEX_SESSION_ID",
+    trust="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever they"
+    " change); until then it passes over them, and `codex exec` does not say so",
 )
 GEMINI = Host(
     "gemini",
@@ -84,5 +92,7 @@ GEMINI = Host(
     ".gemini",
     "settings.json",
     second=1000,
+    shell="GEMINI_CLI",  # only hooks are told the session's name
+    trust="Gemini CLI runs hooks of a folder that it trusts: it asks, and `gemini -p` refuses any other (`--skip-trust`)",
 )
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

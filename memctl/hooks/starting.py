@@ -26,7 +26,7 @@ from memctl.store.memory import Memory
 
 _RESUMED = ("resume", "fork")
 _MOST_AT_ONCE = 3  # sessions that were left behind
-_SHELLS = ("CLAUDE_ENV_FILE", "CODEX_ENV_FILE")  # files that an agent's shells read before each command
+_SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
 _MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
 
 
@@ -69,7 +69,7 @@ def _end(memory: Memory, one: SessionFolder) -> None:
 
 def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:
     """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
-    file = next(filter(None, (environ.get(name, "") for name in _SHELLS)), "")
+    file = environ.get(_SHELLS, "")
     names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in names.items() if not environ.get(name)]
     if file and os.path.isabs(file) and lines:

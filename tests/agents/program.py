@@ -1,4 +1,7 @@
-"""Claude Code's program, if this machine has it: where it is, and running it against the stand-in for its API."""
+"""Agents' programs, if this machine has them: where they are, and running them against stand-ins for their interfaces.
+
+Each is looked for by a variable, on the PATH, and where .ci/run installs it.
+"""
 
 from __future__ import annotations
 
@@ -10,51 +13,43 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.agents.messages_api import MessagesAPI
+from tests.agents.stand_in import StandIn
 
-SETTING = "MEMCTL_TEST_CLAUDE"  # the program, if it is not on the PATH
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-tests" / "claude-code"  # by .ci/run
-_QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-}
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-tests"  # by .ci/run
 _SECONDS = 120
 
 
-def program() -> str | None:
-    """The program of Claude Code, None if there is none that runs."""
-    found = os.environ.get(SETTING) or shutil.which("claude")
-    cached = next(CACHE.glob("node_modules/@anthropic-ai/claude-code-*/claude"), None)
-    return found or (str(cached) if cached else None)
+def found(setting: str, name: str, cached: str) -> str:
+    """A program, "" if there is none: by a variable, on the PATH, or in the cache by a pattern."""
+    kept = next(CACHE.glob(cached), None)
+    return os.environ.get(setting) or shutil.which(name) or (str(kept) if kept else "")
 
 
-class ClaudeCode:
+class Program:
     """Runs sessions in a folder, one prompt a run, with a home of its own and no other settings."""
 
-    def __init__(self, command: str, folder: Path, home: Path, api: MessagesAPI) -> None:
-        self._command = command
-        self._folder = folder
+    def __init__(self, command: str, folder: Path, home: Path, api: StandIn) -> None:
+        self.command = command
+        self.folder = folder
+        self.home = home
         scripts = str(Path(sys.executable).parent)  # where memctl is, whichever shell comes in between
         self.environ = {
             **{name: value for name, value in os.environ.items() if name.startswith("GIT_")},
-            **_QUIET,
             "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
-            "ANTHROPIC_BASE_URL": api.url,
-            "ANTHROPIC_API_KEY": "none",
         }
         self.session = ""
+        self.set_up(api)
 
-    def run(self, prompt: str, model: str = "claude-sonnet-4-5") -> dict[str, Any]:
-        """What a prompt comes to; a second one goes on with the same session."""
-        resume = ["--resume", self.session] if self.session else []
-        tools = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Read"]
-        command = [self._command, "-p", "--output-format", "json", "--model", model, *resume, *tools, "--", prompt]
+    def set_up(self, api: StandIn) -> None:
+        """Have the program talk to a stand-in, and to nobody else."""
+        raise NotImplementedError
+
+    def answered(self, *args: str) -> str:
+        """What the program prints."""
         done = subprocess.run(
-            command,
-            cwd=self._folder,
+            [self.command, *args],
+            cwd=self.folder,
             env=self.environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -62,6 +57,85 @@ class ClaudeCode:
             timeout=_SECONDS,
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-        result: dict[str, Any] = json.loads(done.stdout)
+        return done.stdout
+
+
+class ClaudeCode(Program):
+    def set_up(self, api: StandIn) -> None:
+        self.environ |= {
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "ANTHROPIC_BASE_URL": api.url,
+            "ANTHROPIC_API_KEY": "none",
+        }
+
+    def run(self, prompt: str, model: str = "claude-sonnet-4-5") -> dict[str, Any]:
+        """What a prompt comes to; a second one goes on with the same session."""
+        resume = ["--resume", self.session] if self.session else []
+        tools = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Read"]
+        printed = self.answered("-p", "--output-format", "json", "--model", model, *resume, *tools, "--", prompt)
+        result: dict[str, Any] = json.loads(printed)
+        self.session = result["session_id"]
+        return result
+
+
+class Codex(Program):
+    """With the project trusted. Its hooks are not, and have to be let run by a flag: nobody is there to be asked."""
+
+    def set_up(self, api: StandIn) -> None:
+        self.environ |= {"CODEX_HOME": str(self.home / ".codex"), "NO_KEY": "none"}
+        config = self.home / ".codex" / "config.toml"
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(
+            'model = "gpt-5.5"\nmodel_provider = "here"\napproval_policy = "never"\n'
+            'sandbox_mode = "danger-full-access"\ncheck_for_update_on_startup = false\n'
+            "[analytics]\nenabled = false\n"
+            f'[model_providers.here]\nname = "here"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\n'
+            'env_key = "NO_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\n'
+            f'[projects."{os.path.realpath(self.folder)}"]\ntrust_level = "trusted"\n'
+        )
+        # Its shells are login shells, and begin with a PATH of their own.
+        (self.home / ".bash_profile").write_text(f'export PATH="{self.environ["PATH"]}"\n')
+
+    def run(self, prompt: str, *options: str, trusts_hooks: bool = True) -> list[dict[str, Any]]:
+        """What a prompt comes to, event by event; a second one goes on with the same session."""
+        resume = ["resume", self.session] if self.session else []
+        trust = ["--dangerously-bypass-hook-trust"] if trusts_hooks else []
+        printed = self.answered("exec", *resume, "--json", *trust, *options, "--", prompt)
+        events: list[dict[str, Any]] = [json.loads(line) for line in printed.splitlines()]
+        self.session = next(event["thread_id"] for event in events if event["type"] == "thread.started")
+        return events
+
+
+class Gemini(Program):
+    """With the folder trusted: it refuses to answer a prompt in another."""
+
+    def set_up(self, api: StandIn) -> None:
+        self.environ |= {
+            "GEMINI_API_KEY": "none",
+            "GOOGLE_GEMINI_BASE_URL": api.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
+        self.settings(
+            security={"auth": {"selectedType": "gemini-api-key"}},
+            privacy={"usageStatisticsEnabled": False},
+            telemetry={"enabled": False},
+            general={"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        )
+
+    def settings(self, **values: dict[str, Any]) -> None:
+        """Say something in the user's own settings, beside what is there."""
+        file = self.home / ".gemini" / "settings.json"
+        file.parent.mkdir(exist_ok=True)
+        old = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps({**old, **values}))
+
+    def run(self, prompt: str) -> dict[str, Any]:
+        """What a prompt comes to; a second one goes on with the same session."""
+        resume = ["--resume", self.session] if self.session else []
+        args = ["--yolo", "--model", "gemini-2.5-flash", "--output-format", "json", *resume, "--prompt", prompt]
+        result: dict[str, Any] = json.loads(self.answered(*args))
         self.session = result["session_id"]
         return result

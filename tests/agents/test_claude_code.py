@@ -15,10 +15,11 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.messages_api import MessagesAPI, all_text
-from tests.agents.program import SETTING, ClaudeCode, program
+from tests.agents.program import ClaudeCode, found
 from tests.conftest import Memctl, git
 
-PROGRAM = program() or ""
+SETTING = "MEMCTL_TEST_CLAUDE"  # the program, if it is not on the PATH
+PROGRAM = found(SETTING, "claude", "claude-code/node_modules/@anthropic-ai/claude-code-*/claude")
 pytestmark = pytest.mark.skipif(
     not PROGRAM, reason=f"Claude Code is not installed (npm: @anthropic-ai/claude-code), nor named by {SETTING}"
 )

@@ -429,3 +429,9 @@ def test_settings_of_white_space_only_are_settings_without_anything(repo: Path, 
     assert "SessionStart" in json.loads(file.read_text())["hooks"]
     memctl("install", "claude-code", "--uninstall", "--yes")
     assert file.read_text() == blank
+
+
+@pytest.mark.parametrize(("what", "needed"), [("codex", "`/hooks`"), ("gemini", "`--skip-trust`")])
+def test_what_a_program_wants_before_it_runs_hooks_is_said(memctl: Memctl, what: str, needed: str) -> None:
+    assert needed in memctl("install", what, "--yes").err
+    assert needed not in memctl("install", what, "--uninstall", "--yes").err

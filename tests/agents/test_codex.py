@@ -1,0 +1,142 @@
+"""Codex itself with our hooks, from start through tools, a compaction and a resume: what reaches the model.
+
+Seen with version 0.169.0. It needs no network: the Responses API is a stand-in on this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks.compacting import INSTRUCTIONS
+from tests.agents.program import Codex, found
+from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
+from tests.conftest import Memctl, git
+
+SETTING = "MEMCTL_TEST_CODEX"  # the program, if it is not on the PATH
+PROGRAM = found(SETTING, "codex", "codex/node_modules/@openai/codex-*/vendor/*/bin/codex")
+pytestmark = pytest.mark.skipif(
+    not PROGRAM, reason=f"Codex is not installed (npm: @openai/codex), nor named by {SETTING}"
+)
+
+
+@pytest.fixture
+def api() -> Iterator[ResponsesAPI]:
+    with ResponsesAPI([], "Refunds are under way.") as made:
+        yield made
+
+
+@pytest.fixture
+def codex(repo: Path, tmp_path: Path, api: ResponsesAPI, monkeypatch: pytest.MonkeyPatch) -> Codex:
+    monkeypatch.delenv("MEMCTL_NOW")
+    home = tmp_path / "agents-home"
+    home.mkdir()
+    return Codex(PROGRAM, repo, home, api)
+
+
+def told(api: ResponsesAPI, number: int) -> str:
+    return all_text(api.asked[number])
+
+
+def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
+    memctl("install", "codex", "--yes")
+    api.answers += [
+        (60_000, [shell(1, "cat app.py")]),
+        (61_000, [patch(2, "*** Add File: card.py", "+def refund(): ...")]),
+    ]
+    codex.run("Refunds by card: orders can be refunded")
+    # The pack is there before the first answer, once, as the program's word and not the user's.
+    assert told(api, 0).count("# Memory of shop") == 1
+    (given,) = [one for one in api.asked[0]["input"] if "# Memory of shop" in all_text({"input": [one]})]
+    assert given["role"] == "developer"
+    assert "Adopt PostgreSQL" in told(api, 0)
+    assert "Success. Updated the following files" in told(api, 2)
+    # The session ended: its page is in the memory, in a commit.
+    page = (repo / ".memory" / "sessions" / f"{codex.session}.md").read_text()
+    assert "| `card.py` | created |" in page
+    assert git(repo, "status", "--porcelain", "--", ".memory") == ""
+
+    memctl("learn", "Retries hide an exhausted pool", "--lesson", "Look at the pool first")
+    number = len(api.asked)
+    codex.run("Go on")
+    text = told(api, number)
+    assert text.count("# Memory of shop") == 2  # the pack from before, and what was recorded since
+    assert "Retries hide an exhausted pool" in text
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+    assert memctl("check", "--json", code=None).code == 0
+
+
+def test_a_compaction_that_the_program_makes_by_itself(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
+    memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
+    memctl("install", "codex", "--yes")
+    api.answers += [
+        (1_000, [patch(1, "*** Add File: card.py", "+def refund(): ...")]),
+        (50_000, [shell(2, "true")]),
+    ]
+    codex.run("Refunds by card: orders can be refunded", "-c", "model_auto_compact_token_limit=20000")
+    (asked,) = api.summarised
+    assert INSTRUCTIONS.splitlines()[0] not in all_text(asked)  # it takes none of ours
+    # The work goes on in the same run, with the program's summary and our state of the work; the pack is gone.
+    text = told(api, 2)
+    for line in ("Refunds are under way.", "RESUME: main, version 1", "TASK: Refunds by card", "- card.py"):
+        assert line in text, line
+    assert "Checkout times out" in text
+    assert "# Memory of shop" not in text
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["session"] == codex.session
+    (one,) = memctl("hook", "log", "--json").data["compactions"]
+    assert (one["session"], one["host"], one["trigger"], one["calls"]) == (codex.session, "codex", "auto", 2)
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+
+
+def test_hooks_that_nobody_has_trusted_are_passed_over_without_a_word(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    """What `install codex` and README say of it; the program's own `/hooks` is where they are trusted."""
+    said = memctl("install", "codex", "--yes").err
+    assert "`/hooks`" in said
+    events = codex.run("Hello", trusts_hooks=False)
+    assert "Memory of shop" not in told(api, 0)
+    assert not [event for event in events if "hook" in json.dumps(event)]
+    assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
+
+
+def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
+    memctl("install", "codex", "--yes")
+    (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
+    api.answers += [(1_000, [shell(1, "true")])]
+    events = codex.run("Hello")
+    assert [event["item"]["text"] for event in events if event.get("item", {}).get("type") == "agent_message"] == [
+        "Done."
+    ]
+    assert "Traceback" not in told(api, 1)
+
+
+def test_what_the_agent_records_is_its_own_and_of_its_session(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("install", "codex", "--yes")
+    command = 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"'
+    api.answers += [(1_000, [shell(1, command)])]
+    codex.run("Note what we learned")
+    (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
+    assert learned["agent_id"] == "codex"
+    trailers = git(repo, "log", "--format=%(trailers:key=Memctl-Session,valueonly)", "--grep=learn")
+    assert trailers.strip() == codex.session
+
+
+def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    version = tuple(int(part) for part in done.stdout.split()[-1].split("."))
+    assert version >= (0, 169), "an older Codex has other events"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
 GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: its hooks are silent then
-_OWED = "owed"  # a context was compacted, and the host has no start of a session after that
+_OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
 _MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
@@ -138,6 +138,7 @@ def _within(text: str, most: int) -> str:
 def _tool(call: _Call) -> str:
     from memctl.hooks import counting
 
+    _attempt(call, lambda: _look(call))
     told = counting.after_tool(call.host, call.given, call.folder, call.environ)
     return _owed(call) or told
 
@@ -145,6 +146,7 @@ def _tool(call: _Call) -> str:
 def _prompt(call: _Call) -> str:
     if call.given.prompt and not call.host.reads:
         _attempt(call, lambda: _note_asked(call))
+    _attempt(call, lambda: _look(call))
     return _owed(call)
 
 
@@ -152,6 +154,18 @@ def _note_asked(call: _Call) -> None:
     from memctl.hooks import asked
 
     undone.alone(call.folder, lambda: asked.note(call.folder, call.given.prompt), _PATIENCE)
+
+
+def _look(call: _Call) -> None:
+    """See whether a host that does not say so has compacted the context; then the state of the work is owed."""
+    if not call.host.silent:
+        return
+    from memctl.hooks import compressed
+
+    if compressed.is_new(call.folder, call.given.transcript):
+        call.folder.is_new(_OWED)
+        _note_compaction(call)
+        undone.leave(call.folder, _entry(call, COMPACT))
 
 
 def _owed(call: _Call) -> str:
@@ -164,7 +178,7 @@ def _owed(call: _Call) -> str:
     memory = _opened(call)
     from memctl.hooks import known, starting
 
-    return starting.bootstrap(memory, known.read(call.folder))
+    return starting.told(memory, call.given._replace(source=COMPACTED), known.read(call.folder))
 
 
 def _start(call: _Call) -> str:
@@ -195,12 +209,16 @@ def _take_up(call: _Call) -> None:
 def _compact(call: _Call) -> str:
     from memctl.hooks import compacting
 
-    if PROMPT in call.host.speaks:
-        _attempt(call, lambda: call.folder.is_new(_OWED))
-    _attempt(call, lambda: compacting.note(call.host, call.given, call.folder, call.environ, call.now))
-    _attempt(call, call.folder.reset)
+    _note_compaction(call)
     _attempt(call, lambda: _leave(call, COMPACT))
     return compacting.INSTRUCTIONS if call.host.instructs else ""
+
+
+def _note_compaction(call: _Call) -> None:
+    from memctl.hooks import compacting
+
+    _attempt(call, lambda: compacting.note(call.host, call.given, call.folder, call.environ, call.now))
+    _attempt(call, call.folder.reset)
 
 
 def _stop(call: _Call) -> str:

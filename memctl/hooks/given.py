@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction
 MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
+_SAID, _SAID_END = "<hook_context>", "</hook_context>"
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -50,8 +51,17 @@ def parse(data: bytes) -> Given:
         agent=_text(values, "agent_id"),
         source=_text(values, "source"),
         trigger=_text(values, "trigger"),
-        prompt=_text(values, "prompt"),
+        prompt=_asked(_text(values, "prompt")),
     )
+
+
+def _asked(prompt: str) -> str:
+    """What the user asks, without what hooks have said before it: Gemini CLI puts that at the head of a prompt which is
+    given on its command line, with all `<` within it escaped."""
+    if not prompt.startswith(_SAID):
+        return prompt
+    _, end, rest = prompt.partition(_SAID_END)
+    return rest.lstrip() if end else prompt
 
 
 def _text(values: dict[str, Any], name: str) -> str:

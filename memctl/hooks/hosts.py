@@ -23,8 +23,9 @@ class Host(NamedTuple):
     one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that its hook
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
     beside that of characters). `shell` is a variable that all shells have which it opens for an agent, `session` the
-    one of them with the session's name ("": it tells its shells none). `trust` says what keeps hooks from running that
-    are installed.
+    one of them with the session's name ("": it tells its shells none). A `silent` one has no
+    event for a compaction: its transcript is looked at for one (`compressed`). `trust` says what keeps hooks that are
+    installed from running.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Host(NamedTuple):
     most_bytes: int = 0
     shell: str = ""
     session: str = ""
+    silent: bool = False
     trust: str = ""
 
 
@@ -84,7 +86,6 @@ GEMINI = Host(
         "SessionStart": START,
         "AfterTool": TOOL,
         "BeforeAgent": PROMPT,
-        "PreCompress": COMPACT,
         "AfterAgent": STOP,
         "SessionEnd": END,
     },
@@ -93,6 +94,8 @@ GEMINI = Host(
     "settings.json",
     second=1000,
     shell="GEMINI_CLI",  # only hooks are told the session's name
-    trust="Gemini CLI runs hooks of a folder that it trusts: it asks, and `gemini -p` refuses any other (`--skip-trust`)",
+    silent=True,
+    trust="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
+    " (`--skip-trust`)",
 )
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

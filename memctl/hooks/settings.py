@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from memctl.errors import MemctlError
@@ -37,8 +38,8 @@ def groups(host: Host, line: str) -> dict[str, dict[str, Any]]:
 
 def added(text: str, host: Host, line: str, name: str) -> str:
     """Settings with our hooks in them; raises MemctlError if they are not such as we can add to."""
+    text = removed(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
     values = json_text.parse(text, name)
-    text = text if text.strip() else "{}\n"
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
         raise MemctlError(f"{name}: `hooks` is no object", "nothing was changed")
@@ -63,11 +64,12 @@ def are_off(text: str, name: str) -> bool:
     return json_text.parse(text, name).get(OFF) is True
 
 
-def removed(text: str, name: str) -> str:
-    """Settings without our hooks, and without what is empty then and was for them; all else stays as it is."""
+def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
+    """Settings without our hooks but those of the events that it `keeps`, and without what is empty then and was for
+    them; all else stays as it is."""
     if not text.strip():
         return text
-    while (found := _first_of_ours(json_text.parse(text, name))) is not None:
+    while (found := _first_of_ours(json_text.parse(text, name), keeps)) is not None:
         event, group, hook = found
         inner: list[str | int] = ["hooks", event, group, "hooks"]
         text = json_text.take(text, _at(text, inner), hook)
@@ -94,9 +96,11 @@ def _at(text: str, path: list[str | int]) -> int:
     return found
 
 
-def _first_of_ours(values: dict[str, Any]) -> tuple[str, int, int] | None:
+def _first_of_ours(values: dict[str, Any], keeps: Collection[str]) -> tuple[str, int, int] | None:
     hooks = values.get("hooks")
     for event, present in hooks.items() if isinstance(hooks, dict) else ():
+        if event in keeps:
+            continue
         for group, one in enumerate(present if isinstance(present, list) else ()):
             for number, hook in enumerate(_hooks_of(one)):
                 if _is_ours(hook):

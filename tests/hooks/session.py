@@ -13,6 +13,8 @@ from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import CLAUDE_CODE, Host
 from tests.sessions.claude import Transcript
 
+ANSWER = "Got it. Thanks for the additional context!"  # that Gemini CLI has its model give
+
 
 class Session:
     """Sends events of a session in a repository."""
@@ -59,3 +61,18 @@ class Session:
     def faults(self) -> list[dict[str, Any]]:
         file = self.root / "faults.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def compress(transcript: Transcript, summary: str = "<state_snapshot>Refunds</state_snapshot>", **more: Any) -> None:
+    """What Gemini CLI writes once it has compressed a context: all messages, as they are then."""
+    told = [
+        ("user", "<session_context>Linux</session_context>"),
+        ("user", summary),
+        ("gemini", ANSWER),
+        ("user", "Go on"),
+    ]
+    messages = [
+        {"id": str(number), "type": kind, "content": [{"text": text}]} for number, (kind, text) in enumerate(told)
+    ]
+    for values in ({"sessionId": "g1"}, {"messages": messages, **more}):
+        transcript.raw(json.dumps({"$set": values}, separators=(",", ":")))

@@ -16,7 +16,7 @@ from memctl.hooks import dispatch, guide, undone
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
 from tests.conftest import Memctl, commits, git
-from tests.hooks.session import Session
+from tests.hooks.session import Session, compress
 
 EVENTS = [*CLAUDE_CODE.events]
 
@@ -211,7 +211,8 @@ def test_gemini_gets_the_state_back_with_the_first_event_after_a_compression(
     assert "Memory of shop" in gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
     (repo / "card.py").write_text("x = 1\n")
-    assert gemini.send("PreCompress", trigger="auto") == ""
+    assert gemini.send("BeforeAgent", prompt="Rounding") == ""
+    compress(gemini.transcript)
     text = gemini.said("BeforeAgent", prompt="Go on")
     assert "TASK: Refunds by card" in text
     assert "- card.py" in text
@@ -226,7 +227,7 @@ def test_the_call_that_gets_the_state_back_is_counted_too(repo: Path, tmp_path: 
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
-    gemini.send("PreCompress", trigger="auto")
+    compress(gemini.transcript)
     assert "TASK: Refunds by card" in gemini.said("AfterTool")
     assert gemini.folder.calls() == 1
 
@@ -237,7 +238,9 @@ def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
     gemini = Session(repo, tmp_path / "chat.json", "g1", GEMINI)
     gemini.said("SessionStart", source="startup")
     memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
-    gemini.send("PreCompress", trigger="auto")
+    compress(gemini.transcript)
+    gemini.said("AfterTool")
+    compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
     undone.leave(gemini.folder, {"what": "stop"})
     lock = gemini.folder.path / "lock"
     lock.unlink()
@@ -263,13 +266,16 @@ def test_where_no_transcript_is_read_the_prompt_tells_the_task_of_a_checkpoint(
     key = "ghp_" + "a1B2" * 9
     assert one.send(prompt, prompt=f"Refunds by card,\nwith {key}") == ""
     assert one.send(prompt, prompt="Now PayPal") == ""
-    compact = "PreCompact" if host is CODEX else "PreCompress"
-    assert one.send(compact, trigger="auto") == ""
+    if host is CODEX:
+        assert one.send("PreCompact", trigger="auto") == ""
+        after = one.said("SessionStart", source="compact")
+    else:
+        compress(one.transcript)
+        after = one.said("AfterTool")
     saved = memctl("checkpoint", "show", "--json").data
     assert saved["mission"].startswith("Refunds by card, with ")
     assert saved["in_progress"] == ["Asked last: Now PayPal"]
     assert saved["files_touched"][0]["path"] == "card.py"
-    after = one.said("SessionStart", source="compact") if host is CODEX else one.said(prompt, prompt="go on")
     assert "TASK: Refunds by card" in after
     for file in (one.folder.path / "state.json", *(repo / ".memory").rglob("*.*")):
         assert file.is_dir() or key not in file.read_text()

@@ -1,0 +1,125 @@
+"""Gemini CLI itself with our hooks, from start through tools and a resume over a compression: what reaches the model.
+
+Seen with version 0.61.0. It needs no network: the Gemini API is a stand-in on this machine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks.compacting import INSTRUCTIONS
+from tests.agents.generate_content_api import GenerateContentAPI, all_text, call
+from tests.agents.program import Gemini, found
+from tests.conftest import Memctl, git
+
+SETTING = "MEMCTL_TEST_GEMINI"  # the program, if it is not on the PATH
+PROGRAM = found(SETTING, "gemini", "gemini/node_modules/.bin/gemini")
+pytestmark = pytest.mark.skipif(
+    not PROGRAM, reason=f"Gemini CLI is not installed (npm: @google/gemini-cli), nor named by {SETTING}"
+)
+
+
+@pytest.fixture
+def api() -> Iterator[GenerateContentAPI]:
+    with GenerateContentAPI([], "<state_snapshot>Refunds are under way.</state_snapshot>") as made:
+        yield made
+
+
+@pytest.fixture
+def gemini(repo: Path, tmp_path: Path, api: GenerateContentAPI, monkeypatch: pytest.MonkeyPatch) -> Gemini:
+    monkeypatch.delenv("MEMCTL_NOW")
+    home = tmp_path / "agents-home"
+    home.mkdir()
+    return Gemini(PROGRAM, repo, home, api)
+
+
+def told(api: GenerateContentAPI, number: int) -> str:
+    return all_text(api.asked[number])
+
+
+def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "-i", "9")
+    memctl("issue", "Checkout times out", "--severity", "critical", "--next", "Queue connections")
+    memctl("install", "gemini", "--yes")
+    api.answers += [
+        (1_000, [call("run_shell_command", command="cat app.py")]),
+        (1_000, [call("write_file", file_path=str(repo / "card.py"), content="def refund(): ...\n")]),
+    ]
+    gemini.run("Refunds by card: orders can be refunded")
+    # The pack is there before the first answer, once, and nothing is said to come from a compaction.
+    assert told(api, 0).count("# Memory of shop") == 1
+    assert "Adopt PostgreSQL" in told(api, 0)
+    assert "shop" in told(api, 1)
+    assert "RESUME" not in told(api, 2)
+    assert memctl("hook", "log", "--json").data["total"] == 0
+    # The session ended: its page is in the memory, in a commit.
+    page = (repo / ".memory" / "sessions" / f"{gemini.session}.md").read_text()
+    assert "| `card.py` | created |" in page
+    assert git(repo, "status", "--porcelain", "--", ".memory") == ""
+
+    # Two prompts make what it can compress. What was recorded since comes with the resume.
+    memctl("learn", "Retries hide an exhausted pool", "--lesson", "Look at the pool first")
+    gemini.settings(model={"compressionThreshold": 0.02})
+    api.answers += [
+        (1_000, [call("run_shell_command", command="true")]),
+        (50_000, [call("run_shell_command", command="true")]),
+        (2_000, [call("run_shell_command", command="true")]),
+    ]
+    number, first = len(api.asked), gemini.session
+    gemini.run("Go on")
+    assert gemini.session == first
+    assert "Retries hide an exhausted pool" in told(api, number)
+    assert INSTRUCTIONS.splitlines()[0] not in all_text(api.summarised[0])  # it takes none of ours
+    # After the compression the model has the program's summary, and our state of the work with the next tool's result.
+    text = told(api, len(api.asked) - 1)
+    for line in ("Refunds are under way.", "RESUME: main, version 1", "TASK: Refunds by card", "- card.py"):
+        assert text.count(line) == 1, line
+    assert "Checkout times out" in text
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"] == "Refunds by card: orders can be refunded"
+    assert saved["session"] == gemini.session
+    (one,) = memctl("hook", "log", "--json").data["compactions"]
+    assert (one["session"], one["host"], one["calls"]) == (gemini.session, "gemini", 4)
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+    assert memctl("check", "--json", code=None).code == 0
+
+
+def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini) -> None:
+    memctl("install", "gemini", "--yes")
+    (repo / ".memory" / "config.yaml").write_text("format: [broken\n")
+    api.answers += [(1_000, [call("run_shell_command", command="true")])]
+    assert gemini.run("Hello")["response"] == "Done."
+    assert "Traceback" not in told(api, 1)
+
+
+def test_what_the_agent_records_is_its_own(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
+    memctl("install", "gemini", "--yes")
+    command = 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"'
+    api.answers += [(1_000, [call("run_shell_command", command=command)])]
+    gemini.run("Note what we learned")
+    (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
+    assert learned["agent_id"] == "gemini"
+
+
+def test_in_a_folder_that_nobody_trusts_the_program_answers_nothing(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    """What `install gemini` and README say of it."""
+    assert "`--skip-trust`" in memctl("install", "gemini", "--yes").err
+    del gemini.environ["GEMINI_CLI_TRUST_WORKSPACE"]
+    with pytest.raises(AssertionError, match="not running in a trusted directory"):
+        gemini.run("Hello")
+    assert not api.asked
+    assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
+
+
+def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
+    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    version = tuple(int(part) for part in done.stdout.split()[0].split(".")[:2])
+    assert version >= (0, 61), "an older Gemini CLI has other events"

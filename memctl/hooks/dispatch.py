@@ -144,10 +144,11 @@ def _tool(call: _Call) -> str:
 
 
 def _prompt(call: _Call) -> str:
+    _attempt(call, lambda: _look(call))
+    owed = _owed(call)  # the state as it was before this was asked
     if call.given.prompt and not call.host.reads:
         _attempt(call, lambda: _note_asked(call))
-    _attempt(call, lambda: _look(call))
-    return _owed(call)
+    return owed
 
 
 def _note_asked(call: _Call) -> None:

@@ -154,3 +154,15 @@ def test_where_nobody_knows_the_task_the_pack_comes_back(repo: Path, tmp_path: P
     gemini.said("SessionStart", source="startup")
     compress(gemini.transcript)
     assert "# Memory of shop" in gemini.said("AfterTool")
+
+
+def test_the_state_that_comes_with_a_prompt_is_that_from_before_it(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    for prompt in ("Refunds by card", "Now vouchers"):
+        assert gemini.send("BeforeAgent", prompt=prompt) == ""
+    compress(gemini.transcript)
+    assert "Asked last: Now vouchers" in gemini.said("BeforeAgent", prompt="Go on")
+    compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
+    assert "Asked last: Go on" in gemini.said("BeforeAgent", prompt="And then?")
+    assert gemini.faults() == []

@@ -88,8 +88,12 @@ def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: K
     host = HOSTS[asked.what]
     name = f"{host.folder}/{host.own if asked.own else host.shared}"
     line = None if asked.uninstall else settings.command(host, _program(asked))
-    shown = f"~/{name}" if asked.user else name
-    return [installing.settings_edit(folder / name, shown, top, host, line, keeping)]
+    file, shown = folder / name, f"~/{name}" if asked.user else name
+    variable, _, below = host.home.partition("/")
+    if asked.user and (moved := os.environ.get(variable)):
+        file = Path(moved).absolute() / below / host.shared
+        shown = str(file)
+    return [installing.settings_edit(file, shown, top, host, line, keeping)]
 
 
 def _program(asked: Asked) -> str:

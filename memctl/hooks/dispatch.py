@@ -6,7 +6,6 @@ for is noted (`undone`) and done behind its back (`working`).
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.hooks import background, log, undone
+from memctl.hooks import answers, background, log, undone
 from memctl.hooks.folder import SessionFolder, root_of
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -82,6 +81,8 @@ def answer(
     place, root = found
     left: list[Later] = []
     call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
+    if host.repeats and _is_known(call, data, what):
+        return ""
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
     if behind is not None:
@@ -90,7 +91,14 @@ def answer(
         for do in left:
             do()
     text = said[0] if said else ""
-    return _spoken(host, given.event, text) if text and what in host.speaks else text
+    return answers.spoken(host, given.event, text) if text and what in host.speaks else text
+
+
+def _is_known(call: _Call, data: bytes, what: str) -> bool:
+    """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
+    with suppress(OSError):
+        return not call.folder.is_once(data, is_one_of_many=what == TOOL)
+    return False
 
 
 def _root(start: Path) -> tuple[Path, Path] | None:
@@ -112,27 +120,6 @@ def _attempt(call: _Call, do: Callable[[], object]) -> None:
         do()
     except Exception as error:
         log.fault(call.folder.root, call.given.event, call.folder.key, error)
-
-
-def _spoken(host: Host, event: str, text: str) -> str:
-    """An answer as the host takes it."""
-    text = _within(text, host.most_bytes) if host.most_bytes else text
-    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
-
-
-def _within(text: str, most: int) -> str:
-    """A text of at most so many bytes: without lines before its last one, which says how to go on."""
-    lines = text.rstrip("\n").split("\n")
-    sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]
-    room, kept = most - sizes[-1], list[str]()
-    if sum(sizes) <= most:
-        return text
-    for line, size in zip(lines[:-1], sizes, strict=False):
-        if size > room:
-            break
-        kept.append(line)
-        room -= size
-    return "\n".join([*kept, lines[-1], ""])
 
 
 def _tool(call: _Call) -> str:

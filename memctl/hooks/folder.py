@@ -13,6 +13,7 @@ from pathlib import Path
 
 _CALLS = "calls"
 _SAID = "said-"
+_EVENT = "event-"
 _MOST_SESSIONS = 200
 
 
@@ -53,6 +54,23 @@ class SessionFolder:
             return True
         except FileExistsError:
             return False
+
+    def is_once(self, event: bytes, *, is_one_of_many: bool) -> bool:
+        """Note an event, whether nobody else has: of two processes that were given the same, only one is the first.
+
+        The host goes on when all have answered, so another event forgets those before it; but calls of tools end at the
+        same time, and `is_one_of_many` forgets none.
+        """
+        from hashlib import blake2b
+
+        name = f"{_EVENT}{blake2b(event, digest_size=12).hexdigest()}"
+        if not self.is_new(name):
+            return False
+        if not is_one_of_many:
+            for file in self.path.glob(f"{_EVENT}*"):
+                if file.name != name:
+                    file.unlink(missing_ok=True)
+        return True
 
     def said(self) -> list[str]:
         """What was said since the last compaction."""

@@ -22,10 +22,13 @@ class Host(NamedTuple):
     its settings, in a project and in the user's home; `shared` and `own` are their files (`own` "" if it has none for
     one user's copy of a project); `second` is what a second is in its time limits, `last` the seconds that its hook
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
-    beside that of characters). `shell` is a variable that all shells have which it opens for an agent, `session` the
-    one of them with the session's name ("": it tells its shells none). A `silent` one has no
-    event for a compaction: its transcript is looked at for one (`compressed`). `trust` says what keeps hooks that are
-    installed from running.
+    beside that of characters).
+
+    `shell` is a variable of all shells that it opens for an agent, `session` the one with the session's name ("": it
+    tells its shells none). A `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
+    One that `repeats` runs the same hook once for each file that has it. `home` is the variable that moves its folder
+    in the user's home; with a `/`, the variable that moves what the folder is in. `trust` says what keeps hooks that
+    are installed from running.
     """
 
     name: str
@@ -43,6 +46,8 @@ class Host(NamedTuple):
     shell: str = ""
     session: str = ""
     silent: bool = False
+    repeats: bool = False
+    home: str = ""
     trust: str = ""
 
 
@@ -56,6 +61,7 @@ CLAUDE_CODE = Host(
     "settings.local.json",
     instructs=True,
     reads=True,
+    home="CLAUDE_CONFIG_DIR",
 )
 CODEX = Host(
     "codex",
@@ -76,6 +82,8 @@ CODEX = Host(
     most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
     shell="CODEX_SESSION_ID",
     session="CODEX_SESSION_ID",
+    repeats=True,
+    home="CODEX_HOME",
     trust="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever they"
     " change); until then it passes over them, and `codex exec` does not say so",
 )
@@ -95,6 +103,7 @@ GEMINI = Host(
     second=1000,
     shell="GEMINI_CLI",  # only hooks are told the session's name
     silent=True,
+    home="GEMINI_CLI_HOME/.gemini",
     trust="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
     " (`--skip-trust`)",
 )

@@ -112,6 +112,15 @@ def test_hooks_that_nobody_has_trusted_are_passed_over_without_a_word(
     assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
 
 
+def test_the_same_hook_in_two_files_answers_once(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
+    memctl("install", "codex", "--yes")
+    (codex.home / ".codex" / "hooks.json").write_bytes((repo / ".codex" / "hooks.json").read_bytes())
+    api.answers += [(1_000, [shell(1, "true"), shell(2, "true")])]
+    codex.run("Hello")
+    assert told(api, 0).count("# Memory of shop") == 1
+    assert (repo / ".git/memctl/hooks/.memory/sessions" / codex.session / "calls").read_bytes() == b".."
+
+
 def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
     memctl("install", "codex", "--yes")
     (repo / ".memory" / "config.yaml").write_text("format: [broken\n")

@@ -5,6 +5,7 @@ Seen with version 0.61.0. It needs no network: the Gemini API is a stand-in on t
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,6 +89,17 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     assert (one["session"], one["host"], one["calls"]) == (gemini.session, "gemini", 4)
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
     assert memctl("check", "--json", code=None).code == 0
+
+
+def test_the_same_hook_in_two_files_answers_once(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("install", "gemini", "--yes")
+    gemini.settings(hooks=json.loads((repo / ".gemini" / "settings.json").read_text())["hooks"])
+    api.answers += [(1_000, [call("run_shell_command", command="true")])]
+    gemini.run("Hello")
+    assert told(api, 0).count("# Memory of shop") == 1
+    assert (repo / ".git/memctl/hooks/.memory/sessions" / gemini.session / "calls").read_bytes() == b"."
 
 
 def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini) -> None:

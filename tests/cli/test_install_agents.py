@@ -435,3 +435,26 @@ def test_settings_of_white_space_only_are_settings_without_anything(repo: Path, 
 def test_what_a_program_wants_before_it_runs_hooks_is_said(memctl: Memctl, what: str, needed: str) -> None:
     assert needed in memctl("install", what, "--yes").err
     assert needed not in memctl("install", what, "--uninstall", "--yes").err
+
+
+@pytest.mark.parametrize(
+    ("what", "variable", "name"),
+    [
+        ("claude-code", "CLAUDE_CONFIG_DIR", "settings.json"),
+        ("codex", "CODEX_HOME", "hooks.json"),
+        ("gemini", "GEMINI_CLI_HOME", ".gemini/settings.json"),
+    ],
+)
+def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
+    memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, variable: str, name: str
+) -> None:
+    moved = tmp_path / "moved"
+    monkeypatch.setenv(variable, str(moved))
+    result = memctl("install", what, "--user", "--yes")
+    assert f"memctl hook {what}" in (moved / name).read_text()
+    assert str(moved / name) in result.err
+    assert not (Path.home() / HOSTS[what].folder).exists()
+    memctl("install", what, "--user", "--uninstall", "--yes")
+    assert not (moved / name).exists()
+    memctl("install", what, "--yes")  # the project's are where they were
+    assert not (moved / name).exists()

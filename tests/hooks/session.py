@@ -25,6 +25,7 @@ class Session:
         self.name = name
         self.host = host
         self.transcript = Transcript(repo, name)
+        self.number = 0
 
     @property
     def root(self) -> Path:
@@ -36,7 +37,9 @@ class Session:
 
     def event(self, event: str, **more: Any) -> bytes:
         self.file.write_text(self.transcript.text)
+        self.number += 1
         values = {"session_id": self.name, "transcript_path": str(self.file), "cwd": str(self.repo)}
+        values["tool_use_id"] = f"call_{self.number}"
         return json.dumps({**values, "hook_event_name": event, **more}).encode()
 
     def send(self, event: str, environ: Mapping[str, str] | None = None, **more: Any) -> str:

@@ -313,3 +313,34 @@ def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp
         assert "`memctl checkpoint save --done … --doing … --next …`" in text
         assert "the first time with `--task" in text
     memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")
+
+
+def test_codex_runs_a_hook_for_each_file_that_has_it_and_one_answers(repo: Path, tmp_path: Path) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+
+    def both(*given: bytes) -> list[str]:
+        """Which of the events, each of them sent twice, are answered; the second ones after all first ones."""
+        return [dispatch.answer(CODEX, one, os.environ) for one in (*given, *given)]
+
+    start = codex.event("SessionStart", source="startup")
+    first, second = both(start)
+    assert "# Memory of shop" in first
+    assert second == ""
+    for _ in range(24):  # calls at the same time
+        both(codex.event("PostToolUse"), codex.event("PostToolUse"))
+    last, other, again, _ = both(codex.event("PostToolUse"), codex.event("PostToolUse"))
+    assert codex.folder.calls() == 50
+    assert (last, again) == ("", "")
+    assert "50 tool calls" in other
+    # Another event between them makes the same one a new one: a session is resumed twice.
+    both(codex.event("UserPromptSubmit", prompt="Refunds"))
+    assert [bool(one) for one in both(start)] == [True, False]
+    assert len(list(codex.folder.path.glob("event-*"))) == 1
+    assert codex.faults() == []
+
+
+def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_path: Path) -> None:
+    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+    codex.folder.path.parent.mkdir(parents=True)
+    codex.folder.path.write_text("no folder\n")
+    assert "# Memory of shop" in codex.said("SessionStart", source="startup")

@@ -102,6 +102,18 @@ def test_the_same_hook_in_two_files_answers_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / gemini.session / "calls").read_bytes() == b"."
 
 
+def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
+    for number in range(40):
+        memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
+    memctl("install", "gemini", "--yes")
+    gemini.run("Hello")
+    text = told(api, 0).partition("# Memory of shop")[2]
+    pack, end, _ = text.partition("`memctl show ID` has more")
+    assert end
+    assert len(pack.encode()) > 8_500
+    assert "truncated" not in pack
+
+
 def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini) -> None:
     memctl("install", "gemini", "--yes")
     (repo / ".memory" / "config.yaml").write_text("format: [broken\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.dispatch import GUARD
 from tests.agents.program import Codex, found
 from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
 from tests.conftest import Memctl, git
@@ -64,11 +65,14 @@ def test_a_session_from_its_start_over_tools_to_its_end_and_a_resume(
     assert git(repo, "status", "--porcelain", "--", ".memory") == ""
 
     memctl("learn", "Retries hide an exhausted pool", "--lesson", "Look at the pool first")
+    (repo / ".git/memctl/hooks/.memory/sessions" / codex.session / "calls").write_bytes(b"." * 49)
     number = len(api.asked)
+    api.answers += [(62_000, [shell(3, "true")])]
     codex.run("Go on")
     text = told(api, number)
     assert text.count("# Memory of shop") == 2  # the pack from before, and what was recorded since
     assert "Retries hide an exhausted pool" in text
+    assert "memctl: 50 tool calls since" in told(api, number + 1)  # with a tool's result
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
     assert memctl("check", "--json", code=None).code == 0
 
@@ -142,6 +146,16 @@ def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: Responses
         "Done."
     ]
     assert "Traceback" not in told(api, 1)
+
+
+def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("install", "codex", "--yes")
+    codex.environ[GUARD] = "1"
+    codex.run("Sum up these notes")
+    assert "Memory of shop" not in told(api, 0)
+    assert not (repo / ".git" / "memctl" / "hooks").exists()
 
 
 def test_what_the_agent_records_is_its_own_and_of_its_session(

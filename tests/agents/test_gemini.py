@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.dispatch import GUARD
 from tests.agents.generate_content_api import GenerateContentAPI, all_text, call
 from tests.agents.program import Gemini, found
 from tests.conftest import Memctl, git
@@ -120,6 +121,16 @@ def test_a_fault_of_ours_stops_nobody(memctl: Memctl, repo: Path, api: GenerateC
     api.answers += [(1_000, [call("run_shell_command", command="true")])]
     assert gemini.run("Hello")["response"] == "Done."
     assert "Traceback" not in told(api, 1)
+
+
+def test_our_own_call_of_the_program_gets_nothing_from_our_hooks(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("install", "gemini", "--yes")
+    gemini.environ[GUARD] = "1"
+    gemini.run("Sum up these notes")
+    assert "Memory of shop" not in told(api, 0)
+    assert not (repo / ".git" / "memctl" / "hooks").exists()
 
 
 def test_what_the_agent_records_is_its_own(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:

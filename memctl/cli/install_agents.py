@@ -183,8 +183,8 @@ def _advise(host: Host, asked: Asked) -> None:
             " environment these hooks find none, and do nothing\n"
             f"hint: install it for all your shells (`pipx install git-memctl`), or start the agent there; {whole}"
         )
-    if host.trust:
-        output.note(f"hint: {host.trust}")
+    if host.advice:
+        output.note(f"hint: {host.advice}")
 
 
 def _data(edit: Edit) -> dict[str, Any]:

@@ -27,8 +27,8 @@ class Host(NamedTuple):
     `shell` is a variable of all shells that it opens for an agent, `session` the one with the session's name ("": it
     tells its shells none). A `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
     One that `repeats` runs the same hook once for each file that has it. `home` is the variable that moves its folder
-    in the user's home; with a `/`, the variable that moves what the folder is in. `trust` says what keeps hooks that
-    are installed from running.
+    in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its
+    user has to know once hooks are installed.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Host(NamedTuple):
     silent: bool = False
     repeats: bool = False
     home: str = ""
-    trust: str = ""
+    advice: str = ""
 
 
 CLAUDE_CODE = Host(
@@ -84,8 +84,9 @@ CODEX = Host(
     session="CODEX_SESSION_ID",
     repeats=True,
     home="CODEX_HOME",
-    trust="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever they"
-    " change); until then it passes over them, and `codex exec` does not say so",
+    advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
+    " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"
+    " `codex --add-dir .git` lets agents record by themselves",
 )
 GEMINI = Host(
     "gemini",
@@ -104,7 +105,7 @@ GEMINI = Host(
     shell="GEMINI_CLI",  # only hooks are told the session's name
     silent=True,
     home="GEMINI_CLI_HOME/.gemini",
-    trust="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
+    advice="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
     " (`--skip-trust`)",
 )
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

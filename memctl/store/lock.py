@@ -5,6 +5,7 @@ filelock, the usual library, costs 40 ms to import, as much as everything else a
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from memctl.errors import MemctlError
 from memctl.journal.commits import committing
 from memctl.store import exclusive
 
+_CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 
 
@@ -22,13 +24,22 @@ _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
 def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
     """Hold the lock; gives when somebody last held it (ns since the epoch, by the file system's clock).
 
-    Raises MemctlError if another process does not let go of it in time.
+    Raises MemctlError if another process does not let go of it in time, or nothing may be written there.
     """
     if _held_above(file):
         yield time.time_ns()
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _taken(file, patience)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _taken(file, patience)
+    except OSError as error:
+        if error.errno not in _CLOSED:
+            raise
+        raise MemctlError(
+            f"{file} can't be written: {error.strerror}",
+            "memctl writes in Git's folder, which sandboxes of agents may close: let the agent write there"
+            " (`codex --add-dir .git`), or run this outside of the sandbox",
+        ) from None
     try:
         last_held = os.fstat(descriptor).st_mtime_ns
         _sign(descriptor)

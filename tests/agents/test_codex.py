@@ -171,6 +171,27 @@ def test_what_the_agent_records_is_its_own_and_of_its_session(
     assert trailers.strip() == codex.session
 
 
+def test_in_the_programs_sandbox_an_agent_records_where_it_was_let(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    """As `install codex` says. Its hooks run outside of the sandbox."""
+    assert "`codex --add-dir .git`" in memctl("install", "codex", "--yes").err
+    learn = shell(1, 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"')
+    sandbox = ("-c", 'sandbox_mode="workspace-write"')
+    api.answers += [(1_000, [shell(0, "touch here && ! touch .git/there && echo closed")]), (1_000, [learn])]
+    codex.run("Note what we learned", *sandbox)
+    if "\nclosed\n" not in told(api, 1):
+        pytest.skip("there is no sandbox on this machine")
+    assert "hint: memctl writes in Git's folder" in told(api, 2)
+    assert memctl("list", "--type", "learning", "--json").data["records"] == []
+
+    codex.session = ""
+    api.answers += [(1_000, [learn])]
+    codex.run("Note what we learned", *sandbox, "--add-dir", ".git")
+    (learned,) = memctl("list", "--type", "learning", "--json").data["records"]
+    assert learned["agent_id"] == "codex"
+
+
 def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
     done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
     version = tuple(int(part) for part in done.stdout.split()[-1].split("."))

@@ -449,11 +449,12 @@ def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
     memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, variable: str, name: str
 ) -> None:
     moved = tmp_path / "moved"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv(variable, str(moved))
     result = memctl("install", what, "--user", "--yes")
     assert f"memctl hook {what}" in (moved / name).read_text()
     assert str(moved / name) in result.err
-    assert not (Path.home() / HOSTS[what].folder).exists()
+    assert not (tmp_path / "home" / HOSTS[what].folder).exists()
     memctl("install", what, "--user", "--uninstall", "--yes")
     assert not (moved / name).exists()
     memctl("install", what, "--yes")  # the project's are where they were

@@ -148,14 +148,14 @@ class ContextWindowManager:
     def on_tool_result(self, tool_name: str, result: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
         """After each call of a tool: the text to put into the window.
 
-        A result goes in whole while there is room, for the model has not read it yet: older ones are summed up first.
-        From the orange zone on, or if its budget has no room, one of more than the threshold's tokens is summed up.
+        A result goes in whole while there is room, for the model has not read it yet: older ones go at a turn's start.
+        One of more than the threshold's tokens that would bring the orange zone, or has no room, is summed up.
         """
         expect_result(tool_name, result, arguments)
         component = BudgetComponent.TOOL_RESULTS
         tokens = self.counter.tokens(result, "log")
         verdict = self.budget_manager.check_before_add(component, tokens)
-        is_pressing = self.pressure_monitor.zone in (PressureZone.ORANGE, PressureZone.RED)
+        is_pressing = self.pressure_monitor.zone_with(tokens) in (PressureZone.ORANGE, PressureZone.RED)
         shown, note = ToolResult(result, tokens, tokens), verdict.warning
         if is_pressing or not verdict.allowed:
             made = self.compression_engine.compress_tool_result(tool_name, result, arguments)
@@ -280,10 +280,8 @@ class ContextWindowManager:
     def _save_in_time(self, conversation: Conversation, utilization: float) -> None:
         is_above = utilization >= self.config.cross_window.auto_save_threshold
         if saved := self._succession.save_once(conversation.blocks, is_above=is_above):
-            why, decision = (
-                saved.why_not or "the threshold for a safety save",
-                "refused" if saved.is_refused else "saved",
-            )
+            why = saved.why_not or "the threshold for a safety save"
+            decision = "refused" if saved.is_refused else "saved"
             self._log("checkpoint", decision, reason=why, details={"checkpoint": saved.id})
 
     def _again_at(self) -> int:

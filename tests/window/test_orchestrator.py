@@ -170,7 +170,7 @@ def test_a_result_goes_in_whole_while_there_is_room_and_is_summed_up_when_there_
     output = "\n".join(f"src/part_{n}/module_{n}.py:{n}: value = compute({n})" for n in range(200))
     roomy = manager(200_000)
     assert roomy.on_tool_result("Bash", output).text == output
-    tight = manager(20_000)
+    tight = manager(6_000)
     shown = tight.on_tool_result("Bash", output, {"command": "grep -rn value src"})
     assert shown.original_tokens == COUNTER.tokens(output, "log") > 2_400
     assert shown.tokens <= 0.2 * shown.original_tokens
@@ -178,6 +178,30 @@ def test_a_result_goes_in_whole_while_there_is_room_and_is_summed_up_when_there_
     assert shown.allowed
     report = tight.budget_manager.report().components["tool_results"]
     assert report.used == shown.tokens
+
+
+def test_results_go_in_whole_beyond_their_own_budget_while_the_window_has_room() -> None:
+    """Their budget is 24,000 of these 200,000 tokens; S4 tracks by component, and enforces globally."""
+    talk, watched = Talk(), manager(200_000)
+    output = "\n".join(f"value_{n} = compute({n})" for n in range(200))
+    for number in range(30):
+        talk.messages = watched.on_turn_start(talk.messages).messages
+        shown = watched.on_tool_result("Read", output, {"file_path": f"src/part{number}.py"})
+        assert shown.text == output
+        assert shown.allowed
+        talk.call("Read", {"file_path": f"src/part{number}.py"}, shown.text)
+        watched.on_turn_end(60)
+    assert "tool_results is at its hard limit" in shown.note
+    assert watched.budget_manager.report().components["tool_results"].hard_exceeded
+
+
+def test_a_result_that_would_bring_the_orange_zone_is_summed_up() -> None:
+    output = "\n".join(f"value_{n} = compute({n})" for n in range(2_000))
+    tokens = COUNTER.tokens(output, "log")
+    assert manager(int(tokens / 0.70)).on_tool_result("Read", output).text == output
+    shown = manager(int(tokens / 0.76)).on_tool_result("Read", output)
+    assert shown.tokens <= 0.2 * tokens
+    assert shown.allowed
 
 
 def test_what_was_evicted_is_given_back_to_the_budget(messages: list[dict[str, Any]]) -> None:

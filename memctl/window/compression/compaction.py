@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.tokens.messages import PER_MESSAGE
-from memctl.window.compression import digest, prompts
+from memctl.window.compression import digest, prompts, worded
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.compression.strategies import KEPT_TURNS
@@ -54,12 +54,16 @@ def compact(
     if provider is None or len(replaced) < 2:
         return made
     try:
-        said = f"{digest_text.head_by(provider.name)}\n\n{provider.answer(prompts.compaction(replaced)).strip()}"
+        words = provider.answer(prompts.compaction(replaced)).strip()
+        is_of = worded.is_of(words, "\n".join(block.content for block in replaced))
+        said = f"{digest_text.head_by(provider.name)}\n\n{words}"
         step = _checked(conversation, _rebuilt(conversation, cut, said), counter, wanted, said, 1)
         fits = target is None or kept == kept_turns or step.conversation.tokens <= target
-        if not step.result.refused and fits:
+        if not step.result.refused and fits and is_of:
             return step
-        note = step.result.refused or "what it says leaves more than the target"
+        note = step.result.refused or (
+            "what it says leaves more than the target" if is_of else "what it says is of something else"
+        )
     except ProviderFailed as error:
         note = error.message
     metadata = {"provider": note, "note": "made by rules instead"}

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from memctl.model import expected
-from memctl.packs import mentioned
-from memctl.providers.provider import Provider, ProviderFailed
-from memctl.window.compression import compaction, delegation, prompts, shortening
+from memctl.providers.provider import Provider
+from memctl.window.compression import compaction, delegation, shortening, worded
 from memctl.window.compression.delegation import Dispatcher
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
@@ -100,10 +99,10 @@ class CompressionEngine:
         calls = 0
         if self._provider is not None:
             calls = 1
-            goal = max(int(before * summary.GOAL), 1)
-            said = self._asked(prompts.tool_result(tool_name, output, before, goal))
+            sizes = before, max(int(before * summary.GOAL), 1)
+            said = worded.result(self._provider, tool_name, arguments or {}, output, sizes, needed)
             tokens = self._count(said)
-            if said and tokens <= before * (1 - LEAST_GAIN) and mentioned.keeps(said, needed, output):
+            if said and tokens <= before * (1 - LEAST_GAIN):
                 return result_of(strategy, before, tokens, said, llm_calls_used=calls)
         made = summary.summarize(tool_name, arguments or {}, output, self._count, needed=needed)
         if made is None:
@@ -200,9 +199,3 @@ class CompressionEngine:
 
     def _count(self, text: str) -> int:
         return self._counter.tokens(text, "log")
-
-    def _asked(self, prompt: str) -> str:
-        try:
-            return self._provider.answer(prompt).strip() if self._provider is not None else ""
-        except ProviderFailed:
-            return ""

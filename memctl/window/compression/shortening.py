@@ -12,9 +12,9 @@ import msgspec
 
 from memctl.model.markdown import one_line
 from memctl.packs import mentioned, summary_rules
-from memctl.providers.provider import Provider, ProviderFailed
+from memctl.providers.provider import Provider
 from memctl.sentences import units as summary_units
-from memctl.window.compression import prompts
+from memctl.window.compression import worded
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.eviction.placeholders import START as EVICTED
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
@@ -127,15 +127,13 @@ def _summed(
     """A result told shorter, by the provider if it loses nothing that is needed, else by rules."""
     tokens: Callable[[str], int] = lambda text: recount(block, text, asked.counter)  # noqa: E731
     tried = 0
+    arguments = events.arguments_of(call) if call else {}
     if asked.provider is not None:
         tried = 1
-        said = _asked_for(prompts.tool_result(block.tool_name, block.content, block.token_count,
-                                              max(int(block.token_count * goal), _LEAST)), asked.provider)  # fmt: skip
-        text = f"{SUMMED_UP}{block.tool_name} by {asked.provider.name}]\n{said}"
-        kept = mentioned.keeps(text, asked.needed, block.content)
-        if said and kept and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
+        sizes = block.token_count, max(int(block.token_count * goal), _LEAST)
+        text = worded.result(asked.provider, block.tool_name, arguments, block.content, sizes, asked.needed)
+        if text and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
             return text, tried
-    arguments = events.arguments_of(call) if call else {}
     made = summary.summarize(
         block.tool_name, arguments, block.content, tokens, needed=asked.needed, whole=_whole(block), goal=goal
     )
@@ -168,9 +166,9 @@ def _told_shorter(block: ContentBlock, share: float, label: str, asked: Asked) -
     must = [word for word in asked.needed if mentioned.place(word, plain) >= 0]
     if asked.provider is not None:
         tried = 1
-        text = head + _asked_for(prompts.turn(body, most), asked.provider)
-        if text != head and mentioned.keeps(text, must, plain) and _is_worth_it(block, text, asked.counter):
-            return text, tried
+        said = worded.answer(asked.provider, body, most, must)
+        if said and _is_worth_it(block, head + said, asked.counter):
+            return head + said, tried
     text = head + " ".join(_sentences(body, must, lambda text: count(text, block.content_type, asked.counter) <= most))
     return (text, tried) if _is_worth_it(block, text, asked.counter) else None
 
@@ -199,13 +197,6 @@ def _rank(text: str, must: Sequence[str]) -> int:
         return -1
     keeps = summary_rules.judge(summary_units.Unit(1, summary_units.SENTENCE, text)).keeps
     return _ORDER.index(keeps) if keeps in _ORDER else len(_ORDER)
-
-
-def _asked_for(prompt: str, provider: Provider) -> str:
-    try:
-        return provider.answer(prompt).strip()
-    except ProviderFailed:
-        return ""
 
 
 def _step(

@@ -175,7 +175,8 @@ class TokenBudgetManager:
         excess = projected - limit
         beyond = tokens_to_add - self.output_room if component is not _OUTPUT else 0
         if beyond > 0 or (excess > 0 and self.enforce_components):
-            reason = _reason(component, budget, tokens_to_add) if beyond <= excess else self._no_room(tokens_to_add)
+            is_its_own = self.enforce_components and beyond <= excess
+            reason = _reason(component, budget, tokens_to_add) if is_its_own else self._no_room(tokens_to_add)
             verdict = msgspec.structs.replace(verdict, allowed=False, excess=max(excess, beyond), reason=reason)
             if self.on_hard_violation:
                 self.on_hard_violation(component, budget, projected)

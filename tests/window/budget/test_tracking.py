@@ -156,7 +156,9 @@ def test_a_global_budget_warns_of_components_and_refuses_by_the_window() -> None
     verdict = manager.check_before_add(RESULTS, 40_000)
     assert verdict.allowed
     assert "hard limit" in verdict.warning
-    assert not manager.check_before_add(RESULTS, 90_001).allowed
+    refused = manager.check_before_add(RESULTS, 90_001)
+    assert not refused.allowed
+    assert refused.reason == "the window has room for 90,000 tokens beside the reserve for the answer, not 90,001"
 
 
 def test_each_component_has_its_own_forecast() -> None:

@@ -24,6 +24,10 @@ _FOLDER, _LOCK = "undone", "lock"
 _PAUSE = 0.005  # seconds between two tries to have the lock
 
 
+class NotNow(Exception):
+    """What a note says has to wait for something that only a user mends; it was not begun."""
+
+
 class Note(NamedTuple):
     """A note of an event: its file, the session's key, and how often its work was begun."""
 
@@ -97,8 +101,9 @@ def settle(
 ) -> bool:
     """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
 
-    `do` says whether an event's work is done. One that is not stays noted, until it was begun MOST_TRIES times. Whoever
-    notes something while we have the lock leaves it to us: so the notes are looked at again once it is free.
+    `do` says whether an event's work is done. One that is not stays noted, until it was begun MOST_TRIES times; with
+    NotNow it stays as it is, and so does what was noted after it. Whoever notes something while we have the lock leaves
+    it to us: so the notes are looked at again once it is free.
     """
     while held is not None or of(folder):
         held = take(folder, patience) if held is None else held
@@ -106,6 +111,8 @@ def settle(
             return False
         try:
             kept = [note for note in of(folder) if not _tried(note, do)]
+        except NotNow:
+            return False
         finally:
             os.close(held)
             held = None
@@ -153,7 +160,11 @@ def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
         return True
     except ValueError:
         entry = None
-    is_done = not isinstance(entry, dict) or do(entry)
+    try:
+        is_done = not isinstance(entry, dict) or do(entry)
+    except NotNow:
+        os.replace(begun, note.file)
+        raise
     if is_done or note.tries + 1 >= MOST_TRIES:
         begun.unlink(missing_ok=True)
         return True

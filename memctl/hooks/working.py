@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,10 @@ from memctl.hooks import log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
+from memctl.store import place
 from memctl.store.memory import Memory
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class _Left(msgspec.Struct, frozen=True):
@@ -52,19 +56,27 @@ def settle_all(root: Path, environ: Mapping[str, str]) -> bool:
 
 
 def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
-    """Do the work of an event; whether it is done. What went wrong is in our log."""
+    """Do the work of an event; whether it is done. What went wrong is in our log.
+
+    Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left
+    its marks in config.yaml, and for a disk that takes nothing.
+    """
     try:
         left = msgspec.convert(entry, _Left)
         host, do = HOSTS[left.host], _DOING[left.what]
     except (msgspec.ValidationError, KeyError) as error:
         log.fault(folder.root, "", folder.key, error)
         return True  # of a later memctl, or broken: it will not get better
+    memory: Memory | None = None
     try:
         memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
         do(_Work(memory, host, left.event, folder, left.moment))
         return True
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
+        is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
+        if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
+            raise undone.NotNow from None
         return False
 
 

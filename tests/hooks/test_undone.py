@@ -279,17 +279,57 @@ def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Sessi
 
 
 def test_what_cannot_be_done_is_given_up_in_the_end(session: Session) -> None:
+    begun(session)
+    memory, elsewhere = session.repo / ".memory", session.repo / "elsewhere"
+    undone.leave(session.folder, entry_of_a_compaction(session))
+    memory.rename(elsewhere)
+    for _ in range(undone.MOST_TRIES):
+        assert len(undone.notes(session.root)) == 1
+        working.settle_all(session.root, os.environ)
+    assert undone.notes(session.root) == []
+    elsewhere.rename(memory)
+    session.send("PreCompact", trigger="auto")  # and the next one is as good as ever
+    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+
+
+def entry_of_a_compaction(session: Session) -> dict[str, object]:
+    """What the note of a compaction says that nobody has begun."""
+    behind: list[dispatch.Later] = []
+    dispatch.answer(CLAUDE_CODE, session.event("PreCompact", trigger="auto"), dict(os.environ), behind=behind)
+    (note,) = undone.notes(session.root)
+    entry: dict[str, object] = json.loads(note.file.read_bytes())
+    note.file.unlink()
+    for do in behind:
+        do()
+    return entry
+
+
+def test_what_a_memory_that_can_not_be_opened_keeps_waiting_is_done_once_it_can(session: Session) -> None:
     config = session.repo / ".memory" / "config.yaml"
     text = config.read_text()
-    config.write_text("format: [broken\n")
+    config.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> main\n")
     begun(session)
     session.send("PreCompact", trigger="auto")
-    assert len(undone.notes(session.root)) == 1
-    for _ in range(undone.MOST_TRIES):
+    for _ in range(undone.MOST_TRIES + 2):
         session.send("SessionStart", source="compact")
-    assert undone.notes(session.root) == []
+        session.send("Stop")
+    assert len(undone.notes(session.root)) == undone.MOST_TRIES + 3
+    assert "config.yaml" in session.faults()[-1]["fault"]
     config.write_text(text)
-    session.send("PreCompact", trigger="auto")  # and the next one is as good as ever
+    assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
+    assert undone.notes(session.root) == []
+
+
+def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Session) -> None:
+    begun(session)
+    code = (
+        "import os, resource, sys; from pathlib import Path; from memctl.hooks import working;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); working.settle_all(Path(sys.argv[1]), os.environ)"
+    )
+    undone.leave(session.folder, entry_of_a_compaction(session))
+    for _ in range(undone.MOST_TRIES + 2):
+        subprocess.run([sys.executable, "-c", code, str(session.root)], check=True)
+    assert len(undone.notes(session.root)) == 1
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
 
 

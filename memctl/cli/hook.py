@@ -119,7 +119,16 @@ def _figure(value: float | None, label: str = "median ") -> str:
 
 
 def _root(ctx: click.Context) -> Path:
-    memory = opening.memory(ctx)
+    """Where hooks keep what they know, with what they do done; of a memory that can't be opened it is all the more
+    asked for, and told with a remark."""
+    try:
+        memory = opening.memory(ctx)
+    except MemctlError as error:
+        found = folder.root_at(ctx.obj.folder)
+        if found is None:
+            raise
+        output.note(f"warning: hooks can do nothing here: {output.plain(error.message)}")
+        return found[1]
     return folder.root_of(memory.repository.shared, memory.private.name)
 
 

@@ -14,9 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.errors import MemctlError
 from memctl.hooks import answers, background, log, undone
-from memctl.hooks.folder import SessionFolder, root_of
+from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
 
@@ -75,7 +74,7 @@ def answer(
     if what is None or given.agent:
         return ""
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), given.cwd or "."]
-    found = next(filter(None, (_root(Path(place)) for place in places if place)), None)
+    found = next(filter(None, (root_at(Path(place)) for place in places if place)), None)
     if found is None:
         return ""
     place, root = found
@@ -99,19 +98,6 @@ def _is_known(call: _Call, data: bytes, what: str) -> bool:
     with suppress(OSError):
         return not call.folder.is_once(data, is_one_of_many=what == TOOL)
     return False
-
-
-def _root(start: Path) -> tuple[Path, Path] | None:
-    """The folder that has a memory, at or above a place, and where its hooks keep what they know."""
-    from memctl.journal.repository import open_repository
-    from memctl.store import place
-
-    try:
-        top, memory = place.find(start)
-        name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.private has it
-        return memory.parent, root_of(open_repository(top).shared, name)
-    except (MemctlError, OSError, ValueError):
-        return None
 
 
 def _attempt(call: _Call, do: Callable[[], object]) -> None:

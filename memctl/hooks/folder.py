@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from memctl.errors import MemctlError
+
 _CALLS = "calls"
 _SAID = "said-"
 _EVENT = "event-"
@@ -93,6 +95,22 @@ class SessionFolder:
             from shutil import rmtree  # 4 ms, and mostly there is nothing to tidy
 
             rmtree(path, ignore_errors=True)
+
+
+def root_at(start: Path) -> tuple[Path, Path] | None:
+    """The folder that has a memory, at or above a place, and where its hooks keep what they know; None without one.
+
+    The memory is not opened: it may be broken, and a hook has no time for it.
+    """
+    from memctl.journal.repository import open_repository
+    from memctl.store import place
+
+    try:
+        top, memory = place.find(start)
+        name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.private has it
+        return memory.parent, root_of(open_repository(top).shared, name)
+    except (MemctlError, OSError, ValueError):
+        return None
 
 
 def root_of(shared: Path, name: str) -> Path:

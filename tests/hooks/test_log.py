@@ -163,3 +163,17 @@ def test_the_oldest_sessions_are_forgotten(session: Session) -> None:
     assert len(left) <= 201
     assert "old-209" in left
     assert "old-0" not in left
+
+
+@pytest.mark.usefixtures("now")
+def test_the_log_of_a_memory_that_can_not_be_opened_can_be_read(session: Session, memctl: Memctl) -> None:
+    session.send("PreCompact", trigger="auto")
+    (session.repo / ".memory" / "config.yaml").write_text("project_id: [shop\n")
+    session.send("SessionStart", source="compact")
+    faults = memctl("hook", "log", "--faults")
+    assert "config.yaml:1: this is not YAML" in faults.out
+    assert faults.err.startswith("warning: hooks can do nothing here: .memory/config.yaml:1: this is not YAML")
+    assert memctl("hook", "log", "--json").data["total"] == 1
+    assert memctl("hook", "stats", "--json").data["compactions"] == 1
+    (session.repo / ".memory").rename(session.repo / "elsewhere")
+    assert "there is no memory" in memctl("hook", "log", code=1).err

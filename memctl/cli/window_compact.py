@@ -89,6 +89,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     memory = opening.memory_if_any(ctx)
     seen, counter = _read(source, given["model"], memory)
     opened = seen.opened
+    messages.check_target(opened, source, given["target_file"])
     if free is not None:
         target = max(opened.conversation.tokens - free, 0)
     elif target is None:

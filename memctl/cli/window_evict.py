@@ -68,6 +68,7 @@ def evict_command(
         raise MemctlError("how much is to go?", "give either --free or --target", USAGE)
     messages.check(target_file, as_json=as_json)
     opened, counter = messages.read(source, model, opening.memory_if_any(ctx))
+    messages.check_target(opened, source, target_file)
     conversation = opened.conversation
     need = free if free is not None else max(0, conversation.tokens - (target or 0))
     engine = EvictionEngine(policy, counter=counter, placeholder_max_tokens=placeholder)

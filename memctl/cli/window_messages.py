@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,17 @@ def check(target_file: str | None, *, as_json: bool) -> None:
     """Refuse a report and messages in one stream."""
     if as_json and target_file is None:
         raise MemctlError("--json prints the report, so the messages need a file", "give --output", USAGE)
+
+
+def check_target(opened: Opened, source: str, target_file: str | None) -> None:
+    """Refuse to write messages over the transcript that they are of: an agent goes on with it, and it has more in it
+    than they have."""
+    if (
+        opened.transcript is not None
+        and target_file is not None
+        and os.path.realpath(target_file) == os.path.realpath(source)
+    ):
+        raise MemctlError(f"{target_file} is the transcript itself", "name another file with --output", USAGE)
 
 
 def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened, Counter]:

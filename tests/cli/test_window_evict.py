@@ -42,6 +42,23 @@ def test_a_target_is_met_and_nothing_is_done_twice(memctl: Memctl, file: Path, t
     assert found.out == ""
 
 
+@pytest.mark.parametrize("name", ["evict", "compact"])
+def test_a_transcript_is_not_written_over_and_messages_are(
+    memctl: Memctl, file: Path, tmp_path: Path, name: str
+) -> None:
+    transcript, link = tmp_path / "s.jsonl", tmp_path / "link"
+    transcript.write_text("".join(generated.transcript(1, 60)))
+    link.symlink_to(transcript)
+    before = transcript.read_text()
+    for target in (transcript, link):
+        refused = memctl("window", name, str(transcript), "--free", "5000", "-o", str(target), code=2)
+        assert f"{target} is the transcript itself" in refused.err
+    assert transcript.read_text() == before
+    whole = file.read_text()
+    memctl("window", name, str(file), "--free", "5000", "-o", str(file))
+    assert len(file.read_text()) < len(whole)
+
+
 @pytest.mark.parametrize("policy", ["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"])
 def test_every_policy_reports_each_block(memctl: Memctl, file: Path, tmp_path: Path, policy: str) -> None:
     args = ("--policy", policy, "--free", "4000", "--json", "--output", str(tmp_path / "out.json"))

@@ -109,7 +109,7 @@ def limit_of(
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
-    window = window or pressure.told_window(os.environ)
+    window = window or pressure.told_window(os.environ, has_host=host != limits.NO_HOST)
     if window is None and usable is not None:
         return Limit(usable, usable, "max_context_tokens")
     model = model or seen.model or counting.model_of(None, memory)

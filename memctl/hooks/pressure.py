@@ -65,14 +65,17 @@ def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
     return min(named, told) if told > _LEAST else named
 
 
-def told_window(environ: Mapping[str, str]) -> int | None:
-    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window."""
+def told_window(environ: Mapping[str, str], *, has_host: bool = True) -> int | None:
+    """The window that MEMCTL_CONTEXT_WINDOW says, None if it is not set; raises MemctlError for what is no window.
+
+    Without a host that compacts it before it is full, a window may be of any size.
+    """
     given = environ.get(_SETTING, "").strip()
     if not given:
         return None
-    number = _number(environ, _SETTING)
-    if number <= _LEAST:
-        raise MemctlError(f"{_SETTING} is {given[:40]!r}", f"it takes a number of tokens above {_LEAST:,}", USAGE)
+    number, least = _number(environ, _SETTING), _LEAST if has_host else 0
+    if number <= least:
+        raise MemctlError(f"{_SETTING} is {given[:40]!r}", f"it takes a number of tokens above {least:,}", USAGE)
     return number
 
 

@@ -407,7 +407,9 @@ def test_the_variable_says_the_window_unless_the_option_does(
     monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "128_000")
     assert memctl("window", "status", str(file), "--json").data["limit"]["window"] == 128_000
     assert memctl("window", "status", str(file), "--window", "9000", "--json").data["limit"]["window"] == 9_000
-    for odd in ("abc", "60000", "-1"):
+    monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", "32000")  # of an agent whose loop no host compacts
+    assert memctl("window", "status", str(file), "--json").data["limit"]["usable"] == 32_000
+    for odd, more in (("abc", ()), ("60000", ("--host", "claude-code")), ("-1", ()), ("0", ())):
         monkeypatch.setenv("MEMCTL_CONTEXT_WINDOW", odd)
-        refused = memctl("window", "status", str(file), code=2)
+        refused = memctl("window", "status", str(file), *more, code=2)
         assert f"MEMCTL_CONTEXT_WINDOW is '{odd}'" in refused.err

@@ -56,6 +56,8 @@ class AuditLog:
         self._now = now
         self._most_bytes = most_bytes
         self._most_files = most_files
+        self.missed = 0  # decisions that `attempt` could not write down since the last one that it could
+        self._why_missed = ""
 
     def record(self, event: str, decision: str, **more: Any) -> Decision:
         """Write a decision down, and return it as written. `more` are fields of Decision. Raises MemctlError."""
@@ -76,6 +78,20 @@ class AuditLog:
         except OSError as error:
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
         return made
+
+    def attempt(self, event: str, decision: str, **more: Any) -> None:
+        """Write a decision down if the log takes it: an agent's run does not end for a full disk.
+
+        How many are missing is written down before the next one that it takes.
+        """
+        try:
+            if self.missed:
+                self.record("audit", "missed", reason=self._why_missed, details={"decisions": self.missed})
+                self.missed = 0
+            self.record(event, decision, **more)
+        except MemctlError as error:
+            self.missed += 1
+            self._why_missed = error.message
 
     def read(self) -> Iterator[Decision]:
         """The decisions that are kept, oldest first; a line that can't be read is passed over. Raises MemctlError."""

@@ -54,7 +54,7 @@ class ContextWindowManager:
     """Keeps a conversation within its window.
 
     `counter` counts as the model does; `config.max_context_tokens` is what can be filled before the host compacts.
-    `state_manager` keeps checkpoints, `audit` writes every decision down; without them neither is done.
+    `state_manager` keeps checkpoints, `audit` writes decisions down as long as it can; without them neither is done.
     """
 
     def __init__(
@@ -87,8 +87,7 @@ class ContextWindowManager:
         self.on_status_change = on_status_change
         self.on_overflow_detected = on_overflow_detected
         self.status = WindowStatus.HEALTHY
-        self.turn_count = 0
-        self._fruitless_at = 0  # tokens at which nothing was gained
+        self.turn_count, self._fruitless_at = 0, 0  # the latter are tokens at which nothing was gained
         self._last_used: Mapping[BudgetComponent, int] = {}
 
     @classmethod
@@ -191,6 +190,7 @@ class ContextWindowManager:
             "utilization": round(self.pressure_monitor.utilization(), 3),
             "budget_report": msgspec.to_builtins(self.budget_manager.report()),
             "alerts": [msgspec.to_builtins(alert) for alert in self.health_monitor.check_alerts()],
+            "decisions_missed": self.audit.missed if self.audit else 0,
         }
 
     def _evaluate(self, conversation: Conversation, start: TurnStart) -> TurnStart:
@@ -297,4 +297,4 @@ class ContextWindowManager:
 
     def _log(self, event: str, decision: str, **more: Any) -> None:
         if self.audit is not None:
-            self.audit.record(event, decision, turn=self.turn_count, window_id=self.windows_created, **more)
+            self.audit.attempt(event, decision, turn=self.turn_count, window_id=self.windows_created, **more)

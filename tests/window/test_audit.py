@@ -112,6 +112,21 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         log(tmp_path).record("eviction", "evict")
 
 
+def test_what_a_log_does_not_take_is_counted_and_told_once_it_does(tmp_path: Path) -> None:
+    audit = log(tmp_path)
+    audit.file.mkdir(parents=True)
+    for number in range(3):
+        audit.attempt("eviction", "evicted", turn=number)
+    assert audit.missed == 3
+    audit.file.rmdir()
+    audit.attempt("eviction", "evicted", turn=4)
+    missed, found = audit.read()
+    assert (missed.event, missed.decision, missed.details) == ("audit", "missed", {"decisions": 3})
+    assert missed.reason.endswith("can't be written: Is a directory")
+    assert found.turn == 4
+    assert audit.missed == 0
+
+
 def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:
     assert list(log(tmp_path).read()) == []
 

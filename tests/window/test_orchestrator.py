@@ -125,6 +125,16 @@ def test_a_run_of_an_agent_never_overflows_its_window(tmp_path: Path) -> None:
     assert all(one.after["tokens"] < one.before["tokens"] for one in managed)
 
 
+def test_a_run_goes_on_where_its_log_can_not_be_written(tmp_path: Path, messages: list[dict[str, Any]]) -> None:
+    file = tmp_path / "audit.jsonl"
+    file.mkdir()
+    watched = manager(int(tokens_of(messages) / 0.8), audit=AuditLog(file, lambda: "2025-11-04T14:32:00Z"))
+    assert watched.on_turn_start(messages).action is Action.MANAGE
+    watched.on_tool_result("Bash", "ok")
+    watched.on_turn_end(100)
+    assert watched.get_status_report()["decisions_missed"] == 4  # with the zone's change
+
+
 def test_what_gained_nothing_is_not_tried_again_until_more_is_there() -> None:
     talk = Talk()
     for number in range(150):

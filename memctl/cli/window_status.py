@@ -70,6 +70,8 @@ def status_command(
             raise MemctlError("--watch is for a file, on a terminal, and for nothing else", exit_code=USAGE)
         _follow(source)
         ctx.exit(OK)
+    if picture and os.path.realpath(picture) == os.path.realpath(source.file):
+        raise MemctlError(f"{picture} is the file that is looked at", "draw into another one", USAGE)
     seen = source.read()
     limit = source.limit(seen)
     found = status.judge(seen, limit, source.config)

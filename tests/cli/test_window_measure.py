@@ -259,6 +259,13 @@ def test_the_curve_is_drawn(memctl: Memctl, session: Path, tmp_path: Path) -> No
     assert ElementTree.fromstring(memctl("window", "status", str(session), "--svg", "-").out).tag == root.tag
 
 
+def test_the_curve_is_not_drawn_over_the_transcript(memctl: Memctl, session: Path) -> None:
+    before = session.read_bytes()
+    refused = memctl("window", "status", str(session), "--svg", str(session), code=2)
+    assert "is the file that is looked at" in refused.err
+    assert session.read_bytes() == before
+
+
 def test_control_characters_of_a_transcript_do_not_reach_a_terminal(session: Path) -> None:
     call = {"type": "tool_use", "id": "evil", "name": "Ba\x1b]0;sh", "input": {"command": "x\x1b[2J"}}
     result = {"type": "tool_result", "tool_use_id": "evil", "content": "y" * 90_000}

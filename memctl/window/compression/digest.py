@@ -78,10 +78,10 @@ class Digest(msgspec.Struct, frozen=True):
         return Digest(sections)
 
 
-def of_blocks(blocks: Sequence[ContentBlock]) -> Digest:
-    """The digest of blocks; earlier digests among them are taken in."""
+def of_blocks(blocks: Sequence[ContentBlock], before: Digest | None = None) -> Digest:
+    """The digest of blocks; earlier digests among them are taken in, and the one of what was `before` them."""
     own = [event for event in events.told(blocks) if event.kind != DIGEST]
-    digest = Digest({})
+    digest = before or Digest({})
     for block in events.digests(blocks):
         digest = merged(digest, Digest(digest_text.sections(block.content)))
     new = Digest(_sections(events.of_told(own), blocks))

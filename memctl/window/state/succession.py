@@ -16,12 +16,16 @@ from memctl.model.expected import encodable
 from memctl.model.markdown import one_line
 from memctl.sessions import tasks
 from memctl.window.compression import digest
+from memctl.window.compression.digest import Digest
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import MAX_TOKENS
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
 from memctl.window.preservation import digest_text, events
 from memctl.window.state import bootstrap
 from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint
+
+# Sections in which the rules find again what a window began with.
+_FOUND = (digest_text.DECISIONS, digest_text.ISSUES, digest_text.LEARNED)
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -51,11 +55,14 @@ class Succession:
         for criterion in criteria:
             expected.texts(criterion=criterion)
         self.task_goal = encodable(task_goal) or (last.task_goal if last is not None else "")
+        self._goal = encodable(task_goal)
         self._keeper = keeper
         self._criteria = tuple(map(encodable, criteria)) or (last.success_criteria if last is not None else ())
         self._is_saved = False  # above the threshold for a safety save, in this window
         self._last: Saved | None = None
         self._given = ""  # the text that this window began with
+        self._before: Digest | None = None  # what the windows before this one came to, once it was asked for
+        self._left = last  # the state in which the window before this one was left
 
     def save(self, blocks: Sequence[ContentBlock]) -> Saved:
         """Keep what must outlive the window, if there is a keeper; what was kept last is not kept twice."""
@@ -70,7 +77,53 @@ class Succession:
         return first.replace(self._given, "").rstrip() if self._given else first
 
     def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
-        return state_of(blocks, self.window, self.task_goal or one_line(self.task(blocks)), self._criteria)
+        goal = self.task_goal or one_line(self.task(blocks))
+        made = state_of(self._own(blocks), self._told(blocks), self.window, goal, self._criteria)
+        has_steps = made.completed_subtasks or made.current_subtask
+        if has_steps or self._left is None or not self._is_same_task(self._left, blocks):
+            return made
+        return msgspec.structs.replace(
+            made,
+            completed_subtasks=self._left.completed_subtasks,
+            current_subtask=self._left.current_subtask,
+            remaining_subtasks=tuple(dict.fromkeys((*self._left.remaining_subtasks, *made.remaining_subtasks))),
+        )
+
+    def _told(self, blocks: Sequence[ContentBlock]) -> Digest:
+        """What all windows of the task came to, this one included.
+
+        The text that this one began with stands in a message of the user, and tells what earlier ones came to: what
+        the rules find in it is known already.
+        """
+        if self._before is None:
+            last = self._left
+            is_known = last is not None and self._is_same_task(last, blocks)
+            self._before = _digest_of(last) if last is not None and is_known else Digest({})
+        made = digest.of_blocks(self._own(blocks), self._before)
+        given = {_key(line.removeprefix("- ")) for line in self._given.split("\n")}
+        known = {name: set(self._before.sections.get(name, ())) for name in _FOUND}
+        anew = {
+            name: tuple(line for line in made.sections.get(name, ()) if line in known[name] or _key(line) not in given)
+            for name in _FOUND
+        }
+        return Digest({**made.sections, **anew})
+
+    def _own(self, blocks: Sequence[ContentBlock]) -> list[ContentBlock]:
+        """The blocks without the text that this window began with."""
+        if not self._given:
+            return [*blocks]
+        said = [
+            msgspec.structs.replace(one, content=one.content.replace(self._given, "").rstrip())
+            if one.content_type is ContentType.USER_MESSAGE
+            else one
+            for one in blocks
+        ]
+        return [one for one in said if one.content or one.content_type is not ContentType.USER_MESSAGE]
+
+    def _is_same_task(self, last: TaskCheckpoint, blocks: Sequence[ContentBlock]) -> bool:
+        """Whether a state is of this task: an earlier run's may be of another one, and a long one is cut."""
+        goal = self._goal or one_line(self.task(blocks))
+        return goal.startswith(last.task_goal.removesuffix("…"))
 
     def _saved(self, state: TaskCheckpoint) -> Saved:
         if self._keeper is None:
@@ -93,12 +146,15 @@ class Succession:
     ) -> str:
         """The next window begins; the text that it begins with, of at most `room` tokens: what was kept, or else a
         digest of the blocks, and the notes of the `engine`."""
+        told = self._told(blocks)
         self.window += 1
         self._is_saved = False
         noted = engine.take_notes(min(room // bootstrap.NOTES_SHARE, MAX_TOKENS)).compressed_content
         left = room - count(noted, ContentType.USER_MESSAGE, counter)
-        told = bootstrap.fitted(self._kept() or digest.of_blocks(blocks).text(), left, counter).rstrip()
-        self._given = "\n\n".join(filter(None, (told, noted)))
+        resumed = bootstrap.fitted(self._kept() or told.text(), left, counter).rstrip()
+        self._before = Digest({**told.sections, digest_text.FINDINGS: ()})
+        self._left = self._last.state if self._last is not None else None
+        self._given = "\n\n".join(filter(None, (resumed, noted)))
         return self._given
 
     def _kept(self) -> str:
@@ -110,11 +166,28 @@ class Succession:
             return ""
 
 
+def _key(line: str) -> str:
+    """What tells whether a line was told before: a decision without its reasons, which are told in several ways."""
+    return one_line(line).partition(" — ")[0].rstrip(".")
+
+
+def _digest_of(state: TaskCheckpoint) -> Digest:
+    """What is known of the windows of an earlier run, by the state that it kept."""
+    return Digest(
+        {
+            digest_text.SAID: state.constraints,
+            digest_text.DECISIONS: state.decisions,
+            digest_text.ISSUES: state.open_issues,
+            digest_text.LEARNED: state.learnings,
+        }
+    )
+
+
 def state_of(
-    blocks: Sequence[ContentBlock], window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
+    blocks: Sequence[ContentBlock], made: Digest, window_id: int, task_goal: str = "", criteria: Sequence[str] = ()
 ) -> TaskCheckpoint:
-    """What of blocks must outlive their window; without a `task_goal` the task is what the user said first."""
-    made = digest.of_blocks(blocks)
+    """What must outlive the window of blocks, by what was `made` of them; without a `task_goal` the task is what the
+    user said first."""
     told = made.sections
     happened = events.of_blocks(blocks)
     by_status: dict[str, list[str]] = {}

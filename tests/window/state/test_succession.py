@@ -1,0 +1,94 @@
+"""What passes from one window to the next, and from one run to the next, in the loop that README shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from memctl.window.orchestrator import ContextWindowManager
+from memctl.window.state.files import StateFiles
+
+COUNTER = Counter(FAMILIES["gpt"])
+TASK = "Port src/pay.py to fetch."
+WISH = "IMPORTANT: never touch src/legacy.py"
+DECISION = "Decision: use one wrapper because retries stand there."
+FIRST: list[dict[str, Any]] = [
+    {"role": "assistant", "content": DECISION},
+    {"role": "user", "content": WISH},
+    {"role": "assistant", "content": "Understood."},
+    {"role": "user", "content": "Go on with refunds."},
+]
+FILES = {"state_file": "state.json", "progress_file": "progress.md"}
+
+
+def run(folder: Path, cross_window: dict[str, str], **more: Any) -> ContextWindowManager:
+    given = {"max_context_tokens": 32_000, "cross_window": cross_window}
+    return ContextWindowManager.from_config(given, COUNTER, folder=folder, **more)
+
+
+def left(manager: ContextWindowManager, bootstrap: str, *more: dict[str, Any], task: str = TASK) -> str:
+    """Leave a window that began with the task and a bootstrap; what the next one begins with."""
+    first = f"{task}\n\n{bootstrap}" if bootstrap else task
+    return manager.on_overflow([{"role": "user", "content": first}, *more]).bootstrap
+
+
+@pytest.mark.parametrize("cross_window", [{}, FILES])
+def test_what_was_said_and_decided_passes_through_all_windows(tmp_path: Path, cross_window: dict[str, str]) -> None:
+    manager = run(tmp_path, cross_window)
+    bootstrap = left(manager, "", *FIRST)
+    for number in range(4):
+        talk = ({"role": "assistant", "content": f"Part {number} works."}, {"role": "user", "content": f"Do {number}."})
+        bootstrap = left(manager, bootstrap, *talk)
+    for said in (WISH, "use one wrapper", "Go on with refunds.", *(f"Do {number}." for number in range(4))):
+        assert f"- {said}" in bootstrap
+    assert manager.windows_created == 6
+
+
+def test_a_state_tells_nothing_twice_and_its_labels_are_no_decisions(tmp_path: Path) -> None:
+    manager, bootstrap = run(tmp_path, FILES), ""
+    for number in range(3):
+        bootstrap = left(manager, bootstrap, *([] if number else FIRST), {"role": "assistant", "content": "It works."})
+    state = StateFiles(tmp_path, "state.json").load()
+    assert state is not None
+    assert [decision.partition(" \N{EM DASH} ")[0] for decision in state.decisions] == ["use one wrapper"]
+    assert state.constraints == (WISH, "Go on with refunds.")
+
+
+def todo(*steps: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    todos = [{"content": content, "status": status} for content, status in steps]
+    call = {"type": "tool_use", "id": "t1", "name": "TodoWrite", "input": {"todos": todos}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+    return {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}
+
+
+def test_steps_that_a_window_says_nothing_of_stay(tmp_path: Path) -> None:
+    manager = run(tmp_path, FILES)
+    steps = (("Cards", "completed"), ("Refunds", "in_progress"), ("Docs", "pending"))
+    bootstrap = left(manager, "", *todo(*steps))
+    left(manager, bootstrap, {"role": "assistant", "content": "It works."})
+    state = StateFiles(tmp_path, "state.json").load()
+    assert state is not None
+    assert (state.completed_subtasks, state.current_subtask, state.remaining_subtasks) == (
+        ("Cards",), "Refunds", ("Docs",),
+    )  # fmt: skip
+
+
+def test_a_run_goes_on_from_the_state_that_an_earlier_one_kept_of_its_task(tmp_path: Path) -> None:
+    left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
+    bootstrap = left(run(tmp_path, FILES), "", {"role": "assistant", "content": "It works."})
+    assert f"- {WISH}" in bootstrap
+    assert "DONE:\n- Cards" in bootstrap
+    assert "- use one wrapper" in bootstrap
+
+
+def test_the_state_of_another_task_is_none_of_a_runs_own(tmp_path: Path) -> None:
+    left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
+    other = "Write the CSS of the shop."
+    bootstrap = left(run(tmp_path, FILES, task_goal=other), "", task=other)
+    assert f"TASK: {other}" in bootstrap
+    for said in (WISH, "Cards", "wrapper"):
+        assert said not in bootstrap

@@ -54,10 +54,9 @@ class Succession:
         self.window = 1 + (last.window_id if last is not None else 0)
         for criterion in criteria:
             expected.texts(criterion=criterion)
-        self.task_goal = encodable(task_goal) or (last.task_goal if last is not None else "")
-        self._goal = encodable(task_goal)
+        self.task_goal = encodable(task_goal)
         self._keeper = keeper
-        self._criteria = tuple(map(encodable, criteria)) or (last.success_criteria if last is not None else ())
+        self._criteria = tuple(map(encodable, criteria))
         self._is_saved = False  # above the threshold for a safety save, in this window
         self._last: Saved | None = None
         self._given = ""  # the text that this window began with
@@ -77,10 +76,11 @@ class Succession:
         return first.replace(self._given, "").rstrip() if self._given else first
 
     def _state(self, blocks: Sequence[ContentBlock]) -> TaskCheckpoint:
-        goal = self.task_goal or one_line(self.task(blocks))
-        made = state_of(self._own(blocks), self._told(blocks), self.window, goal, self._criteria)
-        has_steps = made.completed_subtasks or made.current_subtask
-        if has_steps or self._left is None or not self._is_same_task(self._left, blocks):
+        made = state_of(self._own(blocks), self._told(blocks), self.window, self._goal(blocks), self._criteria)
+        if self._left is None or not self._is_same_task(self._left, blocks):
+            return made
+        made = msgspec.structs.replace(made, success_criteria=self._criteria or self._left.success_criteria)
+        if made.completed_subtasks or made.current_subtask:
             return made
         return msgspec.structs.replace(
             made,
@@ -122,8 +122,14 @@ class Succession:
 
     def _is_same_task(self, last: TaskCheckpoint, blocks: Sequence[ContentBlock]) -> bool:
         """Whether a state is of this task: an earlier run's may be of another one, and a long one is cut."""
-        goal = self._goal or one_line(self.task(blocks))
-        return goal.startswith(last.task_goal.removesuffix("…"))
+        return self._goal(blocks).startswith(last.task_goal.removesuffix("…"))
+
+    def _goal(self, blocks: Sequence[ContentBlock]) -> str:
+        """The task as it is given, or as the user said it first; that of the window before, if a text of it was what
+        the user said first, or nothing was."""
+        own, last = one_line(self.task(blocks)), self._left.task_goal if self._left is not None else ""
+        is_told_of = last in own and not own.startswith(last)
+        return self.task_goal or (last if is_told_of or not own else own)
 
     def _saved(self, state: TaskCheckpoint) -> Saved:
         if self._keeper is None:

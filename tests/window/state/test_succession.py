@@ -85,10 +85,21 @@ def test_a_run_goes_on_from_the_state_that_an_earlier_one_kept_of_its_task(tmp_p
     assert "- use one wrapper" in bootstrap
 
 
-def test_the_state_of_another_task_is_none_of_a_runs_own(tmp_path: Path) -> None:
-    left(run(tmp_path, FILES), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
+@pytest.mark.parametrize("is_given", [True, False])
+def test_the_state_of_another_task_is_none_of_a_runs_own(tmp_path: Path, *, is_given: bool) -> None:
+    more = {"task_success_criteria": ("Cards work",)}
+    left(run(tmp_path, FILES, **more), "", *FIRST, *todo(("Cards", "completed"), ("Refunds", "in_progress")))
     other = "Write the CSS of the shop."
-    bootstrap = left(run(tmp_path, FILES, task_goal=other), "", task=other)
+    bootstrap = left(run(tmp_path, FILES, **({"task_goal": other} if is_given else {})), "", task=other)
     assert f"TASK: {other}" in bootstrap
     for said in (WISH, "Cards", "wrapper"):
         assert said not in bootstrap
+
+
+def test_a_run_that_begins_with_the_text_of_an_earlier_ones_state_has_its_task(tmp_path: Path) -> None:
+    left(run(tmp_path, FILES, task_success_criteria=("Cards work",)), "", *FIRST)
+    told = StateFiles(tmp_path, "state.json").bootstrap_prompt()
+    bootstrap = left(run(tmp_path, FILES), "", task=told)
+    assert f"TASK: {TASK}" in bootstrap
+    assert "DONE WHEN:\n- Cards work" in bootstrap
+    assert f"- {WISH}" in bootstrap

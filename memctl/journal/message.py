@@ -83,7 +83,7 @@ def parse(message: str) -> Trailers:
 
 def _joint_subject(changes: Sequence[Change]) -> str:
     ops = ", ".join(dict.fromkeys(change.op for change in changes))
-    names = ", ".join(dict.fromkeys(identifier for change in changes for identifier in change.ids))
+    names = ", ".join(dict.fromkeys(name for change in changes for name in change.ids or (change.title,)))
     return f"{TYPE}: {ops} {names}"
 
 

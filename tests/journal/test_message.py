@@ -67,6 +67,11 @@ def test_several_changes_share_a_message() -> None:
     assert message.parse(text) == Trailers(("decide", "edit"), (ID, "ISS-2025-11-04-001"), "claude", "", "one; two")
 
 
+def test_a_change_without_ids_is_named_by_its_title_in_a_message_that_it_shares() -> None:
+    summed = Change(op="summarize", title="5f6c2a10: 2 files, 1 turn")
+    assert message.compose([decided(), summed]).startswith(f"docs(memory): decide, summarize {ID}, 5f6c2a10: 2 files")
+
+
 def test_a_change_of_very_many_records_names_their_number_only() -> None:
     many = tuple(f"DEC-2025-11-04-{number:03d}" for number in range(201))
     text = message.compose([Change(op="import", title="201 records", ids=many)])

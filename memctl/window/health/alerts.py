@@ -27,7 +27,8 @@ class AlertLevel(Enum):
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """A metric: what it measures, its healthy range (None: open), and what to do about an alarm.
+    """A metric: what it measures, its healthy range (None: open), what to do about an alarm, and what before there is
+    one, if that is something else.
 
     `kind` is what an alarm tells of: `capacity`, `degradation`, or an `anomaly`, which may be a fault in the agent.
     """
@@ -38,6 +39,7 @@ class Metric(msgspec.Struct, frozen=True):
     most: float | None
     kind: str
     action: str
+    ahead: str = ""
 
     def is_healthy(self, value: float) -> bool:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
@@ -46,7 +48,15 @@ class Metric(msgspec.Struct, frozen=True):
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("utilization", "tokens of those that fit", None, 0.60, "capacity", "compact at once, save a checkpoint"),
+        Metric(
+            "utilization",
+            "tokens of those that fit",
+            None,
+            0.60,
+            "capacity",
+            "compact at once, save a checkpoint",
+            "plan what may go, and where a checkpoint is due",
+        ),
         Metric("eviction_rate", "blocks evicted a turn", None, 2, "degradation", "review the policy: a larger window?"),
         Metric("compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt"),
         Metric("burn_rate", "tokens that the last turn added", None, None, "anomaly", "look for a loop that runs away"),
@@ -129,7 +139,8 @@ def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> 
         if value is not None and not metric.is_healthy(value):
             limit = metric.least if metric.least is not None and value < metric.least else metric.most
             message = f"{metric.name} {value:.2f}, healthy is {_range(metric)}"
-            found.append(Alert(AlertLevel.INFO, metric.name, message, value, limit or 0, metric.kind, metric.action))
+            action = metric.ahead or metric.action
+            found.append(Alert(AlertLevel.INFO, metric.name, message, value, limit or 0, metric.kind, action))
     return found
 
 
@@ -188,7 +199,7 @@ def _bloat(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert 
     value, limit = history[-1].tool_result_bloat, limits.tool_bloat_warning
     if value is None or value <= limit:
         return None
-    message = f"tool results are {value:.0%} of the window, above {limit:.0%}"
+    message = f"tool results are {value:.0%} of what is in the window, above {limit:.0%}"
     return _alert(AlertLevel.WARNING, "tool_result_bloat", message, value, limit)
 
 

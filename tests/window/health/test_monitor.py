@@ -90,6 +90,13 @@ def test_thresholds_and_metrics_can_be_chosen() -> None:
     assert [alert.metric for alert in alerts([turn], strict, ["tool_result_bloat"])] == ["tool_result_bloat"]
 
 
+def test_before_an_alarm_nobody_is_told_to_compact_at_once() -> None:
+    (watched,) = watch(HealthSnapshot(utilization=0.65))
+    assert (watched.level, watched.action) == (AlertLevel.INFO, "plan what may go, and where a checkpoint is due")
+    (alarm,) = alerts([HealthSnapshot(utilization=0.95)] * 3)
+    assert (alarm.level, alarm.action) == (AlertLevel.CRITICAL, "compact at once, save a checkpoint")
+
+
 @pytest.mark.parametrize(
     ("values", "unhealthy"),
     [

@@ -16,6 +16,7 @@ from memctl.providers.provider import Provider
 from memctl.sentences import units as summary_units
 from memctl.window.compression import worded
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.compression.worded import UntilItFails
 from memctl.window.eviction.placeholders import START as EVICTED
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
 from memctl.window.messages.conversation import Conversation
@@ -37,7 +38,11 @@ class Asked(msgspec.Struct, frozen=True):
 
     counter: TokenCounter
     needed: Collection[str] = ()
-    provider: Provider | None = None
+    provider: UntilItFails | None = None
+
+    def asks(self) -> UntilItFails | None:
+        """The provider, as long as it has not failed."""
+        return self.provider if self.provider is not None and not self.provider.has_failed else None
 
 
 Replacement = tuple[str, int]  # the text that a block becomes, and how often a model was asked for it
@@ -56,7 +61,7 @@ def summarize_results(
     Results that no answer has followed yet stay: the model has not read them.
     """
     wanted = essentials.of_blocks(conversation.blocks)
-    asked = Asked(counter, essentials.needed_in_results(wanted, conversation.blocks), provider)
+    asked = Asked(counter, essentials.needed_in_results(wanted, conversation.blocks), _once(provider))
     calls = _calls(conversation.blocks)
     turn = conversation.current_turn
     large = [b for b in conversation.blocks if _is_large(b, threshold, turn)]
@@ -87,7 +92,7 @@ def progressive(
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     needed = said | essentials.needed_in_results(wanted, conversation.blocks)
-    asked = Asked(counter, needed, provider)
+    asked = Asked(counter, needed, _once(provider))
     calls = _calls(conversation.blocks)
     texts: dict[str, Replacement] = {}
     turn, saved = conversation.current_turn, 0
@@ -103,6 +108,10 @@ def progressive(
             texts[block.block_id] = made
             saved += block.token_count - recount(block, made[0], counter)
     return _step(CompressionStrategy.PROGRESSIVE, conversation, texts, asked, wanted)
+
+
+def _once(provider: Provider | None) -> UntilItFails | None:
+    return None if provider is None else UntilItFails(provider)
 
 
 def _is_large(block: ContentBlock, threshold: int, turn: int) -> bool:
@@ -128,10 +137,10 @@ def _summed(
     tokens: Callable[[str], int] = lambda text: recount(block, text, asked.counter)  # noqa: E731
     tried = 0
     arguments = events.arguments_of(call) if call else {}
-    if asked.provider is not None:
+    if provider := asked.asks():
         tried = 1
         sizes = block.token_count, max(int(block.token_count * goal), _LEAST)
-        text = worded.result(asked.provider, block.tool_name, arguments, block.content, sizes, asked.needed)
+        text = worded.result(provider, block.tool_name, arguments, block.content, sizes, asked.needed)
         if text and tokens(text) <= block.token_count * (1 - LEAST_GAIN):
             return text, tried
     made = summary.summarize(
@@ -164,9 +173,9 @@ def _told_shorter(block: ContentBlock, share: float, label: str, asked: Asked) -
     body = block.content.partition("] ")[2] if block.content.startswith(_SHORTER) else block.content
     plain = " ".join(body.split())
     must = [word for word in asked.needed if mentioned.place(word, plain) >= 0]
-    if asked.provider is not None:
+    if provider := asked.asks():
         tried = 1
-        said = worded.answer(asked.provider, body, most, must)
+        said = worded.answer(provider, body, most, must)
         if said and _is_worth_it(block, head + said, asked.counter):
             return head + said, tried
     text = head + " ".join(_sentences(body, must, lambda text: count(text, block.content_type, asked.counter) <= most))

@@ -23,6 +23,22 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _ERROR_NAME = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
+class UntilItFails:
+    """A provider that is asked no more in a step once it has failed: each try may take two minutes."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.name = provider.name
+        self.has_failed = False
+        self._provider = provider
+
+    def answer(self, prompt: str) -> str:
+        try:
+            return self._provider.answer(prompt)
+        except ProviderFailed:
+            self.has_failed = True
+            raise
+
+
 def result(
     provider: Provider, tool: str, arguments: Mapping[str, Any], output: str, sizes: tuple[int, int],
     needed: Collection[str] = (),

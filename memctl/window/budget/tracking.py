@@ -169,14 +169,13 @@ class TokenBudgetManager:
         expected.numbers(tokens_to_add=tokens_to_add)
         component = named(component)
         budget = self.budgets[component]
-        projected = budget.used + tokens_to_add
-        limit = budget.hard_limit_tokens
+        projected, limit = budget.used + tokens_to_add, budget.hard_limit_tokens
         verdict = Verdict(True, component, budget.used, projected, limit)
         excess = projected - limit
         beyond = tokens_to_add - self.output_room if component is not _OUTPUT else 0
         if beyond > 0 or (excess > 0 and self.enforce_components):
-            is_its_own = self.enforce_components and beyond <= excess
-            reason = _reason(component, budget, tokens_to_add) if is_its_own else self._no_room(tokens_to_add)
+            is_own = self.enforce_components and beyond <= excess
+            reason = _reason(component, budget, tokens_to_add) if is_own else self._no_room(tokens_to_add)
             verdict = msgspec.structs.replace(verdict, allowed=False, excess=max(excess, beyond), reason=reason)
             if self.on_hard_violation:
                 self.on_hard_violation(component, budget, projected)

@@ -21,6 +21,7 @@ from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
+KILLED = os.environ.get("MEMCTL_TEST_KILLED", "")  # as it is before a test has a world of its own
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time. Times
 # say nothing on a machine that does other things too.
@@ -274,4 +275,4 @@ def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
 
 def stride(usual: int) -> int:
     """How many steps apart a command is killed: every single one with `MEMCTL_TEST_KILLED=1`, which takes minutes."""
-    return int(os.environ.get("MEMCTL_TEST_KILLED", str(usual)).partition(":")[0])
+    return int(KILLED.partition(":")[0] or usual)

@@ -6,7 +6,6 @@ Seen with version 0.61.0. It needs no network: the Gemini API is a stand-in on t
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,6 +154,6 @@ def test_in_a_folder_that_nobody_trusts_the_program_answers_nothing(
 
 
 def test_the_program_is_the_one_that_this_was_seen_with_or_later() -> None:
-    done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
-    version = tuple(int(part) for part in done.stdout.split()[0].split(".")[:2])
-    assert version >= (0, 61), "an older Gemini CLI has other events"
+    packages = [folder / "package.json" for folder in Path(PROGRAM).resolve().parents]  # asking it takes 3 s
+    told = json.loads(next(file for file in packages if file.exists()).read_text())["version"]
+    assert tuple(int(part) for part in told.split(".")[:2]) >= (0, 61), "an older Gemini CLI has other events"

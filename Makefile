@@ -12,9 +12,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/demo.sh
 
-# Neighbours stay together, so that what a file's tests share is made by one worker.
 test: $(STAMP)
-	$(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/pytest -n auto
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

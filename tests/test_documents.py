@@ -67,7 +67,7 @@ def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> Non
     found = command(name)
     assert isinstance(found, Command)
     assert found.examples
-    text = found.get_help(click.Context(found, info_name=f"memctl {name}"))
+    text = found.get_help(click.Context(found, info_name=f"memctl {name}", help_option_names=["-h", "--help"]))
     assert text.index("Examples:") < text.index(str(found.help).split("\n")[0][:40])
     options = {option for param in found.params for option in param.opts} | {"-C", "-h", "--help"}
     for line, _ in found.examples:

@@ -88,7 +88,8 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     if staged and at:
         raise MemctlError("--staged and --at exclude each other", exit_code=USAGE)
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
-    if staged and not _is_touched(memory):
+    # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
+    if staged and (commits.committing() or not _is_touched(memory)):
         ignore = (*ignore, *mend.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
 

@@ -158,6 +158,24 @@ def test_a_failing_hook_of_the_users_stops_ours_and_keeps_its_code(repo: Path, m
     assert subprocess.run([file], cwd=repo).returncode == 7
 
 
+def test_several_records_that_waited_are_committed_past_a_hook_that_checks_documents(
+    repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The documents show all that waits before the first of its commits is made, which has one record of it."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    put(repo, "pre-commit", "#!/bin/sh\n")
+    memctl("install", "git")
+    (repo / ".git" / "MERGE_HEAD").write_text(git(repo, "rev-parse", "HEAD"))
+    for title in ("One", "Two"):
+        memctl("learn", title, "--lesson", title)
+    (repo / ".git" / "MERGE_HEAD").unlink()
+    before = commits(repo)
+    memctl("commit")
+    assert commits(repo) == before + 2
+    assert git(repo, "status", "--porcelain") == ""
+    memctl("check")
+
+
 def test_arguments_and_standard_input_reach_the_users_hook(repo: Path, memctl: Memctl, log: Log) -> None:
     file = put(repo, "pre-commit", '#!/bin/sh\n{ echo "$#" "$@"; cat; } >>"$MEMCTL_TEST_LOG"\n')
     memctl("install", "git")

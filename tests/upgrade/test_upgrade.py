@@ -1,0 +1,377 @@
+"""A project as memctl at 868170b left it (see `make`), used by the memctl of today: it works, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.cli.main import COMMANDS
+from tests.conftest import Memctl, commits, git
+from tests.upgrade.make import LIVE, PLACE, SESSION
+
+ARCHIVE = Path(__file__).with_name("868170b.tar.xz")
+WAITING = ["Held on purpose", "Retries hide an exhausted pool", "Pending", "Cut off"]  # what waits, as it was written
+READS = [
+    ("check",),
+    ("checkpoint", "list"),
+    ("checkpoint", "resume"),
+    ("checkpoint", "show"),
+    ("coordination", "show"),
+    ("event", "list"),
+    ("event", "show"),
+    ("export", "--all"),
+    ("files", "--task", "refunds by card"),
+    ("handoff", "list"),
+    ("handoff", "show", "HND-2025-11-06-001"),
+    ("hook", "log"),
+    ("hook", "stats"),
+    ("impact", "src/card.py"),
+    ("index",),
+    ("list", "--all"),
+    ("load",),
+    ("log",),
+    ("log", "DEC-2025-11-02-001"),
+    ("diff", "LRN-2025-11-02-001"),
+    ("own", "check", "§2.1"),
+    ("own", "list"),
+    ("prompt", "system"),
+    ("prompt", "user", "refunds by card"),
+    ("rehydrate",),
+    ("rehydrate", "--format", "xml", "--task", "refunds"),
+    ("search", "pool"),
+    ("section", "list"),
+    ("session", "list"),
+    ("session", "probe", "talk"),
+    ("session", "show", SESSION),
+    ("session", "status"),
+    ("show", "DEC-2025-11-02-001"),
+    ("show", "§3.1"),
+    ("status",),
+    ("why", "src/card.py"),
+]
+# Others than these take no `--at`: they show what is in no commit, or name a revision themselves.
+AT = ("check", "export", "index", "list", "prompt", "rehydrate", "search", "show", "why")
+MAY_ASK_FOR_SOMETHING = ("check", "own", "session", "status")  # what waits, who owns: 1 says so to a script
+WRITES: list[tuple[str, ...]] = [
+    ("decide", "Two regions", "--rationale", "Latency", "--supersedes", "DEC-2025-11-02-001"),
+    ("issue", "Slow", "--section", "2.2"),
+    ("state", "Refunds", "--next", "Test"),
+    ("learn", "Look first", "--lesson", "Then leap"),
+    ("edit", "LRN-2025-11-02-001", "--add", "tags=pool"),
+    ("link", "STA-2025-11-02-001", "DEC-2025-11-02-001"),
+    ("resolve", "ISS-2025-11-02-001", "--resolution", "A queue"),
+    ("reopen", "ISS-2025-11-02-002"),
+    ("unarchive", "ISS-2025-11-02-002"),
+    ("delete", "LRN-2025-11-03-001"),
+    ("restore", "LRN-2025-11-03-002"),
+    ("project", "set", "--status", "Refunds work"),
+    ("section", "edit", "2.2", "--overview", "Everything there is to buy."),
+    ("detail", "add", "Prices", "--section", "2.2"),
+    ("checkpoint", "save", "--done", "DELETE", "--next", "Ship"),
+    ("session", "end", "by-hand"),
+    ("maintain",),
+    ("handoff", "decline", "HND-2025-11-06-002", "--reason", "Busy"),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The archive, unpacked. What names the place where it was made names this one: a clone can't be moved about.
+
+    Git's hooks and merge drivers stay as they are, to the byte: the program that they name for want of one on the
+    PATH is gone, as it is after an upgrade into another environment.
+    """
+    with tarfile.open(ARCHIVE) as tar:
+        tar.extractall(tmp_path, filter="data")
+    git(tmp_path / "shop", "remote", "set-url", "origin", str(tmp_path / "origin.git"))
+    old, new = str(PLACE).encode(), str(tmp_path).encode()
+    kept = [tmp_path / "home" / ".local", tmp_path / "shop" / ".git" / "memctl", tmp_path / "transcripts"]
+    for file in (found for folder in kept for found in folder.rglob("*.json*")):
+        data = file.read_bytes().replace(old, new)
+        file.write_bytes(data)
+        if file.parent.name == "installed":  # its name is made from the path of the settings that it is about
+            path = json.loads(data)["path"].encode()
+            file.rename(file.with_name(f"{blake2b(path, digest_size=12).hexdigest()}.json"))
+    return tmp_path
+
+
+@pytest.fixture
+def repo(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project in it, a day after its last change; memctl is on the PATH, for hooks."""
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-09T09:00:00Z")
+    monkeypatch.setenv("HOME", str(place / "home"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return place / "shop"
+
+
+@pytest.fixture
+def settled(memctl: Memctl, repo: Path) -> Path:
+    """The project once what waited is committed."""
+    memctl("commit")
+    return repo
+
+
+def titles(memctl: Memctl, *args: str) -> set[str]:
+    return {record["title"] for record in memctl("list", "--all", "--limit", "0", "--json", *args).data["records"]}
+
+
+def state(repo: Path) -> str:
+    return git(repo, "rev-parse", "HEAD") + git(repo, "for-each-ref") + git(repo, "status", "--porcelain")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--at", "HEAD~3")], ids=["text", "json", "at"])
+def test_every_read_command_answers_and_writes_nothing(memctl: Memctl, repo: Path, options: tuple[str, ...]) -> None:
+    before = state(repo)
+    for command in READS:
+        if options[:1] == ("--at",) and command[0] not in AT:
+            continue
+        result = memctl(*command, *options, stdin="Please load §3.1", code=None)
+        assert result.code in ((0, 1) if command[0] in MAY_ASK_FOR_SOMETHING else (0,)), (command, result)
+        assert result.out, command
+        assert "error:" not in result.err
+        assert "warning:" not in result.err
+        if options == ("--json",) and command[0] != "export":
+            assert result.json["schema"] == 1
+            assert "faults" not in result.json
+    assert state(repo) == before
+
+
+def test_reads_find_what_was_left(memctl: Memctl, repo: Path) -> None:
+    assert {"Adopt PostgreSQL", "Checkout times out", "Profile API", "Grüße: ünï¢ode works"} <= titles(memctl)
+    assert memctl("show", "LRN-2025-11-02-001", "--json").data["records"][0]["content"] == {
+        "lesson": "Look at the pool before all"
+    }
+    assert memctl("show", "STA-2025-11-02-001", "--json").data["records"][0]["completion_percentage"] == 80
+    assert "Took money" not in memctl("show", "§2.1").out
+    assert "Takes money and gives it back." in memctl("show", "§2.1").out
+    assert "A shop that takes cards" in memctl("rehydrate").out
+    assert memctl("checkpoint", "show", "--json").data["checkpoint_id"].startswith("main-w1-v3-")
+    assert "TASK: Refunds" in memctl("checkpoint", "resume").out
+    assert {page["session_id"] for page in memctl("session", "list", "--json").data} >= {SESSION, "talk"}
+    assert "| `src/card.py` |" in memctl("session", "show", SESSION).out
+    shared = memctl("coordination", "show", "--json").out
+    for words in ("Refunds", "Write the refund worker", "Staging is down", "elena, until noon"):
+        assert words in shared
+    assert "Write tests" in memctl("handoff", "show", "HND-2025-11-06-001").out
+    assert "phase_complete" in memctl("event", "list").out
+    memctl("check")  # there are no errors
+
+
+def test_what_waited_is_committed_in_order_with_its_own_messages(memctl: Memctl, repo: Path) -> None:
+    before = commits(repo)
+    assert all(title in memctl("status", code=None).out for title in WAITING)
+    memctl("commit")
+    subjects = git(repo, "log", f"-{commits(repo) - before}", "--format=%s").splitlines()[::-1]
+    assert [subject.split(" ", 3)[-1].removeprefix("(lesson) ") for subject in subjects[:4]] == WAITING
+    assert "pending:" not in memctl("status").out
+    assert git(repo, "status", "--porcelain") == ""
+    assert set(WAITING) <= titles(memctl, "--at", "HEAD")
+
+
+def test_a_write_of_each_kind_is_one_commit(memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")  # who owns the sections
+    for command in WRITES:
+        before = commits(settled)
+        memctl(*command)
+        assert commits(settled) == before + 1, command
+        assert git(settled, "status", "--porcelain") == "", command
+
+
+def test_a_write_takes_what_waited_along_but_not_what_is_held(memctl: Memctl, repo: Path) -> None:
+    memctl("learn", "New", "--lesson", "Made by the memctl of today")
+    assert {"New", "Pending", "Cut off"} <= titles(memctl, "--at", "HEAD")
+    assert "Held on purpose" not in titles(memctl, "--at", "HEAD")
+    memctl("commit")
+    assert "Held on purpose" in titles(memctl, "--at", "HEAD")
+
+
+def test_ids_go_on_where_they_were(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-08T10:00:00Z")
+    assert memctl("learn", "New", "--lesson", "x").id == "LRN-2025-11-08-004"
+
+
+def test_access_counts_are_folded_in_once(memctl: Memctl, settled: Path) -> None:
+    memctl("maintain")
+    assert memctl("show", "LRN-2025-11-02-001", "--json").data["records"][0]["access_count"] >= 1
+    before = commits(settled)
+    memctl("list")
+    memctl("maintain")
+    assert commits(settled) <= before + 1  # `show` has just counted
+
+
+def test_sync_brings_branch_and_state_to_the_remote(memctl: Memctl, settled: Path, place: Path) -> None:
+    memctl("sync")
+    origin = place / "origin.git"
+    assert git(origin, "rev-parse", "main") == git(settled, "rev-parse", "HEAD")
+    ref = "refs/memctl/coordination"
+    assert git(origin, "rev-parse", ref) == git(settled, "rev-parse", ref)
+    assert "§2.1" in memctl("own", "list").out
+
+
+def test_what_another_clone_records_is_merged(memctl: Memctl, settled: Path, place: Path) -> None:
+    memctl("sync")
+    git(place, "clone", "-q", "origin.git", "other")
+    memctl("install", "git", where=place / "other")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=api", where=place / "other")
+    memctl("sync", where=place / "other")
+    memctl("edit", "STA-2025-11-02-001", "--set", "completion_percentage=90")
+    memctl("sync")
+    (record,) = memctl("show", "STA-2025-11-02-001", "--json").data["records"]
+    assert (record["tags"], record["completion_percentage"]) == (["api"], 90)
+
+
+def test_the_offered_handoff_is_accepted_and_moves_its_section(
+    memctl: Memctl, settled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_AGENT", "elena")
+    memctl("handoff", "accept", "HND-2025-11-06-002")
+    assert memctl("show", "HND-2025-11-06-002", "--json").data["records"][0]["status"] == "accepted"
+    assert memctl("own", "check", "§2.1").code == 0
+
+
+def test_the_installed_git_hooks_run_at_a_real_commit(memctl: Memctl, settled: Path) -> None:
+    log = settled / ".git" / "own-hook.log"
+    lines = len(log.read_text().splitlines())
+    (settled / "app.py").write_text("print('sold')\n")
+    git(settled, "commit", "-qam", "sell")
+    assert len(log.read_text().splitlines()) == lines + 1  # the user's own hook ran first
+    record = next((settled / ".memory").glob("decisions/*/DEC-2025-11-02-001-*.md"))
+    record.write_text(record.read_text().replace("importance: 9", "importance: nine"))
+    git(settled, "add", "-A")
+    assert git(settled, "commit", "-qm", "broken", check=False) == ""
+    assert git(settled, "log", "-1", "--format=%s") == "sell\n"
+
+
+def test_the_installed_merge_drivers_merge_a_record_field_by_field(memctl: Memctl, settled: Path) -> None:
+    git(settled, "switch", "-qc", "side")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=api")
+    git(settled, "switch", "-q", "main")
+    memctl("edit", "STA-2025-11-02-001", "--add", "tags=profile")
+    git(settled, "merge", "-q", "--no-edit", "side")
+    assert set(memctl("show", "STA-2025-11-02-001", "--json").data["records"][0]["tags"]) == {"api", "profile"}
+
+
+def test_installing_git_hooks_again_keeps_the_users_hook(memctl: Memctl, repo: Path) -> None:
+    memctl("install", "git")
+    memctl("install", "git", "--uninstall")
+    hooks = repo / ".git" / "hooks"
+    assert [file.name for file in hooks.iterdir()] == ["pre-commit"]
+    assert "own hook" in (hooks / "pre-commit").read_text()
+
+
+def test_uninstalling_brings_settings_back_byte_for_byte(memctl: Memctl, repo: Path, place: Path) -> None:
+    for agent in ("claude-code", "codex", "gemini", "agents-md"):
+        memctl("install", agent, "--uninstall", "--yes")
+    memctl("install", "gemini", "--user", "--uninstall", "--yes")
+    assert (repo / ".claude" / "settings.json").read_text() == '{"permissions": {"allow": ["Bash(ls)"]}}\n'
+    assert (repo / "AGENTS.md").read_text() == "# For agents\n\nRun the tests.\n"
+    assert (place / "home" / ".gemini" / "settings.json").read_text() == '{"theme": "dark"}\n'
+    assert not [name for name in (".codex", ".gemini", "CLAUDE.md") if (repo / name).exists()]
+
+
+Fire = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def fire(repo: Path) -> Fire:
+    """Have a host fire an event: what its settings name for it is run by a shell, with the event on standard input."""
+
+    def run(settings: str, event: str, **fields: Any) -> dict[str, Any]:
+        values = {"hook_event_name": event, "cwd": str(repo), **fields}
+        answer: dict[str, Any] = {}
+        for matcher in json.loads((repo / settings).read_text())["hooks"][event]:
+            for hook in matcher["hooks"]:
+                process = subprocess.run(
+                    ["sh", "-c", hook["command"]], cwd=repo, input=json.dumps(values), capture_output=True, text=True
+                )
+                assert process.returncode == 0, process.stderr
+                assert process.stderr == ""
+                answer |= json.loads(process.stdout) if process.stdout.startswith("{") else {"text": process.stdout}
+        return answer
+
+    return run
+
+
+def test_claude_codes_session_goes_on_and_its_page_is_committed(
+    memctl: Memctl, repo: Path, place: Path, fire: Fire
+) -> None:
+    settings, session = ".claude/settings.json", {"session_id": LIVE}
+    session["transcript_path"] = str(place / "transcripts" / f"{LIVE}.jsonl")
+    context = fire(settings, "SessionStart", source="resume", **session)["hookSpecificOutput"]["additionalContext"]
+    assert context
+    fire(settings, "PostToolUse", tool_name="Bash", tool_use_id="call_9", tool_input={}, tool_response={}, **session)
+    fire(settings, "PreCompact", trigger="auto", custom_instructions="", **session)
+    after = fire(settings, "SessionStart", source="compact", **session)["hookSpecificOutput"]["additionalContext"]
+    assert "Refunds by card" in after
+    fire(settings, "Stop", **session)
+    fire(settings, "SessionEnd", reason="exit", **session)
+    assert git(repo, "log", "-1", "--format=%s", "--", f".memory/sessions/{LIVE}.md").startswith("docs(memory): ")
+    assert "| `src/card.py` |" in memctl("session", "show", LIVE).out
+    assert memctl("checkpoint", "show", "--json").data["session"] == LIVE
+    assert memctl("hook", "log", "--faults", "--json").data["faults"] == []
+    assert not list((repo / ".git" / "memctl").rglob("undone/*.json"))  # the note of before is worked off
+
+
+@pytest.mark.parametrize(
+    ("settings", "events"),
+    [
+        (
+            ".codex/hooks.json",
+            ["SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd"],
+        ),
+        (".gemini/settings.json", ["SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd"]),
+    ],
+    ids=["codex", "gemini"],
+)
+def test_the_other_hosts_sessions_begin_and_end(
+    memctl: Memctl, repo: Path, fire: Fire, settings: str, events: list[str]
+) -> None:
+    memctl("commit")
+    answers = []
+    for event in events:
+        more = {"prompt": "Sell more", "tool_name": "shell", "source": "startup", "reason": "exit", "trigger": "auto"}
+        answers.append(fire(settings, event, session_id="other-1", turn_id=f"t-{event}", **more))
+        if event == events[2]:
+            (repo / "app.py").write_text("print('sold')\n")
+            memctl("learn", "Sold", "--lesson", "Cards sell")
+    assert "Adopt PostgreSQL" in json.dumps(answers[0])
+    assert "other-1" in {page["session_id"] for page in memctl("session", "list", "--json").data}
+    assert memctl("hook", "log", "--faults", "--json").data["faults"] == []
+
+
+def _all_commands() -> list[tuple[str, ...]]:
+    """Every command that needs a memory, as one of READS or WRITES gives it."""
+    given = [*READS, *WRITES, ("render",), ("review", "§2.1"), ("commit",), ("sync",), ("install", "git")]
+    given += [("archive", "DEC"), ("supersede", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("import", "-")]
+    given += [("renumber",)]
+    given += [("budget",), ("own", "acquire", "2.2"), ("coordination", "join"), ("session", "start", "x")]
+    return given
+
+
+def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl: Memctl, repo: Path) -> None:
+    needs_none = {"context-summary", "summarize", "tokens", "quality", "policy", "window", "init", "merge-file"}
+    given = _all_commands()
+    assert {name for group in COMMANDS.values() for name in group} - {one[0] for one in given} <= needs_none | {
+        "completion"
+    }
+    config = repo / ".memory" / "config.yaml"
+    config.write_text(config.read_text().replace("format: 1", "format: 2"))
+    before = state(repo)
+    for command in given:
+        result = memctl(*command, code=None)
+        if command[0] == "hook":  # what hooks did can be read all the same
+            assert "hooks can do nothing here: .memory/config.yaml: this memory has format 2" in result.err
+            continue
+        assert result.code == 1, command
+        assert "this memory has format 2; this memctl knows formats up to 1" in result.err, command
+        assert "hint: upgrade memctl" in result.err, command
+    assert state(repo) == before

@@ -127,7 +127,7 @@ def test_the_start_imports_no_more_than_click() -> None:
 
 def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
-    heavy = {"yaml", "frontmatter", "detect_secrets", "splintr", "pathspec", "markdown_it", "tree_sitter"}
+    heavy = {"yaml", "frontmatter", "detect_secrets", "splintr", "markdown_it", "tree_sitter"}
     assert sorted(heavy & loaded) == []
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
+from memctl.model.globs import Globs
+
 _END = "\0"  # which stands in no path
 
 
@@ -79,9 +81,8 @@ def matching(names: Iterable[str], globs: Sequence[str]) -> list[str]:
     """The files that any of some globs covers, sorted; globs are those of .gitignore, `src/auth` or `*.py`."""
     if not globs:
         return []
-    from pathspec import GitIgnoreSpec
-
-    return sorted(GitIgnoreSpec.from_lines(globs).match_files(names))
+    matches = Globs(globs).match
+    return sorted(name for name in names if matches(name) is not None)
 
 
 def _dotted(path: str) -> str:

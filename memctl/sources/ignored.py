@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.hierarchy.deadline import deadline
+from memctl.model.globs import Globs
 from memctl.store.files import MAX_BYTES
 
 NAME = ".memctlignore"
-_SECONDS = 5.0  # a hundred patterns take 10,000 files 0.2 s
 
 
 def texts(top: Path, names: Iterable[str]) -> dict[str, str]:
@@ -47,32 +46,13 @@ def ignored(names: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
     patterns: list[str] = []
     origins: list[str] = []
     for path, text in sorted(texts.items(), key=lambda item: (item[0].count("/"), item[0])):
-        found = [line for line in _anchored(posixpath.dirname(path), text) if is_pattern(line)]  # as Git skips others
+        found = list(_anchored(posixpath.dirname(path), text))
         patterns += found
         origins += [path] * len(found)
     if not patterns:
         return {}
-    from pathspec import GitIgnoreSpec
-
-    spec = GitIgnoreSpec.from_lines(patterns)
-    try:
-        with deadline(_SECONDS):
-            checked = [spec.check_file(name) for name in names]
-    except TimeoutError:
-        where = " or ".join(sorted(texts))
-        raise MemctlError(f"the patterns of {where} take too long", "give simpler ones, with fewer `*`") from None
-    return {str(each.file): origins[each.index or 0] for each in checked if each.include}
-
-
-def is_pattern(text: str) -> bool:
-    """Whether a text is a pattern that a file can match."""
-    from pathspec import GitIgnoreSpec
-
-    try:
-        GitIgnoreSpec.from_lines([text])
-    except (ValueError, re.error):
-        return False
-    return True
+    matches = Globs(patterns).match
+    return {name: origins[place] for name in names if (place := matches(name)) is not None}
 
 
 def _anchored(folder: str, text: str) -> Iterator[str]:

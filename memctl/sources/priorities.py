@@ -10,6 +10,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy import freshness, repository_paths
 from memctl.hierarchy.given_paths import file_named
+from memctl.model.globs import is_pattern
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.sources import facts, ignored, recency, refused, task
@@ -108,7 +109,7 @@ def _admitted(
 def _within(names: Collection[str], globs: Sequence[str]) -> Collection[str]:
     """The files that count; raises MemctlError for what is no glob."""
     for glob in globs:
-        if not ignored.is_pattern(glob):
+        if not is_pattern(glob):
             raise MemctlError(f"{glob!r} is no glob", "give one as in .gitignore, such as `src/**/*.py`", USAGE)
     return repository_paths.matching(names, globs) if globs else names
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.errors import MemctlError
 from memctl.sources.ignored import ignored
 
 NAMES = [
@@ -46,10 +44,8 @@ def test_what_is_no_pattern_is_skipped_as_git_skips_it() -> None:
     assert set(ignored(NAMES, {".memctlignore": "!\n\\\n[z-a]\na.py\n"})) == {"a.py"}
 
 
-def test_patterns_that_would_never_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.sources.ignored._SECONDS", 0.5)
-    with pytest.raises(MemctlError, match="take too long"):
-        ignored(["a" * 200], {".memctlignore": "*a" * 30 + "b\n"})
+def test_a_pattern_of_many_stars_ends_at_once() -> None:
+    assert not ignored(["a" * 200], {".memctlignore": "*a" * 30 + "b\n"})
 
 
 @given(st.text(max_size=60), st.sampled_from(["", "lib/", "lib/[x]/"]))

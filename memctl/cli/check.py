@@ -75,6 +75,8 @@ def check_command(
     if fix and (staged or at):
         raise MemctlError("--fix mends what is on the disk; --staged and --at only read", exit_code=USAGE)
     memory = opening.memory(ctx)
+    if fix and not dry_run:
+        memory.grant_trust()
     found = _check(memory, staged, at, select, ignore)
     if fix:
         _mend(memory, found, dry_run, style)
@@ -90,6 +92,9 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (commits.committing() or not _is_touched(memory)):
+        ignore = (*ignore, *mend.DOCUMENTS)
+    if why := documents.unused_templates(memory, snapshot):
+        output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *mend.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
 

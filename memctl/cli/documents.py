@@ -55,6 +55,7 @@ def render_command(
         found = documents.compare(memory, opening.snapshot(memory, None), force=force)
         _tell(memory, found, as_json)
         ctx.exit(REFUSED if only_check and (found.by_hand or _differing(found)) else 0)
+    memory.grant_trust()
     if merged:
         commit = documents.complete_merge(memory)
         output.json("render", {"commit": commit or None}) if as_json else None

@@ -10,6 +10,7 @@ import click
 from memctl.cli import install_agents, opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.journal import trust
 from memctl.journal.repository import Repository, open_repository
 from memctl.lifecycle import install, schedule
 from memctl.lifecycle.install import Step
@@ -77,6 +78,8 @@ def install_command(
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
         install.carry_out(repository, steps)
+        if not uninstall:
+            trust.grant(repository)
     if as_json:
         data = {"what": what, "uninstall": uninstall, "dry_run": dry_run, "parts": [_data(step) for step in steps]}
         output.json("install", data)

@@ -71,7 +71,8 @@ def counter_of(memory: Memory, options: Packing) -> Counter:
 
 
 def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
-    """A draft as a pack."""
+    """A draft as a pack, which says so if nobody trusts the clone that its records are of."""
+    draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
     return filling.fill(draft, options.form, options.budget or budget, count, inter_agent=inter_agent)
 

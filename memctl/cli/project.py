@@ -11,7 +11,7 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import commits, history, message, remotes
+from memctl.journal import commits, history, message, remotes, trust
 from memctl.journal.repository import find_top
 from memctl.lifecycle import commit, door, joint, moves, setup
 from memctl.model import handoff
@@ -43,6 +43,8 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
             return
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here)
+    if not flags["dry_run"]:
+        trust.grant(memory.repository)
     result = door.carry_out(memory, lambda _: change, how(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
@@ -80,6 +82,7 @@ def commit_command(ctx: click.Context, /, allow_accepted: bool, as_json: bool, d
     """Make the commits that are pending, each with its own message, then one of edits made by hand."""
     memory = opening.memory(ctx)
     if not dry_run:
+        memory.grant_trust()
         joint.recover(memory, ask_remote=True)
     results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
     if as_json:
@@ -121,6 +124,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         "duplicate_ids": _duplicates(snapshot),
     }
     if at is None:
+        data["trusted"] = memory.is_trusted
         waiting = commit.waiting(memory)
         data["pending"] = [
             {
@@ -176,13 +180,20 @@ def _upstream(memory: Memory) -> dict[str, Any] | None:
     return dict(zip(("name", "ahead", "behind"), found, strict=True)) if found else None
 
 
-def _print_status(data: dict[str, Any]) -> None:
+def _print_memory(data: dict[str, Any]) -> None:
+    """Where the memory is, what hooks of agents may do there if there is something to say about it, and its records."""
     output.text(output.plain(f"memory of {data['project']}: {data['folder']}"))
+    if not data.get("trusted", True):
+        output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
     for name, counts in sorted(data["records"].items()):
         shown = ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
         output.text(f"  {name:<9} {shown}")
     if not data["records"]:
         output.text("  no records yet")
+
+
+def _print_status(data: dict[str, Any]) -> None:
+    _print_memory(data)
     if last := data["last_change"]:
         output.text(output.plain(f"last change: {last['subject']} ({last['date']}, {last['actor']})"))
     for identifier, found in data["duplicate_ids"].items():

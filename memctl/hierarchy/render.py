@@ -53,10 +53,14 @@ class _Compiled(jinja2.FileSystemBytecodeCache):
 
 
 class Renderer:
-    """Renders the documents of one Snapshot; compiled templates are kept in the folder `compiled`, if one is given."""
+    """Renders the documents of one Snapshot; compiled templates are kept in the folder `compiled`, if one is given.
 
-    def __init__(self, snapshot: Snapshot, compiled: Path | None = None) -> None:
+    Templates of the project's own are used only if it is `trusted`.
+    """
+
+    def __init__(self, snapshot: Snapshot, compiled: Path | None = None, *, trusted: bool = True) -> None:
         self.snapshot = snapshot
+        self._is_trusted = trusted
         self.links = Links(snapshot)
         self._pages: dict[str, str] = {}
         self._family: Family = family_of(snapshot.config.model)
@@ -128,12 +132,14 @@ class Renderer:
         if _NAME.fullmatch(name) is None:
             return None  # templates include each other, and no files from elsewhere
         try:
-            return self.snapshot.read(f"templates/{name}")
+            if self._is_trusted:
+                return self.snapshot.read(f"templates/{name}")
         except (FileNotFoundError, NotADirectoryError):
-            own = files.templates() / name
-            return own.read_text(encoding="utf-8") if own.is_file() else None
+            pass
         except InvalidRecord as error:
             raise MemctlError(f"{self.snapshot.prefix}/{error}") from None
+        own = files.templates() / name
+        return own.read_text(encoding="utf-8") if own.is_file() else None
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:

@@ -18,11 +18,17 @@ from memctl.hooks import answers, background, log, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
+from memctl.journal import trust
+from memctl.journal.repository import open_repository
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
 GUARD = "MEMCTL_NO_HOOKS"  # set where memctl itself runs an agent's program: its hooks are silent then
+_UNTRUSTED = (
+    "memctl: this repository has a memory (.memory/) that memctl does not trust yet: nothing of it is shown, nothing is"
+    f" recorded. The user can change that: `{trust.COMMAND}`\n"
+)
 _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
@@ -78,6 +84,8 @@ def answer(
     if found is None:
         return ""
     place, root = found
+    if not _is_trusted(place, SessionFolder(root, given.key), what, environ):
+        return answers.spoken(host, given.event, _UNTRUSTED) if what == START and what in host.speaks else ""
     left: list[Later] = []
     call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
     if host.repeats and _is_known(call, data, what):
@@ -91,6 +99,15 @@ def answer(
             do()
     text = said[0] if said else ""
     return answers.spoken(host, given.event, text) if text and what in host.speaks else text
+
+
+def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[str, str]) -> bool:
+    """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
+    folder has begun there: after a tool call Git need not be asked."""
+    repository = open_repository(place)
+    if what == TOOL and not folder.path.exists() and not environ.get("MEMCTL_TRUST"):
+        return trust.is_marked(repository)
+    return trust.look(repository, environ) == trust.TRUSTED
 
 
 def _is_known(call: _Call, data: bytes, what: str) -> bool:

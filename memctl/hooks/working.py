@@ -70,8 +70,12 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
     memory: Memory | None = None
     try:
         memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
+        if not memory.is_trusted:  # an older memctl may have left it
+            raise undone.NotNow
         do(_Work(memory, host, left.event, folder, left.moment))
         return True
+    except undone.NotNow:
+        raise
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
         is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from memctl.errors import MemctlError
 from memctl.hierarchy import documents
 from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
 from memctl.hierarchy.render import Renderer, touched
-from memctl.journal import commits, differences, git, index, message
+from memctl.journal import commits, differences, git, index, message, trust
 from memctl.lifecycle import by_hand, commit
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out
@@ -32,6 +33,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 
 ATTRIBUTES = ".gitattributes"
+TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
 _LATER = ("sessions/**", "checkpoints/**", "handoffs/**/*.md")  # patterns that the first memories did not get
 
 
@@ -53,7 +55,12 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
-    """How all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there."""
+    """How all documents of a Snapshot differ from what they should be; with `docs: false`, those that are there.
+
+    Raises MemctlError if that can't be told, since nobody trusts the project's templates here.
+    """
+    if why := unused_templates(memory, snapshot):
+        raise MemctlError(f"the documents can't be compared: {why}", TRUST_HINT)
     found = documents.compare(renderer(memory, snapshot), force=force)
     if snapshot.config.docs:
         return found
@@ -160,8 +167,15 @@ def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
     return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None
 
 
+def unused_templates(memory: Memory, snapshot: Snapshot) -> str:
+    """Why templates of the project's own are not used; "" if they are, or if it has none."""
+    if memory.is_trusted or not any(path.endswith(".j2") for path in snapshot.names("templates")):
+        return ""
+    return "this clone is not trusted, and the project's own templates are not used"
+
+
 def renderer(memory: Memory, snapshot: Snapshot) -> Renderer:
-    return Renderer(snapshot, memory.private / "templates")
+    return Renderer(snapshot, memory.private / "templates", trusted=memory.is_trusted)
 
 
 def counter(memory: Memory) -> Counter:

@@ -70,6 +70,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         _check(memory, change, how)
         if how.dry_run or change.is_empty:
             return Outcome(change)
+        memory.grant_trust()
         with interrupts.held(memory.remarks) as done:
             entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
             try:

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.kinds import KINDS
-from memctl.packs.draft import NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
+from memctl.packs.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
 from memctl.packs.formats import choice
 
 CountTokens = Callable[[str], int]
@@ -85,7 +85,7 @@ class _Frame(msgspec.Struct, frozen=True):
 
 def _frames(draft: Draft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
-    noticed = tuple(note for note in draft.opening if note == NOTICED)
+    noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
     yield _Frame(draft.project, draft.opening, draft.closing)
     essential = tuple(note for note in draft.opening if note.essential)
     yield _Frame(draft.project, essential, draft.closing)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
+from memctl.journal import trust
 from memctl.journal.changes import Asked
 from memctl.journal.repository import Repository, open_repository
 from memctl.model import config as configuration
@@ -58,6 +60,28 @@ class Memory:
 
         seed = f"{self.config.project}\0{record_id}".encode()
         return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+
+    @cached_property
+    def trust(self) -> str:
+        """Whether this clone is trusted (`journal.trust`)."""
+        return trust.look(self.repository, self.environ)
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.trust == trust.TRUSTED
+
+    def grant_trust(self) -> None:
+        """Trust this clone, unless its settings say no: whoever writes into a memory by hand works with it."""
+        before = self.trust
+        if before == trust.REFUSED or trust.is_marked(self.repository):
+            return
+        trust.grant(self.repository)
+        self.trust = trust.TRUSTED
+        if before == trust.UNKNOWN:
+            self.remarks.append(
+                "this clone is trusted from now on: hooks of agents may write and speak here"
+                f" (`git config {trust.SETTING} false` forbids it)"
+            )
 
     @property
     def private(self) -> Path:

@@ -560,7 +560,7 @@ def test_a_hook_that_another_tool_put_in_our_place_stays(repo: Path, memctl: Mem
     assert "is not memctl's and stays" in gone.out
     assert file.read_text() == "#!/bin/sh\n# other tool\n"
     assert [f.name for f in sorted(file.parent.iterdir())] == ["pre-commit", "pre-commit.before-memctl"]
-    assert "memctl" not in git(repo, "config", "--list", "--local")
+    assert "memctl-" not in git(repo, "config", "--list", "--local")
 
 
 def test_a_hook_of_ours_that_another_tool_moved_goes_too(repo: Path, memctl: Memctl) -> None:
@@ -687,7 +687,7 @@ def test_settings_of_the_users_beside_ours_stay(repo: Path, memctl: Memctl) -> N
     result = memctl("install", "git", code=1)
     assert "merge.memctl-docs.driver in Git's settings is not memctl's" in result.out
     memctl("install", "git", "--uninstall")
-    assert git(repo, "config", "--get-regexp", "memctl").splitlines() == [
+    assert git(repo, "config", "--get-regexp", "memctl-").splitlines() == [
         "merge.memctl-record.recursive text",
         "merge.memctl-docs.driver mine %A",
     ]

@@ -1,0 +1,90 @@
+"""Commands in a clone that nobody has trusted yet: they read, say whose records these are, and run no templates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+OWN = "# An index of their own\n"
+COMMAND = "git config memctl.trusted true"
+
+
+@pytest.fixture
+def foreign(repo: Path, memctl: Memctl, tmp_path: Path) -> Path:
+    """A clone of somebody else's project, with a template of its own."""
+    templates = repo / ".memory" / "templates"
+    templates.mkdir()
+    (templates / "INDEX.md.j2").write_text(OWN)
+    memctl("decide", "Theirs", "--rationale", "They wanted it.", "-i", "9")
+    memctl("commit")
+    assert OWN in (repo / ".memory" / "docs" / "INDEX.md").read_text()
+    git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "foreign"))
+    return tmp_path / "foreign"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("rehydrate",),
+        ("rehydrate", "--format", "xml"),
+        ("rehydrate", "--format", "tokens"),
+        ("rehydrate", "--budget", "60"),
+        ("prompt", "system"),
+        ("prompt", "user", "theirs"),
+    ],
+    ids=" ".join,
+)
+def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
+    command: tuple[str, ...], foreign: Path, memctl: Memctl
+) -> None:
+    notice = "Records of a clone that is not trusted"
+    assert notice in memctl(*command, where=foreign).out
+    git(foreign, "config", "memctl.trusted", "true")
+    assert notice not in memctl(*command, where=foreign).out
+
+
+def test_status_says_it(foreign: Path, memctl: Memctl) -> None:
+    assert COMMAND in memctl("status", where=foreign).out
+    assert memctl("status", "--json", where=foreign).data["trusted"] is False
+    git(foreign, "config", "memctl.trusted", "true")
+    assert "trusted" not in memctl("status", where=foreign).out
+    assert memctl("status", "--json", where=foreign).data["trusted"] is True
+
+
+def test_reading_leaves_it_untrusted(foreign: Path, memctl: Memctl) -> None:
+    for command in (["list"], ["show", "DEC"], ["search", "theirs"], ["check"], ["rehydrate"], ["status"], ["index"]):
+        memctl(*command, where=foreign)
+    assert git(foreign, "config", "--get", "memctl.trusted", check=False) == ""
+
+
+def test_templates_of_the_project_are_not_used(foreign: Path, memctl: Memctl) -> None:
+    (foreign / ".memory" / "templates" / "INDEX.md.j2").write_text("{{ 'a' * 10**9 }}")
+    assert "An index of their own" not in memctl("index", where=foreign).out
+    memctl("show", "§1.0", where=foreign)
+    assert "an't be compared" in memctl("render", "--check", where=foreign, code=1).err
+
+
+def test_check_says_once_that_it_does_not_compare_the_documents(foreign: Path, memctl: Memctl) -> None:
+    found = memctl("check", where=foreign)
+    assert found.err.count("documents are not compared") == 1
+    assert COMMAND in found.err
+    assert "MEM308" not in found.out
+    assert memctl("check", "--staged", where=foreign).code == 0
+
+
+def test_check_compares_them_where_the_clone_is_trusted(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_TRUST", "1")
+    assert memctl("check", where=foreign).err == "nothing found\n"
+    (foreign / ".memory" / "templates" / "INDEX.md.j2").write_text("# Another\n")
+    assert "MEM308" in memctl("check", where=foreign, code=1).out
+
+
+def test_the_first_write_renders_with_the_templates_of_the_project(foreign: Path, memctl: Memctl) -> None:
+    memctl("learn", "Mine", where=foreign)
+    assert OWN in (foreign / ".memory" / "docs" / "INDEX.md").read_text()
+    assert "+# " not in git(foreign, "show", "--format=", "HEAD", "--", ".memory/docs/INDEX.md")

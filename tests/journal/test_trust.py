@@ -1,0 +1,179 @@
+"""Which clones are trusted: those that were set up, were at work before, or that the user has named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.journal import trust
+from memctl.journal.repository import open_repository
+from tests.conftest import Memctl, commits, git
+
+
+def look(folder: Path, **environ: str) -> str:
+    return trust.look(open_repository(folder), environ)
+
+
+def setting(folder: Path, name: str) -> str:
+    return git(folder, "config", "--local", "--get", name, check=False).strip()
+
+
+@pytest.fixture
+def foreign(repo: Path, memctl: Memctl, tmp_path: Path) -> Path:
+    """A clone of a project that somebody else keeps a memory of."""
+    memctl("learn", "Theirs", "--lesson", "Somebody else's lesson.")
+    return clone(repo, tmp_path / "foreign")
+
+
+@pytest.fixture
+def old(repo: Path) -> Path:
+    """A repository in which an earlier memctl was at work: it knew no such setting."""
+    git(repo, "config", "--unset", trust.SETTING)
+    return repo
+
+
+def clone(source: Path, target: Path) -> Path:
+    git(source.parent, "clone", "-q", str(source), str(target))
+    return target
+
+
+def test_a_clone_is_not_trusted(foreign: Path) -> None:
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_looking_at_a_clone_changes_nothing(foreign: Path) -> None:
+    before = (foreign / ".git" / "config").read_bytes()
+    look(foreign)
+    assert (foreign / ".git" / "config").read_bytes() == before
+
+
+def test_a_repository_is_trusted_after_init(repo: Path) -> None:
+    assert look(repo) == trust.TRUSTED
+    assert setting(repo, trust.SETTING) == "true"
+
+
+def test_a_clone_is_trusted_after_install(foreign: Path, memctl: Memctl) -> None:
+    memctl("install", "git", "--dry-run", where=foreign)
+    assert look(foreign) == trust.UNKNOWN
+    memctl("install", "git", where=foreign)
+    assert look(foreign) == trust.TRUSTED
+
+
+def test_a_setting_of_false_forbids_it_for_good(old: Path, memctl: Memctl) -> None:
+    git(old, "config", trust.SETTING, "false")
+    assert look(old) == trust.REFUSED
+    memctl("learn", "By hand")
+    assert look(old) == trust.REFUSED
+
+
+def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path, memctl: Memctl) -> None:
+    assert "trusted" not in memctl("list", where=foreign).err
+    assert "trusted" not in memctl("learn", "Mine", "--dry-run", where=foreign).err
+    assert look(foreign) == trust.UNKNOWN
+    told = memctl("learn", "Mine", where=foreign).err
+    assert told.count("\n") == 1
+    assert "this clone is trusted from now on" in told
+    assert "trusted" not in memctl("learn", "Mine too", where=foreign).err
+    assert look(foreign) == trust.TRUSTED
+
+
+def test_a_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
+    memctl("edit", "LRN", "--set", "importance=99", where=foreign, code=None)
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_worktrees_share_it(foreign: Path, memctl: Memctl, tmp_path: Path) -> None:
+    git(foreign, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "beside")
+    assert look(tmp_path / "beside") == trust.UNKNOWN
+    memctl("learn", "Mine", where=tmp_path / "beside")
+    assert look(foreign) == trust.TRUSTED
+
+
+def test_a_submodule_has_a_trust_of_its_own(repo: Path, foreign: Path) -> None:
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(foreign), "vendored")
+    assert look(repo) == trust.TRUSTED
+    assert look(repo / "vendored") == trust.UNKNOWN
+
+
+@pytest.mark.parametrize(("value", "is_trusted"), [("1", True), ("true", True), ("0", False), ("", False)])
+def test_a_variable_trusts_everything(foreign: Path, value: str, is_trusted: bool) -> None:
+    assert (look(foreign, MEMCTL_TRUST=value) == trust.TRUSTED) is is_trusted
+    assert setting(foreign, trust.SETTING) == ""
+
+
+def test_remotes_are_trusted_by_patterns_of_the_user(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "gitconfig"
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own))
+    for pattern in ("https://example.org/*", f"{tmp_path}/*"):
+        git(tmp_path, "config", "--global", "--add", "memctl.trust", pattern)
+    assert look(foreign) == trust.TRUSTED
+    git(foreign, "remote", "add", "elsewhere", "https://example.com/x")
+    assert look(foreign) == trust.UNKNOWN  # what is here may come from there
+
+
+def test_a_pattern_in_the_clones_own_settings_does_not_count(foreign: Path) -> None:
+    git(foreign, "config", "memctl.trust", "*")
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_a_repository_in_which_memctl_has_committed_stays_trusted_at_the_upgrade(old: Path) -> None:
+    assert look(old) == trust.TRUSTED
+    assert setting(old, trust.SETTING) == "true"
+    assert setting(old, "memctl.hookcommits") == "all"
+
+
+def test_so_does_one_whose_commits_git_has_made(old: Path, memctl: Memctl) -> None:
+    git(old, "reflog", "expire", "--expire=now", "--all")
+    hook = old / ".git" / "hooks" / "post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    git(old, "config", trust.SETTING, "false")
+    memctl("learn", "Through `git commit`")
+    git(old, "config", "--unset", trust.SETTING)
+    assert look(old) == trust.TRUSTED
+
+
+def test_so_does_one_with_what_an_earlier_memctl_has_installed(foreign: Path) -> None:
+    git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
+    assert look(foreign) == trust.TRUSTED
+
+
+def test_what_hooks_commit_stays_as_it_was_set(old: Path) -> None:
+    git(old, "config", "memctl.hookCommits", "false")
+    look(old)
+    assert setting(old, "memctl.hookcommits") == "false"
+
+
+def test_commits_of_others_that_come_here_trust_nothing(repo: Path, foreign: Path, memctl: Memctl) -> None:
+    memctl("learn", "More of theirs")
+    git(foreign, "pull", "-q", "--ff-only")
+    git(repo, "switch", "-qc", "side")
+    memctl("learn", "On a side")
+    git(foreign, "fetch", "-q", "origin", "side")
+    git(foreign, "commit", "-q", "--allow-empty", "-m", "code of ours")
+    git(foreign, "cherry-pick", "FETCH_HEAD")
+    git(foreign, "commit", "-q", "--amend", "--no-edit", "--reset-author")
+    assert "docs(memory)" in git(foreign, "log", "-1", "--format=%s")
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_an_import_of_somebody_elses_is_none_of_memctl(foreign: Path) -> None:
+    text = "commit refs/heads/main\ncommitter A <a@b> 0 +0000\ndata 5\nplain\nfrom refs/heads/main^0\n"
+    git(foreign, "fast-import", "--quiet", stdin=text)
+    assert commits(foreign) > 2
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_trust_is_read_without_git_where_it_is_set(repo: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from memctl.journal import trust, repository;"
+        f"assert trust.look(repository.open_repository(Path({str(repo)!r})), {{}}) == 'trusted';"
+        "sys.exit('subprocess' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -45,7 +45,7 @@ class Subject:
 
     `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
     `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
-    the agents, None if what is checked is not the present.
+    the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Subject:
         earlier: Callable[[str], str | None] = lambda _: None,
         staged: Staged | None = None,
         agreed: State | None = None,
+        leftovers: Sequence[str] = (),
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -66,6 +67,7 @@ class Subject:
         self.earlier = earlier
         self.staged = staged
         self.agreed = agreed
+        self.leftovers = leftovers
         self._making = making
         self._suggested = 0
 

@@ -20,7 +20,11 @@ _KNOWN = re.compile(
 
 def foreign(subject: Subject) -> Iterator[Finding]:
     """Every file is one that memctl knows, and a plain one."""
-    for path in subject.snapshot.names(""):
+    for path in (*subject.snapshot.names(""), *subject.leftovers):
+        if files.is_temporary(path):
+            hint = "`memctl commit` deletes it; if Git has it, `git rm` it"
+            yield Finding("MEM511", path, 1, "a write that was killed left this temporary file", hint)
+            continue
         if files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
             continue
         special = list(_plain(subject, path))

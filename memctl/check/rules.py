@@ -242,6 +242,11 @@ RULES = _rules(
         "MEM510", "lost-file-list", ERROR, "The page of a session and the list of its files don't belong together.",
         "A long session's page names a file that lists all paths; without one of the two, paths are lost.",
     ),
+    (
+        "MEM511", "leftover", WARNING, "A temporary file lies in the memory.",
+        "A process that wrote was killed, or the disk was full. No record is lost with it, and `git add -A` would"
+        " commit it; the next `memctl commit` deletes it.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

@@ -22,7 +22,7 @@ from memctl.journal import commits, differences, git, history, index
 from memctl.lifecycle import documents, door, mend
 from memctl.lifecycle.door import How
 from memctl.model.snapshot import Snapshot
-from memctl.store import load
+from memctl.store import files, load
 from memctl.store.memory import Memory
 
 _FORMATS = ("text", "json", "github", "sarif")
@@ -134,6 +134,7 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
         earlier,
         _staged(memory) if staged else None,
         None if at else _agreed(memory),
+        () if staged or at else files.leftovers(memory.folder),
     )
 
 

@@ -15,7 +15,7 @@ from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.lifecycle import door
 from memctl.search.filters import select
-from memctl.store import files, load
+from memctl.store import load, named_file
 
 if TYPE_CHECKING:
     from memctl.exchange.adr import Imported
@@ -128,7 +128,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
     if as_json:
         output.json("export", [msgspec.Raw(line.encode()) for line in lines], snapshot.faults, memory)
     elif out is not None:
-        files.write_out(out, "".join(line + "\n" for line in lines))
+        named_file.write(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
             output.text(line)

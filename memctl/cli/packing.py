@@ -18,7 +18,7 @@ from memctl.packs import filling
 from memctl.packs.draft import Draft
 from memctl.packs.filling import Pack
 from memctl.packs.formats import choice
-from memctl.store import access, files
+from memctl.store import access, named_file
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
@@ -80,7 +80,7 @@ def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_a
 def refuse_undeliverable(options: Packing) -> None:
     """Raise MemctlError if `deliver` is bound to fail: for asking before what can't be taken back."""
     if options.out is not None:
-        files.refuse_unwritable(options.out)
+        named_file.refuse(options.out)
     if options.copy:
         import pyperclip
 
@@ -108,7 +108,7 @@ def deliver(
     if options.copy:
         _copy(pack.text)
     if options.out is not None:
-        files.write_out(options.out, pack.text)
+        named_file.write(options.out, pack.text)
     if as_json:
         data = {**msgspec.structs.asdict(pack), "model": family, **more}
         data["left_out"] = [msgspec.structs.asdict(left) for left in pack.left_out]

@@ -16,6 +16,7 @@ from memctl.journal.repository import find_top
 from memctl.lifecycle import commit, door, joint, moves, setup
 from memctl.model import handoff
 from memctl.model.snapshot import Snapshot
+from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING
 
@@ -137,7 +138,8 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
-        data["uncommitted"] = [output.name(memory.tracked(p)) for p in commit.uncommitted(memory) if p not in covered]
+        rest = [path for path in commit.uncommitted(memory) if path not in covered]
+        data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
         move = moves.noted(memory)
         moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
         data["interrupted"] = [*moving, *joint.interrupted(memory)]

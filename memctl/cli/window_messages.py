@@ -14,7 +14,7 @@ from memctl.cli import counting, output
 from memctl.cli.command import F
 from memctl.cli.streaming import lines
 from memctl.errors import USAGE, MemctlError
-from memctl.store import files
+from memctl.store import named_file
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def write(given: Any, target_file: str | None) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
-        files.write_out(Path(target_file), data.decode())
+        named_file.write(Path(target_file), data.decode())
 
 
 def rest(opened: Opened) -> dict[str, Any]:

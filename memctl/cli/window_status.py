@@ -16,7 +16,7 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.window_source import Source, looking
 from memctl.errors import OK, USAGE, MemctlError
-from memctl.store import files
+from memctl.store import named_file
 from memctl.window import status
 from memctl.window.pressure import drawing
 from memctl.window.pressure.limits import Limit
@@ -81,7 +81,7 @@ def status_command(
         if picture == "-":
             output.text(drawn, newline=False)
             return
-        files.write_out(Path(picture), drawn)
+        named_file.write(Path(picture), drawn)
     if as_json:
         output.json("window_status", _data(source, seen, limit, found))
     else:

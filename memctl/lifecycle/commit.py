@@ -59,7 +59,7 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
     out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
     found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
-    return {name: code for name, code in found.items() if not name.rpartition("/")[2].startswith(".memctl-")}
+    return {name: code for name, code in found.items() if not files.is_temporary(name)}
 
 
 def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False) -> list[Outcome]:
@@ -70,6 +70,7 @@ def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = 
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
             recover(memory)
+            files.remove_leftovers(memory.folder)
         outcomes: list[Outcome] = []
         for group in _groups(pending.entries(folder(memory))):
             joint = _joint(group)
@@ -129,7 +130,9 @@ def recover(memory: Memory) -> None:
             prepared = files.prepare(memory.folder, rest.writes)
             files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
             pending.advance(entry, entry.written)
-            files.remove_leftovers(memory.folder)
+    files.remove_leftovers(folder(memory))
+    if entries:  # whoever was killed left one, before it wrote anything else
+        files.remove_leftovers(memory.folder)
 
 
 def _committed(memory: Memory, entries: list[Entry]) -> list[Entry]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -146,7 +147,7 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
 
 
 def write_temporary(file: Path, text: str) -> Path:
-    """Write `text` beside `file` under a passing name, which is returned."""
+    """Write `text` beside `file` under a passing name, which is returned. If that fails, nothing is left."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.parent / f"{_TEMPORARY}{file.name}"
     try:
@@ -157,10 +158,14 @@ def write_temporary(file: Path, text: str) -> Path:
     # Never through something that lies there already: a repository may bring links under just these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
-    with open(descriptor, "wb") as stream:
-        stream.write(data)
-    if file.exists():  # the new file is to be what the old one was
-        os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
+    try:
+        with open(descriptor, "wb") as stream:
+            stream.write(data)
+        if file.exists():  # the new file is to be what the old one was
+            os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     return temporary
 
 
@@ -178,8 +183,13 @@ def flush(files: list[Path]) -> None:
 
 
 def replace(file: Path, text: str) -> None:
-    """Write a file of memctl's own, atomically, without waiting for the disk."""
-    os.replace(write_temporary(file, text), file)
+    """Write a file of memctl's own, atomically, without waiting for the disk. If that fails, nothing is left."""
+    temporary = write_temporary(file, text)
+    try:
+        os.replace(temporary, file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def append_line(file: Path, line: bytes) -> None:
@@ -194,35 +204,30 @@ def append_line(file: Path, line: bytes) -> None:
         stream.write(line)
 
 
-def write_out(file: Path, text: str) -> None:
-    """Write a file that the user named: atomically, or if it is a device or a pipe, into it."""
-    refuse_unwritable(file)
-    target = Path(os.path.realpath(file))
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(text.encode())
-            return
-        temporary = write_temporary(target, text)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise MemctlError(f"{file} can't be written: {error.strerror}") from None
-
-
-def refuse_unwritable(file: Path) -> None:
-    """Raise MemctlError if there is no writing to a file: for asking before what can't be taken back."""
-    target = Path(os.path.realpath(file))
-    if not target.parent.is_dir():
-        raise MemctlError(f"{file} can't be written: there is no folder {target.parent}")
-    if not os.access(target.parent if target.is_file() or not target.exists() else target, os.W_OK):
-        raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
-
-
 def remove_leftovers(folder: Path) -> None:
     """Delete the temporary files of a write that was killed. Only for the holder of the lock."""
-    for base, _, names in os.walk(folder):
-        for name in names:
-            if name.startswith(_TEMPORARY):
-                os.unlink(os.path.join(base, name))
+    for path in _temporaries(folder):
+        os.unlink(folder / path)
+
+
+def leftovers(folder: Path) -> list[str]:
+    """The paths of temporary files that no write is at any more: none takes a minute."""
+    before, found = time.time() - 60, []
+    for path in _temporaries(folder):
+        with suppress(FileNotFoundError):  # a write has just put it in its place
+            if os.lstat(folder / path).st_mtime < before:
+                found.append(path)
+    return sorted(found)
+
+
+def _temporaries(folder: Path) -> list[str]:
+    found = [os.path.join(base, name) for base, _, names in os.walk(folder) for name in names if is_temporary(name)]
+    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a path is one at which a file is written before it takes another's place."""
+    return path.rpartition("/")[2].startswith(_TEMPORARY)
 
 
 def names(folder: Path, below: str) -> list[str]:
@@ -237,7 +242,7 @@ def names(folder: Path, below: str) -> list[str]:
         links = [name for name in folders if os.path.islink(os.path.join(base, name))]
         found += [name if inside == "." else f"{inside}/{name}" for name in (*listed, *links)]
     plain = [name.encode(errors="surrogateescape").decode(errors="backslashreplace") for name in found]
-    return sorted(name for name in plain if not name.rpartition("/")[2].startswith(_TEMPORARY))
+    return sorted(name for name in plain if not is_temporary(name))
 
 
 def is_record_path(path: str, folders: Iterable[str]) -> bool:

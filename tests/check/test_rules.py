@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -122,6 +123,16 @@ def edit(path: str, old: str, new: str, at: str | int = "", brings: str = "") ->
 def add(path: str, text: str, at: str | int = 1, brings: str = "") -> Fault:
     """A fault that a person makes by writing at the end of a file, or a new one."""
     return Fault(lambda hand, _: hand.append(path, text), path, at, frozenset(brings.split()))
+
+
+def left_behind(path: str) -> Fault:
+    """A temporary file that a write left two minutes ago."""
+
+    def plant(hand: Hand, _: Memctl) -> None:
+        hand.write(path, "half")
+        os.utime(hand.folder / path, (time.time() - 120,) * 2)
+
+    return Fault(plant, path)
 
 
 def run(path: str, at: str | int, *commands: list[str], brings: str = "") -> Fault:
@@ -648,6 +659,10 @@ PLANTED: dict[str, dict[str, Fault]] = {
             lambda hand, _: (hand.write(PAGE, SESSION), hand.write(LIST, SESSION)), LIST
         ),
     },
+    "MEM511": {
+        "of a record": left_behind("decisions/2025-10/.memctl-DEC-2025-10-09-001-half.md"),
+        "of a document": left_behind("docs/.memctl-INDEX.md"),
+    },
     "MEM506": {
         "in two clones": Fault(
             lambda hand, _: (
@@ -981,6 +996,7 @@ NEAR: dict[str, dict[str, Near]] = {
             ]
         ),
     },
+    "MEM511": {"of a write under way": Near(lambda hand, _: hand.write("docs/.memctl-INDEX.md", "half"))},
     "MEM502": {
         "a file that can be run": Near(lambda hand, _: (hand.folder / "README.md").chmod(0o755)),
         "two names for one file": Near(lambda hand, _: os.link(hand.folder / "README.md", hand.repo / "README.md")),

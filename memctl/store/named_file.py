@@ -1,0 +1,77 @@
+"""Writing a file that the user named (`--out FILE`, `--svg FILE`): whole, and to no place that a repository chose.
+
+A repository can bring a link under the very name that somebody writes to, such as `context.md -> ~/.bashrc`, and a
+record whose text is a line of a shell. So no link in a worktree is followed that Git tracks, or that leads out of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memctl.errors import MemctlError
+from memctl.journal import git
+from memctl.journal.repository import find_top
+from memctl.store import files
+
+_MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7)
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file atomically, or if it is a device or a pipe, into it. Raises MemctlError."""
+    refuse(file)
+    try:
+        if file.exists() and not file.is_file():
+            file.write_bytes(text.encode())
+        else:
+            files.replace(Path(os.path.realpath(file)), text)
+    except OSError as error:
+        raise MemctlError(f"{file} can't be written: {error.strerror}") from None
+
+
+def refuse(file: Path) -> None:
+    """Raise MemctlError if there is no writing to a file: for asking before what can't be taken back."""
+    for link in _links(file):
+        _refuse_link(file, link)
+    folder = Path(os.path.realpath(file)).parent
+    if not folder.is_dir():
+        raise MemctlError(f"{file} can't be written: there is no folder {folder}")
+    if not os.access(folder if file.is_file() or not file.exists() else file, os.W_OK):
+        raise MemctlError(f"{file} can't be written: {os.strerror(errno.EACCES)}")
+
+
+def _links(file: Path) -> Iterator[Path]:
+    """The symbolic links on the way to a file, each with no other link above it."""
+    absolute = file.absolute()
+    current, rest = Path(absolute.anchor), list(absolute.parts[1:])
+    number = 0
+    while rest:
+        part = rest.pop(0)
+        step = current.parent if part == ".." else current / part
+        if not step.is_symlink():
+            current = step
+            continue
+        number += 1
+        if number > _MOST_LINKS:
+            raise MemctlError(f"{file} can't be written: {os.strerror(errno.ELOOP)}")
+        yield step
+        target = Path(os.readlink(step))
+        current = Path(target.anchor) if target.is_absolute() else current
+        rest = [*target.parts[target.is_absolute() :], *rest]
+
+
+def _refuse_link(file: Path, link: Path) -> None:
+    try:
+        top = find_top(link.parent)
+    except MemctlError:
+        return  # it is in no worktree, so no repository brought it
+    target = Path(os.path.realpath(link))
+    if not target.is_relative_to(top):
+        why = f"leads out of the worktree, to {target}"
+    elif git.read(["ls-files", "-z", "--", link.relative_to(top).as_posix()], top):
+        why = f"is tracked by Git, and leads to {target}"
+    else:
+        return
+    raise MemctlError(f"{file} is not written: the symbolic link {link} {why}", "name the file itself if you mean it")

@@ -1,0 +1,68 @@
+"""Files below `.memory/`: of a write that fails nothing is left."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from memctl.errors import MemctlError
+from memctl.model.change import Write
+from memctl.store import files
+from tests.conftest import Memctl, git
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes: what a full disk does to a write, too."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("old")
+    writes = [Write("a.md", "short", None), Write("b.md", "x" * 100_000, "old")]
+    with files_of_at_most(4096), pytest.raises(MemctlError, match="can't be written: File too large"):
+        files.prepare(tmp_path, writes)
+    assert [file.name for file in tmp_path.iterdir()] == ["b.md"]
+    with files_of_at_most(4096), pytest.raises(OSError, match="too large"):
+        files.replace(tmp_path / "b.md", "x" * 100_000)
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_file_that_can_not_be_replaced_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.md").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        files.replace(tmp_path / "a.md", "text")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.md"]
+
+
+def test_leftovers_are_named_by_status_and_deleted_by_commit(repo: Path, memctl: Memctl) -> None:
+    left = [repo / ".memory" / "docs" / ".memctl-INDEX.md", repo / ".memory" / "learnings" / ".memctl-LRN.md"]
+    for file in left:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("half")
+        os.utime(file, (time.time() - 120,) * 2)
+    assert memctl("status", "--json").data["uncommitted"] == [str(file.relative_to(repo)) for file in left]
+    memctl("commit")
+    assert not any(file.exists() for file in left)
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_what_a_killed_write_left_goes_with_the_next_write(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Held", "--lesson", "x", "--no-commit")  # as after a kill, a change is noted still
+    left = [repo / ".memory" / "docs" / ".memctl-INDEX.md"]
+    left.append(repo / ".git" / "memctl" / ".memory" / "pending" / ".memctl-1.writing.json")
+    for file in left:
+        file.write_text("half")
+    memctl("learn", "Next", "--lesson", "x")
+    assert not any(file.exists() for file in left)

@@ -242,6 +242,11 @@ RULES = _rules(
         "MEM510", "lost-file-list", ERROR, "The page of a session and the list of its files don't belong together.",
         "A long session's page names a file that lists all paths; without one of the two, paths are lost.",
     ),
+    (
+        "MEM511", "unused-setting", INFO, "A setting in config.yaml is not used.",
+        "What names files for native code to read is each user's own setting: `git config --global"
+        " memctl.semanticModel NAME` chooses a model for search. Take the line out.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

@@ -648,6 +648,7 @@ PLANTED: dict[str, dict[str, Fault]] = {
             lambda hand, _: (hand.write(PAGE, SESSION), hand.write(LIST, SESSION)), LIST
         ),
     },
+    "MEM511": {"a model": add(CONFIG, "semantic_model: potion\n", "semantic_model:")},
     "MEM506": {
         "in two clones": Fault(
             lambda hand, _: (
@@ -1012,6 +1013,7 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM509": {
         "told as outside": beside(PAGE, SESSION),
     },
+    "MEM511": {"none": add(CONFIG, "semantic_model: ''\n")},
     "MEM510": {"both": Near(lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, SESSION)))},
     "MEM506": {
         "one went on": Near(

@@ -10,12 +10,16 @@ from memctl.model import pages, session_page
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
+from memctl.store.place import CONFIG
 
 _KNOWN = re.compile(
     r"README\.md|config\.yaml|\.gitattributes|\.gitignore|project\.md"
     r"|templates/[^/]+\.(?:md|j2)|docs/(?:[^/]+\.md|\.gitignore)|checkpoints/[^/]+/[^/]+\.(?:json|md)"
     r"|handoffs/\d{4}-\d{2}/HND-[^/]+\.package\.txt"
 )
+
+
+_MODEL = "take it out; `git config --global memctl.semanticModel NAME` sets yours"
 
 
 def foreign(subject: Subject) -> Iterator[Finding]:
@@ -31,6 +35,13 @@ def foreign(subject: Subject) -> Iterator[Finding]:
         yield from special
         if not special and _KNOWN.fullmatch(path) is None and not _is_of_session(path):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
+
+
+def unused_settings(subject: Subject) -> Iterator[Finding]:
+    """No setting is in config.yaml that only users can make."""
+    if subject.snapshot.config.semantic_model:
+        line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
+        yield Finding("MEM511", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
 def _is_of_session(path: str) -> bool:

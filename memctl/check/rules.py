@@ -247,6 +247,11 @@ RULES = _rules(
         "A process that wrote was killed, or the disk was full. No record is lost with it, and `git add -A` would"
         " commit it; the next `memctl commit` deletes it.",
     ),
+    (
+        "MEM512", "unused-setting", INFO, "A setting in config.yaml is not used.",
+        "What names files for native code to read is each user's own setting: `git config --global"
+        " memctl.semanticModel NAME` chooses a model for search. Take the line out.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

@@ -14,7 +14,7 @@ from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.model.config import SearchWeights
 from memctl.model.snapshot import Snapshot
-from memctl.search import embeddings, ranking
+from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Ranked
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
@@ -83,8 +83,6 @@ def _search(
         data = {"query": query, "instead": instead, "total": len(found), "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
-    if snapshot.config.semantic_model and not embeddings.is_installed():
-        output.note("semantic_model is set, but the extra `semantic` is not installed: searched by words alone")
     for word, others in instead.items():
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:

@@ -67,7 +67,6 @@ def _config_text(project: str) -> str:
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"
         + "# search_weights: {title: 15, content: 25, importance: 25, recency: 20, access: 15}\n"
-        + "# semantic_model: a folder or an installed package with a static embedding model, for search\n"
         + "# agents: {codex: {role: You mend payment code., skills: [python, payments]}}, for prompts and handoffs\n"
         + "# scs_threshold: 2000\n"
         + "# lifecycle: {archive_issue_days: 30, delete: false}, for `memctl maintain`, whose help has all of it\n"

@@ -84,7 +84,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     check_ignore: list[str] = []  # findings to leave out: "MEM303 sections/2.4-*: it grows next quarter"
     search_weights: SearchWeights = SearchWeights()
     lifecycle: Lifecycle = Lifecycle()
-    semantic_model: str = ""  # the folder of a static embedding model, or an installed package that has one
+    semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.

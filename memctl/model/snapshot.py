@@ -41,6 +41,13 @@ class Excerpt(msgspec.Struct, frozen=True):
 class Texts(Protocol):
     """Questions about the words of records."""
 
+    @property
+    def semantic_model(self) -> str:
+        """The model that the user has set for similarity of meaning; "" for none."""
+
+    def remark(self, text: str) -> None:
+        """Have whoever asks be told something besides the answer, once."""
+
     def match(self, query: str) -> list[Hit]:
         """The records whose text matches a query, in no order."""
 

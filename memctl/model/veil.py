@@ -76,6 +76,11 @@ class _VeiledTexts:
         self.instead = texts.instead
         self.recall = texts.recall
         self.keep = texts.keep
+        self.remark = texts.remark
+
+    @property
+    def semantic_model(self) -> str:
+        return self._texts.semantic_model
 
     def match(self, query: str) -> list[Hit]:
         return [hit for hit in self._texts.match(query) if hit.path not in self._closed]

@@ -1,13 +1,15 @@
 """Similarity of meaning, by a static embedding model that is on this machine already: the extra `semantic`.
 
 A static model gives each token a vector and a text their mean, which takes numpy and no more. Nothing is ever
-downloaded: the model is a folder or comes with an installed package, or the search is refused.
+downloaded: the model is a folder or comes with an installed package. Which one is its user's setting, never one of the
+repository: its files would be read by native code, wherever they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,18 +21,12 @@ if TYPE_CHECKING:
     import numpy
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*")
-_HINT = "name a folder of a static model (model2vec's form), or an installed package that has one, in config.yaml"
+_SETTING = "memctl.semanticModel"
+_HINT = f"`git config --global {_SETTING} NAME`: a folder of a static model (model2vec's form), or a package with one"
 
 
-def is_installed() -> bool:
-    """Whether what reads a model is there."""
-    from importlib.util import find_spec
-
-    return find_spec("model2vec") is not None
-
-
-class NotInstalled(MemctlError):
-    """A model is configured, and what reads it is not installed here."""
+class ModelError(MemctlError):
+    """The model that a user has set can't be used."""
 
 
 class Model:
@@ -56,14 +52,19 @@ class Model:
 
 
 def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
-    """How near the meaning of each record is to a query, from 0 (no nearer than most) to 1 (the nearest), by path."""
-    model = load(snapshot.config.semantic_model)
+    """Return how near the meaning of records is to a query, from 0 (no nearer than most) to 1 (the nearest), by path.
+
+    Raises ModelError if the model can't be used.
+    """
+    name = snapshot.texts.semantic_model
+    model = load(name)
     import numpy
 
-    paths, vectors = _stored(snapshot, model)
-    if not paths:
-        return {}
-    near = vectors @ model.vectors([query])[0]
+    with _plain_errors(name):
+        paths, vectors = _stored(snapshot, model)
+        if not paths:
+            return {}
+        near = vectors @ model.vectors([query])[0]
     most, usual = float(near.max()), float(numpy.median(near))
     if most <= usual:
         return {}
@@ -73,27 +74,37 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def load(name: str) -> Model:
-    """The model that a folder or a package has; raises MemctlError."""
+    """Return the model that a folder or a package has; raises ModelError."""
     try:
         from model2vec import StaticModel
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
     except ImportError:
-        raise NotInstalled(
-            "semantic_model is set in config.yaml, but the extra `semantic` is not installed",
-            "`pip install 'git-memctl[semantic]'`, or take the line out",
+        raise ModelError(
+            f"{_SETTING} is set, but the extra `semantic` is not installed", "`pip install 'git-memctl[semantic]'`"
         ) from None
-    folder = _folder(name)
-    weights, tokenizer = _only(folder, "*.safetensors", name), _only(folder, "*tokenizer*.json", name)
-    try:
+    with _plain_errors(name):
+        folder = _folder(name)
+        weights, tokenizer = _only(folder, "*.safetensors", name), _only(folder, "*tokenizer*.json", name)
         if (weights.parent / "config.json").is_file() and tokenizer.parent == weights.parent:
             encoder = StaticModel.from_pretrained(weights.parent)
         else:
             [matrix] = load_file(weights).values()
             encoder = StaticModel(matrix, Tokenizer.from_file(str(tokenizer)))
-    except Exception as error:  # whatever the three libraries raise for files that are no model
-        raise MemctlError(f"semantic_model: {name!r} has no static model: {error}", _HINT) from None
-    return Model(encoder, b"".join(_mark(file) for file in (weights, tokenizer)))
+        return Model(encoder, b"".join(_mark(file) for file in (weights, tokenizer)))
+
+
+@contextmanager
+def _plain_errors(name: str) -> Iterator[None]:
+    """Raise ModelError for whatever the three libraries raise, panics of their Rust too, which are no Exception."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ModelError(f"{_SETTING}: {name!r} has no static model that works: {error}", _HINT) from None
 
 
 def _folder(name: str) -> Path:
@@ -105,14 +116,14 @@ def _folder(name: str) -> Path:
         return folder
     spec = find_spec(name) if _PACKAGE.fullmatch(name) else None  # a package without dots is found without running it
     if spec is None or not spec.submodule_search_locations:
-        raise MemctlError(f"semantic_model: there is no folder and no package {name!r}; nothing is downloaded", _HINT)
+        raise ModelError(f"{_SETTING}: there is no folder and no package {name!r}; nothing is downloaded", _HINT)
     return Path(spec.submodule_search_locations[0])
 
 
 def _only(folder: Path, pattern: str, name: str) -> Path:
     found = sorted(path for path in folder.rglob(pattern) if path.name != "tokenizer_config.json")
     if len(found) != 1:
-        raise MemctlError(f"semantic_model: {name!r} has {len(found)} files {pattern}, and needs one", _HINT)
+        raise ModelError(f"{_SETTING}: {name!r} has {len(found)} files {pattern}, and needs one", _HINT)
     return found[0]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 import msgspec
 
@@ -66,9 +65,8 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, Similarity]:
     best_text = max((hit.text for hit in hits), default=0.0) or 1.0
     titles = {hit.path: hit.title / best_title for hit in hits}
     texts = {hit.path: hit.text / best_text for hit in hits}
-    if snapshot.config.semantic_model and not _EXACT.search(query):
-        with suppress(embeddings.NotInstalled):  # settings are shared, and a colleague may do without the extra
-            texts = _with_meaning(texts, embeddings.similarities(snapshot, query))
+    if not _EXACT.search(query):
+        texts = _with_meaning(texts, _meanings(snapshot, query))
     complete = {hit.path for hit in hits if hit.has_all}
     return {
         path: Similarity(titles.get(path, 0.0) * share**2, share**3)
@@ -77,11 +75,29 @@ def similarities(snapshot: Snapshot, query: str) -> dict[str, Similarity]:
     }
 
 
+def _meanings(snapshot: Snapshot, query: str) -> dict[str, float]:
+    """How near the meaning of records is to a query, by the model of the user's own settings; {} without one."""
+    asked = snapshot.texts
+    if asked.semantic_model:
+        try:
+            return embeddings.similarities(snapshot, query)
+        except embeddings.ModelError as error:
+            asked.remark(f"{error}; searched by words alone ({error.hint})")
+    elif snapshot.config.semantic_model:
+        asked.remark(
+            "config.yaml: semantic_model is not used, since a repository must not name a model; to use one,"
+            " `git config --global memctl.semanticModel NAME`"
+        )
+    return {}
+
+
 def _with_meaning(texts: dict[str, float], meanings: dict[str, float]) -> dict[str, float]:
     """Fuse the shares of two searches by a weighted sum, as a share of the largest.
 
     Measured on bench/labelled it finds more than reciprocal ranks do, whose first ten lie close together.
     """
+    if not meanings:
+        return texts
     fused = {
         path: (1 - _MEANING) * texts.get(path, 0.0) + _MEANING * meanings.get(path, 0.0)
         for path in texts.keys() | meanings.keys()

@@ -99,7 +99,7 @@ class _Disk:
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts  # what only reads records need not wait for it
 
-        return StoredTexts(self._current().searchable(self._body))
+        return StoredTexts(self._current().searchable(self._body), self._memory)
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue

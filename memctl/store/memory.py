@@ -51,6 +51,15 @@ class Memory:
     def session(self) -> str:
         return _clean(self.environ.get("MEMCTL_SESSION", ""))
 
+    @property
+    def semantic_model(self) -> str:
+        """The model for search by meaning: of MEMCTL_SEMANTIC_MODEL, else of Git's settings, never of the repository.
+
+        "" if there is none. It is a folder or a package, and its files are read by native code.
+        """
+        named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
+        return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
+
     def new_memory_id(self, record_id: str) -> str:
         """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
         fixed = fixed_now(self.environ)

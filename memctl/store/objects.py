@@ -98,7 +98,7 @@ class InGit:
     def texts(self) -> StoredTexts:
         from memctl.store.stored_texts import StoredTexts
 
-        return StoredTexts(self._cache.searchable(self._body))
+        return StoredTexts(self._cache.searchable(self._body), self._memory)
 
     def catalogue(self) -> StoredCatalogue:
         from memctl.store.catalogue import StoredCatalogue

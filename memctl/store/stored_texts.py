@@ -13,6 +13,7 @@ from typing import Any
 from memctl.model.snapshot import Excerpt, Hit
 from memctl.model.words import STOP_WORDS, words_of
 from memctl.store import questions, vocabulary
+from memctl.store.memory import Memory
 from memctl.store.questions import Question
 
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
@@ -37,9 +38,18 @@ _TELLING_WORDS = 24  # of a record, to find others like it
 class StoredTexts:
     """The texts of a cache that is up to date and has an index of words."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
         self._database = database
+        self._memory = memory
         self._questions: dict[str, Question] = {}
+
+    @property
+    def semantic_model(self) -> str:
+        return self._memory.semantic_model
+
+    def remark(self, text: str) -> None:
+        if text not in self._memory.remarks:
+            self._memory.remarks.append(text)
 
     def match(self, query: str) -> list[Hit]:
         asked = self._asked(query)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import pytest
 
-from memctl.errors import MemctlError
 from memctl.model.snapshot import Snapshot
 from memctl.search import embeddings, ranking
 from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.conftest import NOW, Memctl
+from tests.conftest import NOW, Memctl, git
 
 MODEL2VEC = pytest.importorskip("model2vec", reason="the extra `semantic` is not installed")
 WORDS = {"lamp": (1, 0, 0), "lantern": (0.9, 0.1, 0), "tea": (0, 1, 0), "kettle": (0, 0.9, 0.1), "oil": (0.5, 0, 0.5)}
@@ -40,10 +40,9 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def repo_with_model(repo: Path, memctl: Memctl, model: Path) -> Path:
+    git(repo, "config", "memctl.semanticModel", str(model))
     for title in ("Lantern", "Kettle", "Wombat", "Marmot"):
         memctl("learn", title)
-    with (repo / ".memory" / "config.yaml").open("a") as config:
-        config.write(f"semantic_model: {model}\n")
     return repo
 
 
@@ -85,7 +84,7 @@ def test_the_command_prints_what_the_model_found(repo_with_model: Path, memctl: 
 def test_vectors_are_kept_by_content(repo_with_model: Path, memctl: Memctl) -> None:
     def kept() -> int:
         view = snapshot(repo_with_model)
-        model = embeddings.load(view.config.semantic_model)
+        model = embeddings.load(view.texts.semantic_model)
         return len(view.texts.recall([model.key(text) for _, text in view.texts.everything()]))
 
     assert kept() == 0
@@ -121,15 +120,15 @@ def test_a_model_in_a_package_is_found(tmp_path: Path, model: Path, monkeypatch:
 
 @pytest.mark.parametrize("name", ["no_such_package", "minishlab/potion-base-8M", "/no/such/folder", "json", "os.path"])
 def test_a_model_that_is_not_here_is_refused_and_nothing_downloaded(name: str) -> None:
-    with pytest.raises(MemctlError, match="semantic_model") as caught:
+    with pytest.raises(embeddings.ModelError, match=r"memctl\.semanticModel") as caught:
         embeddings.load(name)
-    assert "config.yaml" in caught.value.hint
+    assert "git config --global memctl.semanticModel" in str(caught.value.hint)
 
 
 def test_files_that_are_no_model_are_refused(tmp_path: Path) -> None:
     for name in ("model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_text("no model")
-    with pytest.raises(MemctlError, match="no static model"):
+    with pytest.raises(embeddings.ModelError, match="no static model"):
         embeddings.load(str(tmp_path))
 
 
@@ -138,11 +137,42 @@ def test_without_a_model_in_the_settings_nothing_is_loaded(repo: Path, memctl: M
     assert titles(repo, "lamp") == []
 
 
-def test_the_command_says_what_is_missing(repo: Path, memctl: Memctl) -> None:
-    with (repo / ".memory" / "config.yaml").open("a") as config:
-        config.write("semantic_model: no_such_package\n")
+def test_a_model_that_is_not_here_is_named_and_words_are_searched(repo: Path, memctl: Memctl) -> None:
+    git(repo, "config", "memctl.semanticModel", "no_such_package")
     memctl("learn", "Lantern")
-    failed = memctl("search", "lamp", code=1)
-    assert "nothing is downloaded" in failed.err
-    assert failed.out == ""
-    msgspec.json.decode(memctl("search", "lamp*", "--json").out)
+    done = memctl("search", "lantern")
+    assert "Lantern" in done.out
+    assert done.err.count("nothing is downloaded; searched by words alone") == 1
+    assert memctl("search", "lantern*").err == ""
+
+
+def test_a_model_that_the_repository_names_is_not_used(repo: Path, memctl: Memctl, model: Path) -> None:
+    with (repo / ".memory" / "config.yaml").open("a") as config:
+        config.write(f"semantic_model: {model}\n")
+    memctl("learn", "Lantern")
+    done = memctl("search", "lamp")
+    assert done.out == ""
+    assert done.err.count("git config --global memctl.semanticModel") == 1
+    assert "MEM511" in memctl("check").out
+
+
+def test_a_model_of_the_environment_comes_first(repo: Path, memctl: Memctl, model: Path, monkeypatch: Any) -> None:
+    memctl("learn", "Lantern")
+    memctl("learn", "Wombat")
+    git(repo, "config", "memctl.semanticModel", "no_such_package")
+    monkeypatch.setenv("MEMCTL_SEMANTIC_MODEL", str(model))
+    assert "Lantern" in memctl("search", "lamp").out
+
+
+def test_a_model_whose_tokenizer_panics_is_named_and_words_are_searched(
+    repo_with_model: Path, memctl: Memctl, model: Path
+) -> None:
+    tokenizer = json.loads((model / "tokenizer.json").read_text())
+    tokenizer["pre_tokenizer"] = {
+        "type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False
+    }  # fmt: skip
+    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
+    memctl("learn", "Backtracking", "--lesson", "a" * 60 + "b")
+    done = memctl("search", "lantern")
+    assert "Lantern" in done.out
+    assert "searched by words alone" in done.err

@@ -41,7 +41,7 @@ def unused_settings(subject: Subject) -> Iterator[Finding]:
     """No setting is in config.yaml that only users can make."""
     if subject.snapshot.config.semantic_model:
         line = next(iter(subject.lines_of(CONFIG, "semantic_model")), 1)
-        yield Finding("MEM511", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
+        yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
 def _is_of_session(path: str) -> bool:

@@ -13,7 +13,7 @@ from memctl.hierarchy import freshness, levels, repository_paths
 from memctl.hierarchy.contents import Entry
 from memctl.hierarchy.places import Links
 from memctl.hierarchy.seal import digest
-from memctl.journal import history
+from memctl.journal.introductions import last_changes
 from memctl.journal.repository import Repository
 from memctl.model import markdown, mentions
 from memctl.model.pages import Page
@@ -70,7 +70,7 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Co
     chosen.append((None, sorted({path for page in _pages(snapshot) for path in referred(page, names)} - covered)))
     listed = {path for _, paths in chosen for path in paths[:_ROWS]}
     contents = snapshot.files.read(listed)
-    changed = history.last_changes(repository, listed)
+    changed = last_changes(repository, listed)
     rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), counter) for path in listed}
     groups = [
         SourceGroup(

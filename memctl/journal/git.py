@@ -119,7 +119,10 @@ def read(
 
 
 def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator[bytes]:
-    """The output of a git command that only reads, piece by piece; it is ended when nobody wants more."""
+    """The output of a git command that only reads, piece by piece; it is ended when nobody wants more.
+
+    Raises GitFailed after the last piece if the command failed.
+    """
     process = _spawn(args, cwd, stdin=False, extra=_READING)
     assert process.stdout is not None
     rest = b""
@@ -129,6 +132,7 @@ def stream(args: Sequence[str], cwd: Path, separator: bytes = b"\0") -> Iterator
             yield from pieces
         if rest:
             yield rest
+        finish(process, args)
     finally:
         end(process)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -112,50 +112,6 @@ def paths_gone(repository: Repository, folder: str) -> list[str]:
     changes = [(status, os.fsdecode(path)) for status, path in zip(items[::2], items[1::2], strict=True)]
     gone = [path for status, path in changes if status.startswith(b"D")]
     return list(dict.fromkeys([*gone, *(path for _, path in changes)]))
-
-
-def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """When each of some paths was last changed by a commit that `revision` has: canonical UTC by path."""
-    found = _last(repository, paths, revision, "%ct", ())
-    return {path: moments.from_epoch(int(seconds)) for path, seconds in found.items()}
-
-
-def touched_paths(repository: Repository, folder: str, revisions: str) -> Iterator[tuple[str, str]]:
-    """Pairs of commit and path for every file below a folder that commits of a range touched, newest first."""
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", "-m", "--format=%x1e%H", revisions]
-    commit = ""
-    for item in git.stream([*args, "--", folder], repository.top):
-        if item.startswith(b"\x1e"):
-            commit = item[1:].decode()
-        elif item.strip(b"\n"):
-            yield commit, git.name(item.lstrip(b"\n"))
-
-
-def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
-    """The commit that last changed each of some paths, as far as `revision` has one."""
-    wanted = sorted(set(paths))
-    return _last(repository, wanted, revision, "%H", ["--", *wanted])
-
-
-def _last(
-    repository: Repository, paths: Iterable[str], revision: str, field: str, narrowed: Sequence[str]
-) -> dict[str, str]:
-    """A field of the last commit that changed each path; the search ends with the last path found."""
-    missing = set(paths)
-    if not missing or (revision == "HEAD" and not repository.has_head()):
-        return {}
-    found: dict[str, str] = {}
-    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", "-m", f"--format=%x1e{field}", revision]
-    value = ""
-    for item in git.stream([*args, *narrowed], repository.top):
-        if item.startswith(b"\x1e"):
-            value = item[1:].decode()
-        elif (path := git.name(item.lstrip(b"\n"))) in missing:
-            missing.remove(path)
-            found[path] = value
-            if not missing:
-                break
-    return found
 
 
 class Changed(msgspec.Struct, frozen=True):

@@ -141,10 +141,6 @@ def distance(repository: Repository) -> tuple[str, int, int] | None:
     return name, counts.get("ahead", 0), counts.get("behind", 0)
 
 
-def is_shallow(repository: Repository) -> bool:
-    return (repository.common_dir / "shallow").exists()
-
-
 def setting(repository: Repository, key: str) -> str:
     """A setting of Git's, "" if there is none."""
     try:

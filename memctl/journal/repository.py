@@ -84,6 +84,13 @@ class Repository:
                 found.append((file.parent / os.fsdecode(file.read_bytes()).rstrip("\n")).parent)
         return found
 
+    def shallow(self) -> frozenset[str]:
+        """The commits that the history of a shallow clone begins with; none if it is whole."""
+        try:
+            return frozenset((self.common_dir / "shallow").read_text("ascii").split())
+        except OSError:
+            return frozenset()
+
     def branch(self) -> tuple[str, str]:
         """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
 

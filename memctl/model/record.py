@@ -12,8 +12,10 @@ import msgspec
 from memctl.model import frontmatter, ids, moments
 from memctl.model.faults import invalid, take_apart
 from memctl.model.kinds import KINDS, SEVERITIES, Kind
+from memctl.model.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; S0, "Memory Schema"
+_COUNTERS = ("access_count", "last_accessed")
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -261,6 +263,16 @@ def found_allowed(found: object, allowed: str) -> str:
     if len(shown) > 60:
         return f"found {shown[:57] + '…'!r} ({len(shown):,} characters), allowed is {allowed}"
     return f"found {shown!r}, allowed is {allowed}"
+
+
+def only_counted(base: str, now: str) -> bool:
+    """Whether a version of a record's file differs from another in nothing but how often the record was read."""
+    try:
+        (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
+    except Malformed:
+        return False
+    counted = dict.fromkeys(_COUNTERS)
+    return body == body_now and {**before, **counted} == {**after, **counted}
 
 
 def _wrong_types(values: Mapping[str, Any]) -> list[tuple[str, str]]:

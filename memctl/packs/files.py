@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 
-from memctl.journal import history
+from memctl.journal.introductions import last_commits
 from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.packs.filling import Pack
 from memctl.sources import facts, refused
@@ -45,7 +45,7 @@ def _items(memory: Memory, chosen: Mapping[str, Choice]) -> tuple[list[Item], di
     """The files with their texts, and which can't be given any more."""
     files, repository = FilesOnDisk(memory), memory.repository
     unchanged = files.unchanged()
-    commits = history.last_commits(repository, chosen, "HEAD") if repository.has_head() else {}
+    commits = last_commits(repository, chosen)
     items, missing = [], {}
     for path, choice in chosen.items():
         try:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a record's text comes from: the commit that last changed it ("" if it is in none), and of each of its code
-    references whether the file is as it was then: "", "changed since" or "gone".
+    """Where a record's text comes from: the commit that brought it, as a pack names it, and of each of its code
+    references whether the file is as it was in that commit: "", "changed since" or "gone".
     """
 
-    commit: str = ""
+    commit: str
     drift: Mapping[str, str] = {}
 
 
@@ -58,7 +58,7 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
         drift = origin.drift if origin else {}
         facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
     if origin is not None:
-        facts["commit"] = origin.commit or "none yet"
+        facts["commit"] = origin.commit
     body = _screened(snapshot.body(record))
     weight = 10 if record.severity == SEVERITIES[0] else record.importance
     return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path, weight)

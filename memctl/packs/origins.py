@@ -4,27 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memctl.journal import history, trees
+from memctl.journal import git, trees
 from memctl.model import pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.items import Origin
-from memctl.store.last_commits import last_commits
+from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.memory import Memory
 
 _SHOWN = 10  # digits of a commit's id: one in a million million
 _CHANGED, _GONE = "changed since", "gone"
+_UNKNOWN = "unknown: Git can't read the history here"
+_EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 
 
 def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None) -> dict[str, Origin]:
     """The origins of some records, by path, as of a revision (None for the worktree)."""
-    wanted = list(records)
-    repository = memory.repository
-    paths = [memory.tracked(record.path) for record in wanted]
-    commits = last_commits(memory, paths) if at is None else history.last_commits(repository, paths, at)
-    by_path = {r.path: commits.get(memory.tracked(r.path), "") for r in wanted}
-    drift = _drift(memory, snapshot, [r for r in wanted if r.code_refs], by_path)
-    return {r.path: Origin(by_path[r.path][:_SHOWN], drift.get(r.path, {})) for r in wanted}
+    wanted = {memory.tracked(record.path): record for record in records}
+    try:
+        commits = last_commits(memory, list(wanted), at)
+        referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
+        drift = _drift(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()})
+    except git.GitFailed:  # the history of a partial clone is with its remote
+        return {record.path: Origin(_UNKNOWN) for record in wanted.values()}
+    return {r.path: Origin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
+
+
+def _name(last: LastCommit | None) -> str:
+    """What a pack says of a commit."""
+    if last is None:
+        return "none yet"
+    remarks = [_EARLIER] if last.is_boundary else []
+    remarks += [_EDITED] if last.is_edited else []
+    return last.commit[:_SHOWN] + "".join(remarks)
 
 
 def _drift(
@@ -36,7 +48,7 @@ def _drift(
     places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
     now = snapshot.files.blobs(places.values())
     before = trees.blobs_at(
-        memory.repository, [(commits[record], path) for (record, _), path in places.items() if commits[record]]
+        memory.repository, [(commits[record], path) for (record, _), path in places.items()]
     )
     found: dict[str, dict[str, str]] = {}
     for (record, ref), path in places.items():

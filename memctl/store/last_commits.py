@@ -1,83 +1,164 @@
-"""Which commit last changed each file of the memory, kept in the cache: in a memory of 10,000 commits asking Git for 30
-files takes 0.3 s, and what is new since the last time mostly is a commit or two.
+"""Which commits brought the texts that records have, kept in the cache: in a memory of 10,000 commits Git takes 0.3 s
+to look at them all, and what is new since the last time mostly is a commit or two.
+
+The table has every text that a record ever had in the history of the commit that it is for, so that it only grows with
+that history: which text a record has now is another question.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
-from memctl.journal import git, history
-from memctl.store import load
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import git, trees
+from memctl.journal.introductions import Introduction, introductions
+from memctl.model.kinds import BY_FOLDER
+from memctl.model.record import only_counted
+from memctl.store import files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory
 
-_HEAD = "commits"  # the key of the state under which the commit stands that the table is for
+_HEAD = "introductions"  # the key of the state under which the commit stands that the table is for
+_INSERT = """
+INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFLICT DO UPDATE
+SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds
+"""
+_Find = Callable[[str, str], Introduction | None]  # by path and blob
 
 
-def last_commits(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
-    """The commit of HEAD's history that last changed each of some files of the memory; those in none are left out."""
-    _, head = memory.repository.branch()
+class LastCommit(msgspec.Struct, frozen=True):
+    """The commit that brought the text of a record.
+
+    If `is_edited`, the record has another text in the worktree, which is in no commit. If `is_boundary`, the history of
+    a shallow clone begins with that commit, and an earlier one may have brought the text.
+    """
+
+    commit: str
+    is_edited: bool = False
+    is_boundary: bool = False
+
+
+def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
+    """The commit that brought the text which each of some records has in the worktree, or at a revision.
+
+    Records that are in no commit are left out. How often a record was read does not count as its text. Raises GitFailed
+    if Git can't tell, as in a clone without trees that can't reach its remote.
+    """
+    repository = memory.repository
+    head = repository.resolve(at) if at is not None else repository.branch()[1]
     if not head:
         return {}
-    cache, wanted = load.open_cache(memory), list(paths)
+    find = _in_history(memory, paths, head) if at is not None else _current(memory, paths, head)
+    found, edited = dict[str, Introduction](), set[str]()
+    if at is None:
+        there = [path for path in paths if (repository.top / path).is_file()]
+        found = _found(memory, trees.blobs_on_disk(repository, there), find)
+        edited = {path for path in paths if path not in found}
+    if others := [path for path in paths if path not in found]:
+        found |= _found(memory, trees.blobs_of(repository, head, others), find)
+    ends = repository.shallow()
+    return {path: LastCommit(one.commit, path in edited, one.commit in ends) for path, one in found.items()}
+
+
+def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
+    """The introductions of some texts, by path: of one in which only counts are new, that of the text before."""
+    found = {path: one for path, blob in blobs.items() if (one := find(path, blob)) is not None}
+    open_ones = {path: one for path, one in found.items() if one.before}
+    seen = {(path, one.blob) for path, one in open_ones.items()}
+    while open_ones:
+        wanted = [blob for one in open_ones.values() for blob in (one.blob, *one.before)]
+        try:
+            texts = trees.blobs(memory.repository, wanted, files.MAX_BYTES)
+        except MemctlError:  # a partial clone does not have what went before: then the counts pass for the text
+            break
+        following = {}
+        for path, one in open_ones.items():
+            before = next((blob for blob in one.before if _is_same(texts[blob], texts[one.blob])), "")
+            earlier = find(path, before) if before and (path, before) not in seen else None
+            if earlier is not None:
+                found[path] = following[path] = earlier
+                seen.add((path, before))
+        open_ones = {path: one for path, one in following.items() if one.before}
+    return found
+
+
+def _is_same(before: bytes | None, now: bytes | None) -> bool:
+    if before is None or now is None:  # of a size that no record has
+        return False
+    return only_counted(before.decode(errors="replace"), now.decode(errors="replace"))
+
+
+def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
+    found: dict[tuple[str, str], Introduction] = {}
+    wanted = sorted(set(paths))
+    for one in introductions(memory.repository, wanted, head) if wanted else ():
+        found.setdefault((one.path, one.blob), one)
+    return lambda path, blob: found.get((path, blob))
+
+
+def _current(memory: Memory, paths: Iterable[str], head: str) -> _Find:
+    """Finds in the history of HEAD, by the cache if that can be used."""
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
+        cache = load.open_cache(memory)
         if _synced(memory, cache, head):
-            return _read(cache, wanted)
-    return history.last_commits(memory.repository, wanted, head)
+            return lambda path, blob: _in_cache(cache, path, blob)
+    return _in_history(memory, paths, head)
+
+
+def _in_cache(cache: Cache, path: str, blob: str) -> Introduction | None:
+    asked = "SELECT id, seconds, before FROM introductions WHERE path = ? AND blob = ?"
+    row = cache.database.execute(asked, (path, blob)).fetchone()
+    return Introduction(path, blob, row[0], row[1], tuple(row[2].split())) if row else None
 
 
 def _synced(memory: Memory, cache: Cache, head: str) -> bool:
     """Bring the table up to a commit; returns whether it is."""
+    now = (head, _depth(memory))
     before = _known(cache)
-    if before == head:
+    if before == now:
         return True
-    found = _changed(memory, before, head)
-    if found is None:
-        before, found = "", _changed(memory, "", head) or {}
-    return _kept(cache, before, head, found)
-
-
-def _known(cache: Cache) -> str:
-    row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
-    return row[0] if row else ""
-
-
-def _changed(memory: Memory, before: str, head: str) -> dict[str, str] | None:
-    """The last commit of each file that a commit since `before` touched; None if `before` is no part of the history."""
-    repository = memory.repository
-    if before:
-        try:
-            git.read(["merge-base", "--is-ancestor", before, head], repository.top)
-        except git.GitFailed:
-            return None
-    revision = f"{before}..{head}" if before else head
-    found: dict[str, str] = {}
-    for commit, path in history.touched_paths(repository, memory.prefix, revision):
-        found.setdefault(path, commit)
-    return found
-
-
-def _kept(cache: Cache, before: str, head: str, found: dict[str, str]) -> bool:
-    """Put what was found into the cache, if that still is for `before`; returns whether it is for `head` now."""
+    start = before[0] if before[1] == now[1] and _is_before(memory, before[0], head) else ""
+    revisions = f"{start}..{head}" if start else head
+    folders = [memory.tracked(folder) for folder in BY_FOLDER]
+    found: dict[tuple[str, str], Introduction] = {}
+    for one in introductions(memory.repository, folders, revisions):
+        found.setdefault((one.path, one.blob), one)
     with cache.transaction("BEGIN IMMEDIATE"):
         known = _known(cache)
-        if known == head:
-            return True
-        if known == before or not before:
-            if not before:
-                cache.database.execute("DELETE FROM commits")
-            cache.database.executemany("INSERT OR REPLACE INTO commits VALUES (?, ?)", found.items())
-            cache.database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (_HEAD, head))
-            return True
-    return False
+        if start and known not in (before, now):  # another process has brought it elsewhere meanwhile
+            return False
+        if not start:
+            cache.database.execute("DELETE FROM introductions")
+        cache.database.executemany(_INSERT, map(_row, found.values()))
+        cache.database.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (_HEAD, " ".join(now)))
+    return True
 
 
-def _read(cache: Cache, paths: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for path in paths:
-        row = cache.database.execute("SELECT id FROM commits WHERE path = ?", (path,)).fetchone()
-        if row:
-            found[path] = row[0]
-    return found
+def _row(one: Introduction) -> dict[str, str | int]:
+    return {**msgspec.structs.asdict(one), "id": one.commit, "before": " ".join(one.before)}
+
+
+def _known(cache: Cache) -> tuple[str, str]:
+    """The commit that the table is for, and how deep the history was then."""
+    row = cache.database.execute("SELECT value FROM state WHERE key = ?", (_HEAD,)).fetchone()
+    commit, _, depth = (row[0] if row else "").partition(" ")
+    return commit, depth
+
+
+def _depth(memory: Memory) -> str:
+    """A mark of where the history of a shallow clone ends; "" if it is whole."""
+    return ",".join(sorted(memory.repository.shallow()))
+
+
+def _is_before(memory: Memory, commit: str, head: str) -> bool:
+    if not commit:
+        return False
+    try:
+        git.read(["merge-base", "--is-ancestor", commit, head], memory.repository.top)
+    except git.GitFailed:
+        return False
+    return True

@@ -14,7 +14,6 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
-_AT_ONCE = 500  # paths as arguments of one command
 _TICK = 10_000_000  # ns by which the clock of a file system may lag behind
 _FIELDS_BEFORE_PATH = {"1": 8, "u": 10, "?": 1}  # git-status(1), porcelain format version 2
 
@@ -68,10 +67,7 @@ class FilesOnDisk:
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
         unknown = [path for path, blob in known.items() if not blob and path not in self._hashed]
-        for start in range(0, len(unknown), _AT_ONCE):
-            some = unknown[start : start + _AT_ONCE]
-            out = git.read(["hash-object", "--", *some], self._repository.top).decode().split()
-            self._hashed |= dict(zip(some, out, strict=True))
+        self._hashed |= trees.blobs_on_disk(self._repository, unknown)
         return {path: blob or self._hashed[path] for path, blob in known.items()}
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
@@ -89,7 +85,7 @@ class FilesOnDisk:
     def _known_of(self, paths: list[str]) -> dict[str, str]:
         """What is known of some files. Of a few Git is asked alone, which spares it the look at all the others."""
         known = None
-        if "_known" not in vars(self) and len(paths) <= _AT_ONCE and all(map(_is_askable, paths)):
+        if "_known" not in vars(self) and len(paths) <= trees.AT_ONCE and all(map(_is_askable, paths)):
             with suppress(git.GitFailed):  # of a path that Git takes for none of its own
                 known = self._looked_at(paths) if paths else {}
         found = self._known if known is None else known

@@ -16,7 +16,9 @@ CREATE TABLE records (
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (records BLOB);
 CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE commits (path TEXT PRIMARY KEY, id TEXT) WITHOUT ROWID;
+CREATE TABLE introductions (
+    path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, PRIMARY KEY (path, blob)
+) WITHOUT ROWID;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
 CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);

@@ -82,7 +82,7 @@ def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequenc
     """Raise MemctlError if the remote's branch is nothing to merge with: no history in common, its memory is gone, or
     of a newer format."""
     if not bases:
-        shallow = remotes.is_shallow(memory.repository)
+        shallow = bool(memory.repository.shallow())
         raise MemctlError(
             f"{upstream.name} and this branch have no commit in common"
             + (" that this clone knows of: it is shallow" if shallow else ""),

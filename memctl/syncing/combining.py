@@ -20,6 +20,7 @@ from memctl.lifecycle import documents as rendering
 from memctl.lifecycle import merge, merge_bodies
 from memctl.model import ids, pages, session_page
 from memctl.model.kinds import BY_FOLDER
+from memctl.model.record import only_counted
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.syncing import deciding
@@ -169,7 +170,7 @@ def _add_counts(work: _Work, path: str, before: Leaf | None, now: Leaf | None) -
 def _merge_deleted(work: _Work, path: str, before: Leaf | None, left: Leaf | None) -> None:
     """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
     assert left is not None
-    if is_authored(path) and deciding.only_counted(work.text(before), work.text(left)):
+    if is_authored(path) and only_counted(work.text(before), work.text(left)):
         return
     work.found[path] = left
     work.revived.append(path)

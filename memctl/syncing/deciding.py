@@ -15,10 +15,9 @@ from memctl.errors import MemctlError
 from memctl.lifecycle import merge
 from memctl.lifecycle.merge import WHOLE
 from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import frontmatter, pages, session_page
+from memctl.model import pages, session_page
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, HANDOFF
-from memctl.model.malformed import Malformed
 from memctl.model.record import parse
 from memctl.store import files
 from memctl.syncing import answers
@@ -26,7 +25,6 @@ from memctl.syncing import answers
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
 
-_COUNTERS = ("access_count", "last_accessed")
 _SHOWN = 300  # characters of a value that gave way; the rest stands in the history
 
 
@@ -71,16 +69,6 @@ def is_valid(path: str, text: str) -> bool:
     except (InvalidRecord, UnicodeEncodeError):
         return False
     return True
-
-
-def only_counted(base: str, now: str) -> bool:
-    """Whether a version differs from the one before in nothing but how often somebody has read the record."""
-    try:
-        (before, body), (after, body_now) = frontmatter.read(base), frontmatter.read(now)
-    except Malformed:
-        return False
-    counted = dict.fromkeys(_COUNTERS)
-    return body == body_now and {**before, **counted} == {**after, **counted}
 
 
 def shown(value: Any) -> str:

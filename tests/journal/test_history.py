@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import history
+from memctl.journal import history, introductions
 from memctl.journal.history import LastKnown
 from memctl.journal.repository import open_repository
 from tests.conftest import Memctl, git
@@ -37,4 +37,4 @@ def test_a_repository_without_a_commit_has_no_history(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     repository = open_repository(tmp_path)
     assert history.commits(repository, ["."]) == history.paths_ever(repository, ".") == []
-    assert history.last_changes(repository, ["a"]) == {}
+    assert introductions.last_changes(repository, ["a"]) == introductions.last_commits(repository, ["a"]) == {}

@@ -1,38 +1,56 @@
-"""The commits that last changed files of the memory, from the cache."""
+"""The commits that brought the texts of records: by the cache, without it, and where Git can't tell."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
-from memctl.journal import history
-from memctl.store.last_commits import last_commits
+import pytest
+
+from memctl.journal.git import GitFailed
+from memctl.store.last_commits import LastCommit, last_commits
+from memctl.store.load import open_cache
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git
 
 
-def known(repo: Path) -> dict[str, str]:
-    """The last commit of every file of the memory, as the cache has it."""
-    memory = open_memory(repo, os.environ)
-    paths = git(repo, "ls-files", "-z", ".memory").strip("\0").split("\0")
-    return last_commits(memory, paths)
+def known(repo: Path, at: str | None = None) -> Mapping[str, LastCommit]:
+    """The last commit of every record, by the cache or as of a revision."""
+    return last_commits(open_memory(repo, os.environ), records(repo), at)
 
 
-def true(repo: Path) -> dict[str, str]:
-    """The same, asked of Git file by file."""
-    paths = git(repo, "ls-files", "-z", ".memory").strip("\0").split("\0")
-    return {path: commit for path in paths if (commit := git(repo, "log", "-1", "--format=%H", "--", path).strip())}
+def records(repo: Path) -> list[str]:
+    return [path.relative_to(repo).as_posix() for path in sorted((repo / ".memory/decisions").rglob("*.md"))]
 
 
-def test_it_follows_the_history(memctl: Memctl, repo: Path) -> None:
+def true(repo: Path) -> dict[str, LastCommit]:
+    """The same, asked of Git file by file, which is right in a history in which no text comes twice."""
+    commits = {path: git(repo, "log", "-1", "--format=%H", "--", path).strip() for path in records(repo)}
+    return {path: LastCommit(commit) for path, commit in commits.items() if commit}
+
+
+def head(repo: Path) -> str:
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+def commit(repo: Path, name: str, text: str) -> None:
+    (repo / name).write_text(text)
+    git(repo, "add", name)
+    git(repo, "commit", "-qm", f"{name} {text}")
+
+
+def test_new_commits_are_added_to_what_the_cache_has(memctl: Memctl, repo: Path) -> None:
     first = memctl("decide", "One", "--rationale", "a").id
-    assert known(repo) == true(repo)
+    assert known(repo) == true(repo) == known(repo, "HEAD")
     memctl("decide", "Two", "--rationale", "b")
     memctl("edit", first, "--set", "importance=3")
-    assert known(repo) == true(repo)
+    assert known(repo) == true(repo) == known(repo, "HEAD")
+    assert len(known(repo)) == 2
 
 
-def test_it_begins_anew_where_the_history_was_rewritten(memctl: Memctl, repo: Path) -> None:
+def test_a_rewritten_history_is_read_anew(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
     assert known(repo) == true(repo)
     git(repo, "commit", "-q", "--amend", "-m", "other")
@@ -44,21 +62,146 @@ def test_it_begins_anew_where_the_history_was_rewritten(memctl: Memctl, repo: Pa
     assert known(repo) == true(repo)
 
 
-def test_files_without_a_commit_have_none(memctl: Memctl, repo: Path) -> None:
+@pytest.mark.parametrize("order", ["main into side", "side into main"])
+def test_a_merge_leaves_the_commits_of_both_sides(memctl: Memctl, repo: Path, order: str) -> None:
+    git(repo, "branch", "side")
+    memctl("decide", "One", "--rationale", "a")
+    one = head(repo)
+    assert {last.commit for last in known(repo).values()} == {one}
+    git(repo, "checkout", "-q", "side")
+    memctl("decide", "Two", "--rationale", "b")
+    two = head(repo)
+    if order == "side into main":
+        git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "-X", "ours", "--no-edit", "side" if order == "side into main" else "main")
+    assert {last.commit for last in known(repo).values()} == {one, two}
+    assert known(repo) == known(repo, "HEAD")
+
+
+def test_a_pull_of_a_merge_made_elsewhere_changes_no_commit(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    before = known(repo)
+    git(repo, "checkout", "-q", "-b", "theirs", "HEAD~")
+    commit(repo, "code.py", "1")
+    git(repo, "merge", "-q", "--no-edit", "main")  # main is the second parent
+    git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "--ff-only", "theirs")
+    assert known(repo) == before == known(repo, "HEAD")
+
+
+def test_counts_folded_in_leave_the_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
+    made = memctl("decide", "One", "--rationale", "a").id
+    before = known(repo)
+    memctl("show", made)
+    memctl("maintain")
+    assert "access_count: 1" in (repo / records(repo)[0]).read_text()
+    assert known(repo) == before == known(repo, "HEAD")
+    memctl("edit", made, "--set", "importance=9")
+    after = known(repo)
+    assert after == true(repo) != before
+    memctl("show", made)
+    memctl("maintain")
+    assert known(repo) == after == known(repo, "HEAD")
+
+
+def test_a_merge_of_counts_leaves_the_commit_of_the_text(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    before = known(repo)
+    path = repo / records(repo)[0]
+    text = path.read_text()
+    for branch, count in (("side", 3), ("main", 4)):
+        git(repo, "checkout", "-q", *(["-b"] if branch == "side" else []), branch)
+        path.write_text(text.replace("access_count: 0", f"access_count: {count}"))
+        git(repo, "commit", "-qam", "counts\n\nMemctl-Op: maintain")
+    git(repo, "merge", "-q", "--no-edit", "side", check=False)
+    path.write_text(text.replace("access_count: 0", "access_count: 7"))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "--no-edit")
+    assert len(git(repo, "rev-list", "--parents", "-1", "HEAD").split()) == 3
+    assert known(repo) == before == known(repo, "HEAD")
+
+
+def test_an_uncommitted_change_is_known_beside_the_commit_of_the_text_before(memctl: Memctl, repo: Path) -> None:
+    made = memctl("decide", "One", "--rationale", "a").id
+    commit_before = head(repo)
+    memctl("edit", made, "--set", "importance=9", "--no-commit")
+    assert list(known(repo).values()) == [LastCommit(commit_before, is_edited=True)]
+    assert list(known(repo, "HEAD").values()) == [LastCommit(commit_before)]
+
+
+def test_records_without_a_commit_have_none(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a", "--no-commit")
-    path = next((repo / ".memory/decisions").rglob("*.md")).relative_to(repo).as_posix()
-    assert last_commits(open_memory(repo, os.environ), [path]) == {}
+    assert len(records(repo)) == 1
+    assert known(repo) == {}
 
 
 def test_before_the_first_commit_there_is_none(tmp_path: Path, memctl: Memctl) -> None:
     memctl("init", "--git", "--no-commit", where=tmp_path)
-    assert last_commits(open_memory(tmp_path, os.environ), [".memory/config.yaml"]) == {}
+    assert last_commits(open_memory(tmp_path, os.environ), [".memory/decisions/2025-11/never.md"]) == {}
 
 
-def test_a_revision_is_asked_of_git(memctl: Memctl, repo: Path) -> None:
+def test_a_revision_without_the_record_has_no_commit(memctl: Memctl, repo: Path) -> None:
     memctl("decide", "One", "--rationale", "a")
-    repository = open_memory(repo, os.environ).repository
-    head = git(repo, "rev-parse", "HEAD").strip()
-    path = next((repo / ".memory/decisions").rglob("*.md")).relative_to(repo).as_posix()
-    assert history.last_commits(repository, [path, ".memory/config.yaml", "never"], "HEAD")[path] == head
-    assert path not in history.last_commits(repository, [path], "HEAD~1")
+    assert known(repo, "HEAD~1") == {}
+
+
+def test_a_shallow_clone_says_where_its_history_ends_until_it_is_whole(
+    memctl: Memctl, repo: Path, tmp_path: Path
+) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    one = head(repo)
+    memctl("decide", "Two", "--rationale", "b")
+    end = head(repo)
+    memctl("decide", "Three", "--rationale", "c")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repo}", str(clone))
+    expected = [LastCommit(end, is_boundary=True), LastCommit(end, is_boundary=True), LastCommit(head(repo))]
+    assert list(known(clone).values()) == list(known(clone, "HEAD").values()) == expected
+    git(clone, "fetch", "-q", "--unshallow")
+    assert sorted(last.commit for last in known(clone).values()) == sorted([one, end, head(repo)])
+    assert known(clone) == true(clone)
+
+
+def test_a_clone_without_old_blobs_or_its_remote_knows_all_commits(
+    memctl: Memctl, repo: Path, tmp_path: Path
+) -> None:
+    made = memctl("decide", "One", "--rationale", "a").id
+    memctl("show", made)
+    memctl("maintain")
+    clone = partial(repo, tmp_path, "blob:none")
+    assert known(clone) == true(clone)
+
+
+def test_a_clone_without_trees_or_its_remote_fails_and_keeps_nothing(
+    memctl: Memctl, repo: Path, tmp_path: Path
+) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    memctl("decide", "Two", "--rationale", "b")
+    clone = partial(repo, tmp_path, "tree:0")
+    for _ in range(2):
+        with pytest.raises(GitFailed):
+            known(clone)
+    (tmp_path / "away").rename(tmp_path / "origin")
+    assert known(clone) == true(clone)
+
+
+def partial(repo: Path, folder: Path, filtered: str) -> Path:
+    """A clone for which Git left something with the remote, which then goes away."""
+    shutil.copytree(repo, folder / "origin")
+    git(folder / "origin", "config", "uploadpack.allowFilter", "true")
+    git(folder / "origin", "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(folder, "clone", "-q", f"--filter={filtered}", f"file://{folder}/origin", "clone")
+    (folder / "origin").rename(folder / "away")
+    return folder / "clone"
+
+
+def test_a_cache_of_the_version_before_is_made_anew(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "One", "--rationale", "a")
+    cache = open_cache(open_memory(repo, os.environ)).database
+    cache.execute("CREATE TABLE commits (path TEXT PRIMARY KEY, id TEXT) WITHOUT ROWID")
+    cache.execute("INSERT INTO commits VALUES (?, ?)", (records(repo)[0], "0" * 40))
+    cache.execute("INSERT OR REPLACE INTO state VALUES ('commits', ?)", (head(repo),))
+    cache.execute("UPDATE state SET value = replace(value, '/17', '/16') WHERE key = 'version'")
+    cache.execute("DROP TABLE introductions")
+    cache.close()
+    assert known(repo) == true(repo)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memctl.lifecycle.merge import WHOLE
 from memctl.lifecycle.merge_bodies import Lost
 from memctl.model import frontmatter
-from memctl.model.record import ORDER, parse
+from memctl.model.record import ORDER, only_counted, parse
 from memctl.syncing import deciding
 from memctl.tokens.count import Counter
 
@@ -119,7 +119,7 @@ def test_text_that_looks_like_a_marker_is_not_taken_for_one() -> None:
 
 @pytest.mark.parametrize(("changed", "only"), [({"access_count": 9}, True), ({"importance": 9}, False), ({}, True)])
 def test_who_only_reads_changes_nothing_but_counts(changed: dict[str, Any], only: bool) -> None:
-    assert deciding.only_counted(text({}, {}), text(changed, {})) is only
+    assert only_counted(text({}, {}), text(changed, {})) is only
 
 
 def test_a_long_value_is_cut_and_stays_on_one_line() -> None:

@@ -1,0 +1,96 @@
+"""Which commits brought the texts that files have: through merges, squashes, rebases and reverts.
+
+A commit *introduces* a text where a file has it and had it in none of the commit's parents. A merge that took a file as
+one side had it introduces nothing; one that gave it a text of its own does. After a squash or a rebase it is the new
+commit, since the old ones are not in the history. Where several commits introduced one text (a cherry-pick on both
+sides of a merge, a revert), the latest of them counts.
+
+All of the history is looked at, with the sides that merges gave up: what Git leaves out of a log for being the same on
+both sides depends on where the log begins, and what is kept of a part of the history could not be added to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from memctl.journal import git, trees
+from memctl.journal.repository import Repository
+from memctl.model import moments
+
+# `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
+# keep the files of a root commit from the list, and bring in those of another path.
+_LOG = ("log", "--no-show-signature", "-z", "-c", "--raw", "--no-abbrev", "--no-renames", "--root", "--no-follow")
+_FORMAT = "--format=%x1e%H %ct %(trailers:key=Memctl-Op,valueonly,separator=%x2C)"
+_COUNTING = "maintain"  # the operation that writes into records how often they were read
+_NOTHING = "0"  # what the id of no blob consists of
+
+
+class Introduction(msgspec.Struct, frozen=True):
+    """A commit that introduced a text: its date in Unix seconds, the file, and the blob of the text.
+
+    `before` are the blobs that the file had in the commit's parents, where the new one may differ from them in nothing
+    but how often the record was read: memctl counts that in merges and in its maintenance.
+    """
+
+    path: str
+    blob: str
+    commit: str
+    seconds: int
+    before: tuple[str, ...] = ()
+
+
+def introductions(repository: Repository, paths: Sequence[str], revisions: str) -> Iterator[Introduction]:
+    """The introductions of all texts that files at or below some paths (none: all) ever had, latest first.
+
+    Raises GitFailed.
+    """
+    commit, seconds, is_counting = "", 0, False
+    items = git.stream([*_LOG, "--full-history", _FORMAT, revisions, "--", *paths], repository.top)
+    for item in items:
+        if item.startswith(b"\x1e"):
+            commit, when, operations = item[1:].decode(errors="replace").split(" ", 2)
+            seconds, is_counting = int(when), _COUNTING in operations.split(",")
+        elif columns := item.lstrip(b"\n").decode().split():
+            # Of each parent a colon and a mode, then the mode now; of each parent a blob, then the blob now.
+            parents = columns[0].count(":")
+            path, blob, before = git.name(next(items)), columns[2 * parents + 1], columns[parents + 1 : 2 * parents + 1]
+            if blob.strip(_NOTHING) and blob not in before:  # else it is gone, or only its mode is another
+                former = (one for one in before if one.strip(_NOTHING))
+                yield Introduction(path, blob, commit, seconds, tuple(former) if is_counting or parents > 1 else ())
+
+
+def latest(
+    repository: Repository, blobs: Mapping[str, str], revision: str, within: Sequence[str] = ()
+) -> dict[str, Introduction]:
+    """The latest introduction of the blob of each path in the history of a revision; it ends with the last one found.
+
+    `within` are the paths that the history is narrowed to (none: all), which pays for a few files.
+    """
+    missing = dict(blobs)
+    found: dict[str, Introduction] = {}
+    for one in introductions(repository, within, revision) if missing else ():
+        if missing.get(one.path) == one.blob:
+            found[one.path] = one
+            del missing[one.path]
+            if not missing:
+                break
+    return found
+
+
+def last_commits(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
+    """The commit that brought the text that each of some files has at a revision, as far as they are there."""
+    if revision == "HEAD" and not repository.has_head():
+        return {}
+    wanted = sorted(set(paths))
+    found = latest(repository, trees.blobs_of(repository, revision, wanted), revision, wanted)
+    return {path: one.commit for path, one in found.items()}
+
+
+def last_changes(repository: Repository, paths: Iterable[str], revision: str = "HEAD") -> dict[str, str]:
+    """When the text that each of some files has at a revision was brought: canonical UTC by path."""
+    if revision == "HEAD" and not repository.has_head():
+        return {}
+    found = latest(repository, trees.blobs_of(repository, revision, paths), revision)
+    return {path: moments.from_epoch(one.seconds) for path, one in found.items()}

@@ -31,13 +31,18 @@ def mode(repository: Repository) -> str:
     return known
 
 
+def default(repository: Repository) -> str:
+    """What is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL."""
+    branch = repository.branch()[0].removeprefix("refs/heads/")
+    return RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+
+
 def decide(repository: Repository) -> str:
-    """The same, and where nothing is set, set it: RECORDS for a branch that others have, too, else ALL."""
+    """What is set; and where nothing is, set the default."""
     found = mode(repository)
     if found:
         return found
-    branch = repository.branch()[0].removeprefix("refs/heads/")
-    found = RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+    found = default(repository)
     with suppress(git.GitFailed):  # of a folder that can't be written: it is decided anew
         git.write(["config", "--local", SETTING, found], repository.top)
     repository.settings()[SETTING.lower()] = found

@@ -18,7 +18,7 @@ from memctl.cli.command import command
 from memctl.coordination import shared
 from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.journal import commits, differences, git, history, index
+from memctl.journal import commits, differences, git, history, hook_commits, index
 from memctl.lifecycle import documents, door, mend
 from memctl.lifecycle.door import How
 from memctl.model.snapshot import Snapshot
@@ -93,10 +93,19 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (commits.committing() or not _is_touched(memory)):
         ignore = (*ignore, *mend.DOCUMENTS)
+    _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
         ignore = (*ignore, *mend.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
+
+
+def _tell_of_settings(memory: Memory) -> None:
+    """Say if a setting of this clone means nothing: it is no file of the memory, and so no finding."""
+    try:
+        hook_commits.mode(memory.repository)
+    except hook_commits.UnknownValue as error:
+        output.note(f"warning: {output.plain(error.message)}\nhint: {error.hint}")
 
 
 def _is_touched(memory: Memory) -> bool:

@@ -12,7 +12,7 @@ from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal import trust
 from memctl.journal.repository import Repository, open_repository
-from memctl.lifecycle import install, schedule
+from memctl.lifecycle import install, refspec, schedule
 from memctl.lifecycle.install import Step
 
 
@@ -54,7 +54,7 @@ def install_command(
 
     The hooks `pre-commit` and `pre-merge-commit` run `memctl check --staged`, and at a merge `memctl render --staged`
     before it; `post-merge` puts the rendered documents into the merge that Git has just made. Hooks that you have are
-    kept and run first. Nothing leaves this clone.
+    kept and run first. `git fetch` brings refs/memctl/* of the branch's remote along. Nothing leaves this clone.
 
     `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
 
@@ -77,9 +77,9 @@ def install_command(
         raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
-        install.carry_out(repository, steps)
         if not uninstall:
             trust.grant(repository)
+        install.carry_out(repository, steps)
     if as_json:
         data = {"what": what, "uninstall": uninstall, "dry_run": dry_run, "parts": [_data(step) for step in steps]}
         output.json("install", data)
@@ -101,9 +101,10 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
 def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Step]]:
     if uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
-        return repository, install.plan_removal(repository)
+        return repository, [*install.plan_removal(repository), *refspec.plan_removal(repository)]
     memory = opening.memory(ctx)
-    return memory.repository, install.plan(memory, install.own_program(sys.argv[0], sys.executable))
+    steps = install.plan(memory, install.own_program(sys.argv[0], sys.executable))
+    return memory.repository, [*steps, *refspec.plan(memory.repository)]
 
 
 def _data(step: Step) -> dict[str, Any]:
@@ -116,13 +117,15 @@ def _data(step: Step) -> dict[str, Any]:
         "text": output.name(files.text) if files and files.text is not None else None,
         "settings": {key: value and output.name(value) for key, value in step.settings},
         "removed_section": step.section or None,
+        "added": [{"key": output.name(key), "value": output.name(value)} for key, value in step.added],
+        "taken": [{"key": output.name(key), "value": output.name(value)} for key, value in step.taken],
         "add_to": output.name(step.add_to) or None,
         "lines": output.name(step.lines) or None,
     }
 
 
 def _print(step: Step, dry_run: bool) -> None:
-    done = bool(step.files or step.settings or step.section)
+    done = bool(step.files or step.settings or step.section or step.added or step.taken)
     state = f"would be {step.state}" if dry_run and done else step.state
     output.text(output.plain(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}")))
     if step.lines:
@@ -148,3 +151,6 @@ def _print_writes(step: Step) -> None:
         output.text(output.plain(output.name(f"  git config {key}: {'unset' if value is None else value}")))
     if step.section:
         output.text(f"  git config: without {step.section}")
+    for verb, settings in (("--add", step.added), ("--unset", step.taken)):
+        for key, value in settings:
+            output.text(output.plain(output.name(f"  git config {verb} {key} {value}")))

@@ -15,11 +15,12 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import installing, settings
+from memctl.hooks import consent, installing, settings
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.installing import Edit, Keeping
+from memctl.journal import hook_commits, trust
 from memctl.journal.repository import Repository, open_repository
-from memctl.lifecycle import install
+from memctl.lifecycle import install, refspec
 
 AGENTS_MD = "agents-md"
 WHAT = (*HOSTS, AGENTS_MD)
@@ -46,7 +47,11 @@ def run(ctx: click.Context, asked: Asked) -> int:
     if not asked.as_json:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
+    if asked.what in HOSTS and not asked.uninstall:
+        output.note(consent.sentence(_mode(repository)))
     done = bool(changing) and not asked.dry_run and _agreed(asked)
+    if repository is not None and (done or (asked.yes and not asked.dry_run)):
+        _set_up(asked, repository)
     if done:
         for edit in changing:
             installing.carry_out(edit, keeping, remove=asked.uninstall)
@@ -54,6 +59,25 @@ def run(ctx: click.Context, asked: Asked) -> int:
     if not changing or asked.dry_run or done:
         return OK
     return REFUSED
+
+
+def _mode(repository: Repository | None) -> str:
+    """What the hooks will commit here; "" if each clone has its own setting."""
+    if repository is None:
+        return ""
+    trust.look(repository, {})  # where hooks are at work already, they go on as they did
+    return hook_commits.mode(repository) or hook_commits.default(repository)
+
+
+def _set_up(asked: Asked, repository: Repository) -> None:
+    """What an installation for a project means for its clone: it is trusted, and has settings of its own."""
+    if asked.uninstall:
+        install.carry_out(repository, refspec.plan_removal(repository))
+        return
+    trust.grant(repository)
+    if asked.what in HOSTS:
+        hook_commits.decide(repository)
+        install.carry_out(repository, refspec.plan(repository))
 
 
 def _refuse_what_does_not_go(asked: Asked) -> None:

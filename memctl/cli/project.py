@@ -11,7 +11,7 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import commits, history, message, remotes, trust
+from memctl.journal import commits, history, hook_commits, message, remotes, trust
 from memctl.journal.repository import find_top
 from memctl.lifecycle import commit, door, joint, moves, setup
 from memctl.model import handoff
@@ -126,6 +126,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
     }
     if at is None:
         data["trusted"] = memory.is_trusted
+        data["hook_commits"], data["fault_of_settings"] = _hook_commits(memory)
         waiting = commit.waiting(memory)
         data["pending"] = [
             {
@@ -151,6 +152,14 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         data["index_lock"] = _index_lock(memory)
         data["upstream"] = _upstream(memory)
     return data
+
+
+def _hook_commits(memory: Memory) -> tuple[str | None, str | None]:
+    """What hooks of agents commit (None: not decided yet), and what is wrong with the setting that says so."""
+    try:
+        return hook_commits.mode(memory.repository) or None, None
+    except hook_commits.UnknownValue as error:
+        return None, f"{error.message}; {error.hint}"
 
 
 def _change_data(commit: history.Commit) -> dict[str, Any]:
@@ -187,6 +196,8 @@ def _print_memory(data: dict[str, Any]) -> None:
     output.text(output.plain(f"memory of {data['project']}: {data['folder']}"))
     if not data.get("trusted", True):
         output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
+    if fault := data.get("fault_of_settings"):
+        output.text(output.plain(f"hooks of agents commit nothing: {fault}"))
     for name, counts in sorted(data["records"].items()):
         shown = ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
         output.text(f"  {name:<9} {shown}")

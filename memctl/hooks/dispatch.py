@@ -176,11 +176,12 @@ def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     _attempt(call, lambda: _settle(call, _PATIENCE))
     memory = _opened(call, asks=is_fresh)
-    from memctl.hooks import drafts, known, starting
+    from memctl.hooks import drafts, elsewhere, known, starting
 
     state = known.read(call.folder)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
+    _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
     note = partial(starting.note, memory, call.host, call.given, call.folder, state)
     _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from memctl.hooks import drafts, known, summing
 from memctl.hooks.folder import SessionFolder
+from memctl.journal import hook_commits
 from memctl.model import session_page
 from memctl.model.change import Change
 from memctl.model.session_page import Page
 from memctl.sessions.events import GIT
+from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
-_SETTING = "memctl.hookcommits"
 
 
 def end(memory: Memory, folder: SessionFolder) -> None:
@@ -33,10 +34,11 @@ def end(memory: Memory, folder: SessionFolder) -> None:
 
 
 def how(memory: Memory) -> How:
-    """How a hook writes: with a commit, unless Git's setting memctl.hookCommits is off."""
+    """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
     from memctl.lifecycle.door import How
 
-    return How(no_commit=not memory.repository.flag(_SETTING, default=True), reason="an agent's session")
+    is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
+    return How(no_commit=is_none, reason="an agent's session")
 
 
 def change(memory: Memory, folder: SessionFolder) -> Change | None:
@@ -62,7 +64,7 @@ def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
     draft stays, and the next one has it. A draft that begins behind a compaction has no prompt of its own where the
     agent just went on; what was asked is known, or stands on the page.
     """
-    has_page = (memory.folder / session_page.path_of(draft.id)).exists()
+    has_page = sessions_ref.has(memory, session_page.path_of(draft.id))
     is_of_git = draft.values.get("transcript") == GIT
     if not (draft.values.get("turns") or is_of_git or has_page or (state is not None and state.intent)):
         return False

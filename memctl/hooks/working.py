@@ -14,6 +14,7 @@ from memctl.hooks import log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
+from memctl.journal import hook_commits
 from memctl.store import place
 from memctl.store.memory import Memory
 
@@ -59,7 +60,7 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
     """Do the work of an event; whether it is done. What went wrong is in our log.
 
     Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left
-    its marks in config.yaml, and for a disk that takes nothing.
+    its marks in config.yaml, for a setting without a meaning, and for a disk that takes nothing.
     """
     try:
         left = msgspec.convert(entry, _Left)
@@ -79,6 +80,7 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
         is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
+        is_closed |= isinstance(error, hook_commits.UnknownValue)
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
             raise undone.NotNow from None
         return False

@@ -141,6 +141,14 @@ def distance(repository: Repository) -> tuple[str, int, int] | None:
     return name, counts.get("ahead", 0), counts.get("behind", 0)
 
 
+def settings(repository: Repository, key: str) -> list[str]:
+    """All values of a setting of Git's that may have several."""
+    try:
+        return os.fsdecode(git.read(["config", "-z", "--get-all", key], repository.top)).split("\0")[:-1]
+    except git.GitFailed:
+        return []
+
+
 def setting(repository: Repository, key: str) -> str:
     """A setting of Git's, "" if there is none."""
     try:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from memctl.journal import git
+from memctl.journal import git, hook_commits
 from memctl.journal.repository import Repository
 
 TRUSTED, REFUSED, UNKNOWN = "trusted", "refused", "unknown"
 SETTING = "memctl.trusted"
 COMMAND = f"git config {SETTING} true"
-_PATTERNS, _HOOK_COMMITS, _VARIABLE = "memctl.trust", "memctl.hookcommits", "MEMCTL_TRUST"
+_PATTERNS, _VARIABLE = "memctl.trust", "MEMCTL_TRUST"
 _OFF = ("", "false", "no", "off", "0")
 _USERS = ("system", "global", "command")  # scopes of Git's settings that no clone has a say in
 _ASKED = r"^(memctl\.(trust|trusted|hookcommits)|remote\..*\.url)$"
@@ -41,8 +41,8 @@ def look(repository: Repository, environ: Mapping[str, str]) -> str:
         return REFUSED if said[SETTING].lower() in _OFF else TRUSTED
     if _was_at_work(repository):
         with suppress(git.GitFailed):  # of a folder that can't be written: it is found out again
-            if _HOOK_COMMITS not in said:
-                git.write(["config", "--local", _HOOK_COMMITS, "all"], repository.top)
+            if hook_commits.SETTING.lower() not in said:
+                git.write(["config", "--local", hook_commits.SETTING, hook_commits.ALL], repository.top)
             _mark(repository)
         return TRUSTED
     is_users = bool(addresses) and all(any(fnmatchcase(one, pattern) for pattern in patterns) for one in addresses)

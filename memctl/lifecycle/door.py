@@ -22,6 +22,7 @@ from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import Entry
 from memctl.store.sequence import Sequence
+from memctl.store.sessions_ref import FOLDERS
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
 
@@ -71,6 +72,14 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         if how.dry_run or change.is_empty:
             return Outcome(change)
         memory.grant_trust()
+        if any(path.startswith(FOLDERS) for path in change.paths):
+            from memctl.lifecycle import beside
+
+            here, there = beside.parted(memory, change, keeps=how.no_commit)
+            commit_there = "" if there.is_empty else beside.commit(memory, there)
+            if here.is_empty:
+                return Outcome(change, commit=commit_there)
+            change = here
         with interrupts.held(memory.remarks) as done:
             entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
             try:

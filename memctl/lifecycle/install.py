@@ -40,7 +40,8 @@ class Step(msgspec.Struct, frozen=True):
 
     `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. A `fault` keeps
     the part from becoming what was asked for. `settings` of Git are set, or with None taken away, and so is a whole
-    `section`. `lines` are for the user to add to the hook `add_to`; they begin with `#!` if there is none yet.
+    `section`; of settings with several values one is `added` or `taken`. `lines` are for the user to add to the hook
+    `add_to`; they begin with `#!` if there is none yet.
     """
 
     part: str
@@ -50,6 +51,8 @@ class Step(msgspec.Struct, frozen=True):
     files: HookChange | None = None
     settings: tuple[tuple[str, str | None], ...] = ()
     section: str = ""
+    added: tuple[tuple[str, str], ...] = ()
+    taken: tuple[tuple[str, str], ...] = ()
     add_to: str = ""
     lines: str = ""
 
@@ -120,6 +123,10 @@ def carry_out(repository: Repository, steps: Sequence[Step]) -> None:
             git.write(["config", "--local", *change], repository.top)
         if step.section:
             git.write(["config", "--local", "--remove-section", step.section], repository.top)
+        for key, value in step.added:
+            git.write(["config", "--local", "--add", key, value], repository.top)
+        for key, value in step.taken:
+            git.write(["config", "--local", "--fixed-value", "--unset-all", key, value], repository.top)
 
 
 def _ours_or_first(place: Path, name: str) -> Hook:

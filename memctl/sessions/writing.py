@@ -97,17 +97,18 @@ def existing(memory: Memory, identifier: str) -> tuple[dict[str, str], Page | No
     Raises MemctlError if they can't be read.
     """
     path = session_page.path_of(identifier)
+    snapshot = load.disk(memory)
+    if path not in snapshot.names(session_page.FOLDER):
+        return {}, None
     try:
-        text = files.read(memory.folder, path)
+        text = snapshot.read(path)
         found = session_page.parse(text, path)
         texts = {path: text}
         if found.trail:
-            texts[found.trail] = files.read(memory.folder, found.trail)
+            texts[found.trail] = snapshot.read(found.trail)
             found = session_page.joined(found, session_page.parse(texts[found.trail], found.trail))
         return texts, found
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if path in str(error.filename):
-            return {}, None
+    except (FileNotFoundError, NotADirectoryError):
         raise MemctlError(
             f"{memory.tracked(session_page.trail_of(identifier))}, the list of the session's files, is missing",
             "bring it back with Git: without it their paths would be lost",

@@ -25,6 +25,7 @@ from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.store.sessions_ref import Both
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
@@ -42,7 +43,7 @@ def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[
 
     `written` are files that have changed since Git was asked what differs.
     """
-    return Snapshot(_Disk(memory, progress, tuple(written)))
+    return Snapshot(Both(memory, _Disk(memory, progress, tuple(written))))
 
 
 def index(memory: Memory) -> Snapshot:
@@ -52,7 +53,7 @@ def index(memory: Memory) -> Snapshot:
 
 def revision(memory: Memory, name: str) -> Snapshot:
     """The memory at a revision; raises MemctlError if there is no such revision."""
-    return Snapshot(objects.at_revision(memory, name))
+    return Snapshot(Both(memory, objects.at_revision(memory, name), name))
 
 
 def alike(memory: Memory, commit: str) -> Snapshot:

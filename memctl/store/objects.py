@@ -30,7 +30,7 @@ Known = tuple[Cache, set[str]]  # a cache of other files, and the paths of those
 
 def at_revision(memory: Memory, name: str) -> InGit:
     """The memory at a revision; raises MemctlError if there is no such revision."""
-    return at(memory, name, memory.repository.resolve(name), _nothing)
+    return at(memory, name, memory.repository.resolve(name), nothing)
 
 
 def at(memory: Memory, name: str, commit: str, known: Callable[[], Known]) -> InGit:
@@ -43,7 +43,8 @@ def from_index(memory: Memory, known: Callable[[], Known]) -> InGit:
     return InGit(memory, "index", index.entries(memory.repository, memory.prefix), "", known)
 
 
-def _nothing() -> Known:
+def nothing() -> Known:
+    """No files known."""
     return Cache.open(None), set()
 
 

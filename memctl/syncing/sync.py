@@ -24,9 +24,9 @@ from memctl.journal.remotes import Upstream
 from memctl.journal.turns import Turn
 from memctl.lifecycle import commit, moves
 from memctl.lifecycle.moves import Move
-from memctl.store import load, lock
+from memctl.store import load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.syncing import assembling, sharing, soundness, telling
+from memctl.syncing import assembling, session_pages, sharing, soundness, telling
 from memctl.syncing.synced import Synced
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
@@ -43,7 +43,7 @@ Tell = Callable[[Synced], None]
 def sync(
     memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, tell: Tell = lambda _: None
 ) -> Synced:
-    """Bring the branch of HEAD and the coordination state together with those of a remote.
+    """Bring the branch of HEAD, the coordination state and pages of sessions together with those of a remote.
 
     `tell` is called once the branch is done, before the rest, which may be interrupted. Raises MemctlError if it can't
     be done; then this clone is as it was, but for what was fetched, and what had waited for its commit. A dry run
@@ -53,7 +53,8 @@ def sync(
         branch, _ = _standing(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
         done = _branch(memory, upstream, tell, push=push, dry_run=dry_run)
-        return sharing.share(memory, done, push=push, dry_run=dry_run)
+        done = sharing.share(memory, done, push=push, dry_run=dry_run)
+        return session_pages.carry(memory, done, push=push, dry_run=dry_run)
 
 
 def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_run: bool) -> Synced:
@@ -162,9 +163,10 @@ def _standing(memory: Memory) -> tuple[str, str]:
 
 
 def _fetched(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
-    """The commit of the remote's branch, and whether the state that agents share has come along."""
+    """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
     state = (place.ref(memory), place.tracking(memory, upstream.remote))
-    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state,))
+    pages = (sessions_ref.REF, sessions_ref.tracking(upstream.remote))
+    theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
     if not theirs:
         short = upstream.branch.removeprefix("refs/heads/")
         name = upstream.ref.removeprefix("refs/heads/")

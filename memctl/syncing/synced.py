@@ -16,7 +16,8 @@ class Synced(msgspec.Struct, frozen=True):
     `foreign` those of them that touch something outside of the memory. `coordination` is the commit of the state that
     agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
     of ours did, or is to be looked at; `settled` what ownership became because handoffs were answered twice.
-    `has_state` says that the state came here together with the branch.
+    `has_state` says that the state came here together with the branch, and pages of sessions too; `sessions_taken` and
+    `sessions_given` say of these what `taken` and `given` say of the state.
     """
 
     upstream: Upstream
@@ -34,4 +35,6 @@ class Synced(msgspec.Struct, frozen=True):
     given: bool = False
     gave_way: tuple[str, ...] = ()
     settled: tuple[str, ...] = ()
+    sessions_taken: bool = False
+    sessions_given: bool = False
     warning: str = ""

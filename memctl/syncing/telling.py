@@ -37,7 +37,7 @@ def branch(done: Synced, *, dry_run: bool = False, push: bool = True) -> list[st
 
 
 def coordination(done: Synced, *, dry_run: bool = False) -> list[str]:
-    """What became of the state that agents share; nothing if there was nothing to do."""
+    """What became of the state that agents share and of pages of sessions; nothing if there was nothing to do."""
     remote = done.upstream.remote
     lines = [f"coordination: {line}" for line in done.gave_way]
     lines += [f"{'ownership would follow' if dry_run else 'ownership'}: {line}" for line in done.settled]
@@ -45,6 +45,10 @@ def coordination(done: Synced, *, dry_run: bool = False) -> list[str]:
         lines.append(f"coordination: {'would be ' if dry_run else ''}fetched from {remote}")
     if done.given:
         lines.append(f"coordination: {'would be ' if dry_run else ''}pushed to {remote}")
+    if done.sessions_taken:
+        lines.append(f"pages of sessions: {'would be ' if dry_run else ''}fetched from {remote}")
+    if done.sessions_given:
+        lines.append(f"pages of sessions: {'would be ' if dry_run else ''}pushed to {remote}")
     return lines
 
 

@@ -242,7 +242,7 @@ def _change(memory: Memory, made: Checkpoint) -> Change:
     number = made.number
     return Change(
         op="checkpoint",
-        title=f"{made.checkpoint_id} {made.mission}",
+        title=made.checkpoint_id,  # the task may be what somebody asked for in private
         ids=(made.checkpoint_id,),
         writes=(
             Write(number.path, checkpoint.written(made)),

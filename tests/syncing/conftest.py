@@ -24,6 +24,7 @@ def bare(repo: Path, tmp_path: Path, memctl: Memctl, once: Once) -> Path:
         git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
         for name in ("one", "two"):
             git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(tmp_path / name))
+            git(tmp_path / name, "config", "memctl.trusted", "true")
 
     once(make)
     return tmp_path / "bare.git"

@@ -1,0 +1,36 @@
+"""Saying once in a clone how to get the pages of sessions that a remote keeps beside its branches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from memctl.journal import hook_commits, refs, trust
+from memctl.store import sessions_ref
+from memctl.store.memory import Memory
+
+_SAID = "elsewhere"
+
+
+def line(memory: Memory, root: Path) -> str:
+    """What to say, "" if nothing: there are such pages here, nobody keeps any there, or it was said before."""
+    repository = memory.repository
+    if sessions_ref.now(memory) or (root / _SAID).exists():
+        return ""
+    are_kept_there = trust.own_setting(repository, "hookcommits").lower() == hook_commits.RECORDS
+    if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():
+        return ""
+    from memctl.lifecycle import refspec  # mostly there is nothing to say
+
+    remote = refspec.remote_of(repository)
+    if not remote:
+        return ""
+    is_known = bool(refs.tip(repository, sessions_ref.tracking(remote)))
+    if not is_known and (not are_kept_there or refspec.is_set(repository, remote)):
+        return ""
+    root.mkdir(parents=True, exist_ok=True)
+    try:
+        os.close(os.open(root / _SAID, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return ""
+    return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` brings them. (memctl)\n"

@@ -1,0 +1,49 @@
+"""What of an agent's session memctl commits, and where: Git's setting memctl.hookCommits."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from memctl.errors import MemctlError
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+SETTING = "memctl.hookCommits"
+# Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.
+ALL, RECORDS, NONE = "all", "records", "none"
+_BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE, "": NONE}
+
+
+class UnknownValue(MemctlError):
+    """The setting has a value that means nothing."""
+
+
+def mode(repository: Repository) -> str:
+    """ALL, RECORDS or NONE, "" if nothing is set; raises UnknownValue."""
+    value = repository.settings().get(SETTING.lower())
+    if value is None or value in (ALL, RECORDS, NONE):
+        return value or ("" if value is None else NONE)
+    known = _BEFORE.get(value.lower())
+    if known is None:
+        raise UnknownValue(
+            f"{SETTING} is {value[:40]!r}", f"it is one of {ALL}, {RECORDS} and {NONE} (`git config {SETTING} {ALL}`)"
+        )
+    return known
+
+
+def default(repository: Repository) -> str:
+    """What is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL."""
+    branch = repository.branch()[0].removeprefix("refs/heads/")
+    return RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+
+
+def decide(repository: Repository) -> str:
+    """What is set; and where nothing is, set the default."""
+    found = mode(repository)
+    if found:
+        return found
+    found = default(repository)
+    with suppress(git.GitFailed):  # of a folder that can't be written: it is decided anew
+        git.write(["config", "--local", SETTING, found], repository.top)
+    repository.settings()[SETTING.lower()] = found
+    return found

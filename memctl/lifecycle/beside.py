@@ -1,0 +1,66 @@
+"""Writing what belongs on the ref of sessions (`store.sessions_ref`) and not on the branch."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import hook_commits, message, refs, tree_merge
+from memctl.journal.tree_merge import Leaf
+from memctl.model.change import Change, Delete, Write
+from memctl.store import sessions_ref
+from memctl.store.memory import Memory
+from memctl.store.sessions_ref import FOLDERS, REF
+
+_TRIES = 5  # to move the ref; only something else than memctl is faster, for who moves it holds the lock
+
+
+def parted(memory: Memory, change: Change, *, keeps: bool = False) -> tuple[Change, Change]:
+    """The parts of a change that belong on the branch and on the ref.
+
+    A file stays where it is; a new page or checkpoint goes where memctl.hookCommits says, but on the disk if it
+    `keeps` all there. What is deleted goes in both places. Raises UnknownValue.
+    """
+    paths = [path for path in change.paths if path.startswith(FOLDERS)]
+    tip = sessions_ref.now(memory)
+    items = memory.repository.objects.read([f"{tip}:{memory.tracked(path)}" for path in paths]) if tip else []
+    there = {path for path, item in zip(paths, items, strict=bool(tip)) if item is not None}
+    is_new_there = not keeps and hook_commits.mode(memory.repository) == hook_commits.RECORDS
+
+    def goes_there(write: Write) -> bool:
+        if write.path not in paths or os.path.lexists(memory.folder / write.path):
+            return False
+        return write.path in there or is_new_there
+
+    beside = tuple(write for write in change.writes if goes_there(write))
+    here = tuple(write for write in change.writes if write not in beside)
+    deletes = [delete for delete in change.deletes if not _is_only(memory, delete, there)]
+    gone = tuple(delete for delete in change.deletes if delete.path in there)
+    return (
+        msgspec.structs.replace(change, writes=here, deletes=tuple(deletes)),
+        msgspec.structs.replace(change, writes=beside, deletes=gone),
+    )
+
+
+def _is_only(memory: Memory, delete: Delete, there: set[str]) -> bool:
+    return delete.path in there and not os.path.lexists(memory.folder / delete.path)
+
+
+def commit(memory: Memory, change: Change) -> str:
+    """Commit the files of a change on the ref; the commit's id. For the holder of the lock. Raises MemctlError."""
+    repository = memory.repository
+    blobs = tree_merge.store(repository, [write.text.encode() for write in change.writes])
+    leaves: dict[str, Leaf | None] = {memory.tracked(delete.path): None for delete in change.deletes}
+    leaves |= {
+        memory.tracked(write.path): Leaf("100644", blob) for write, blob in zip(change.writes, blobs, strict=True)
+    }
+    for _ in range(_TRIES):
+        parent = sessions_ref.now(memory)
+        tree = tree_merge.edited(repository, tree_merge.tree_at(repository, parent) if parent else "", leaves)
+        text = message.compose([change])
+        made = refs.commit_tree(repository, tree, [parent] if parent else [], text, memory.commit_moment)
+        if refs.swap(repository, REF, made, parent):
+            return made
+    raise MemctlError(f"{REF} is moved by something else all the while", "try again")

@@ -1,0 +1,105 @@
+"""Pages of sessions and checkpoints on a ref of their own, refs/memctl/sessions: on no branch, in no worktree or index.
+
+All memories of a clone share the ref. Its commits are a chain of their own, with the same messages and trailers as
+those of the branch, and their trees have the files under the paths that they would have in the worktree. Readers find
+files in both places; what is in the worktree comes first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from memctl.journal import git, refs
+from memctl.model.folders import CHECKPOINTS, SESSIONS
+from memctl.store.memory import Memory
+
+if TYPE_CHECKING:
+    from memctl.model.config import Config
+    from memctl.model.faults import Fault
+    from memctl.model.record import Record
+    from memctl.model.snapshot import Catalogue, Files, Source, Texts
+
+REF = "refs/memctl/sessions"
+FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")
+
+
+def tracking(remote: str) -> str:
+    """Where memctl keeps what it has fetched of a remote's."""
+    return REF.replace("refs/memctl/", f"refs/memctl/remotes/{remote}/", 1)
+
+
+def now(memory: Memory) -> str:
+    """The commit that the ref is at, "" if there is none. Files say so."""
+    return refs.tip(memory.repository, REF)
+
+
+def as_of(memory: Memory, revision: str) -> str:
+    """The last commit of the ref that is no later than a revision; "" if there is none."""
+    tip = now(memory)
+    if not tip:
+        return ""
+    commit = memory.repository.resolve(revision)
+    moment = git.read(["log", "-1", "--no-show-signature", "--format=%ct", commit], memory.repository.top)
+    args = ["rev-list", "--max-count=1", f"--min-age={moment.decode().strip()}", tip]
+    return git.read(args, memory.repository.top).decode().strip()
+
+
+def has(memory: Memory, path: str) -> bool:
+    """Whether the memory has a file, in the worktree or on the ref."""
+    if os.path.lexists(memory.folder / path):
+        return True
+    tip = now(memory)
+    return bool(tip) and memory.repository.objects.read([f"{tip}:{memory.tracked(path)}"])[0] is not None
+
+
+class Both:
+    """A source with the files of the ref beside its own: as they are now, or as they were at a revision."""
+
+    def __init__(self, memory: Memory, source: Source, revision: str = "") -> None:
+        self._memory = memory
+        self._source = source
+        self._revision = revision
+        self.name = source.name
+        self.prefix = source.prefix
+
+    @property
+    def config(self) -> Config:
+        return self._source.config
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
+        return self._source.records()
+
+    def texts(self) -> Texts:
+        return self._source.texts()
+
+    def catalogue(self) -> Catalogue:
+        return self._source.catalogue()
+
+    def files(self) -> Files:
+        return self._source.files()
+
+    def read(self, path: str) -> str:
+        try:
+            return self._source.read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            if self._there is None or not path.startswith(FOLDERS):
+                raise
+            return self._there.read(path)
+
+    def names(self, folder: str) -> list[str]:
+        found = self._source.names(folder)
+        if (folder and not f"{folder}/".startswith(FOLDERS)) or self._there is None:
+            return found
+        return sorted({*found, *(path for path in self._there.names(folder) if path.startswith(FOLDERS))})
+
+    @cached_property
+    def _there(self) -> Source | None:
+        commit = as_of(self._memory, self._revision) if self._revision else now(self._memory)
+        if not commit:
+            return None
+        from memctl.store import objects  # which imports the cache
+
+        return objects.at(self._memory, REF, commit, objects.nothing)

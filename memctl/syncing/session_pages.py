@@ -1,0 +1,91 @@
+"""Bringing the pages of sessions and checkpoints together that are on a ref of their own (`store.sessions_ref`)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import git, message, refs, tree_merge
+from memctl.journal.pushing import Refused
+from memctl.journal.tree_merge import Leaf
+from memctl.lifecycle import commit
+from memctl.model.change import Change
+from memctl.store import lock, sessions_ref
+from memctl.store.memory import Memory
+from memctl.store.place import FOLDER
+from memctl.store.sessions_ref import REF
+from memctl.syncing import combining
+from memctl.syncing.collisions import Leaves
+from memctl.syncing.synced import Synced
+
+_TRIES = 20  # to push, each time after another clone was first
+
+
+def carry(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
+    """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
+    try:
+        return _carried(memory, done, push=push, dry_run=dry_run)
+    except (MemctlError, Refused) as error:
+        words = [done.warning] if done.warning else []
+        said = error.why if isinstance(error, Refused) else error.message
+        why = f"the pages of sessions are not in step with {done.upstream.remote}: {said}"
+        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
+
+
+def _carried(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
+    repository, remote = memory.repository, done.upstream.remote
+    tracking = sessions_ref.tracking(remote)
+    before = sessions_ref.now(memory)
+    for number in range(_TRIES):
+        is_fetched = done.has_state and number == 0
+        theirs = refs.tip(repository, tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
+        new = _joined(memory, remote, theirs, dry_run=dry_run)
+        given = push and new != theirs
+        if not given or dry_run or refs.push(repository, remote, REF, new, theirs):
+            return msgspec.structs.replace(done, sessions_taken=new != before and bool(theirs), sessions_given=given)
+    raise MemctlError(f"{_TRIES} pushes of {REF} were lost to others")
+
+
+def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:
+    """The commit that has what both have; but for a dry run the ref is at it. "" if neither has any."""
+    repository = memory.repository
+    with lock.hold(repository.shared / "lock"):
+        ours = sessions_ref.now(memory)
+        if not theirs or refs.has(repository, ours, theirs):
+            return ours
+        goes_on = not ours or refs.has(repository, theirs, ours)
+        new = theirs if goes_on else _merged(memory, remote, ours, theirs)
+        if not dry_run and not refs.swap(repository, REF, new, ours):
+            raise MemctlError(f"{REF} is moved by something else all the while", "try again")
+        return new
+
+
+def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
+    """A commit after both: all files of both, and a page that both have changed by the rules for a later summary."""
+    repository = memory.repository
+    base = next(iter(tree_merge.bases(repository, ours, theirs)), "")
+    changes: dict[str, Leaf | None] = {}
+    for prefix in _memories(memory, ours, theirs):
+        sides = [_leaves(memory, side, prefix) for side in (base, ours, theirs)]
+        combined = combining.combine(memory, *sides, apart=False)
+        kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
+        wanted = {**combined.files, **kept}
+        changes |= {f"{prefix}/{path}": leaf for path, leaf in combining.changes(sides[1], wanted).items()}
+    tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
+    change = commit.signed(memory, Change(op="sync", title=f"sessions with {remote}"))
+    return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)
+
+
+def _leaves(memory: Memory, commit: str, prefix: str) -> Leaves:
+    return tree_merge.leaves(memory.repository, commit, prefix) if commit else {}
+
+
+def _memories(memory: Memory, *commits: str) -> list[str]:
+    """The folders of all memories that have files on the ref: a clone may have several."""
+    found = set()
+    for one in commits:
+        out = git.read(["ls-tree", "-r", "-z", "--name-only", "--full-tree", one], memory.repository.top)
+        for path in out.decode(errors="surrogateescape").split("\0"):
+            head, mark, _ = f"/{path}".partition(f"/{FOLDER}/")
+            found |= {f"{head}/{FOLDER}".lstrip("/")} if mark else set()
+    return sorted(found)

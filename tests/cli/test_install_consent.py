@@ -1,0 +1,110 @@
+"""What an installation says of what hooks commit, and what it settles for the clone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+
+KEY = "remote.origin.fetch"
+OURS = "+refs/memctl/*:refs/memctl/remotes/origin/*"
+
+
+def setting(folder: Path, name: str) -> str:
+    return git(folder, "config", "--local", "--get", name, check=False).strip()
+
+
+def refspecs(folder: Path) -> list[str]:
+    return git(folder, "config", "--get-all", KEY, check=False).split()
+
+
+@pytest.fixture
+def clone(repo: Path, tmp_path: Path) -> Path:
+    """A clone of ones own, with a branch that follows the remote's."""
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(tmp_path / "clone"))
+    return tmp_path / "clone"
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex", "gemini"])
+def test_on_a_branch_that_others_have_hooks_keep_off_it(clone: Path, memctl: Memctl, host: str) -> None:
+    said = memctl("install", host, "--yes", where=clone).err
+    assert said.count("these hooks commit what comes of each session") == 1
+    assert "to refs/memctl/sessions, off your branch" in said
+    assert setting(clone, "memctl.hookCommits") == "records"
+    assert setting(clone, "memctl.trusted") == "true"
+
+
+def test_on_a_branch_of_ones_own_they_commit_to_it(repo: Path, memctl: Memctl) -> None:
+    assert "to your branch (`git config" in memctl("install", "claude-code", "--yes").err
+    assert setting(repo, "memctl.hookCommits") == "all"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("none", "leave what"), ("false", "leave what"), ("all", "to your branch")]
+)
+def test_what_is_set_stays_and_is_said(clone: Path, memctl: Memctl, value: str, said: str) -> None:
+    git(clone, "config", "memctl.hookCommits", value)
+    assert said in memctl("install", "claude-code", "--yes", where=clone).err
+    assert setting(clone, "memctl.hookCommits") == value
+
+
+def test_for_all_projects_each_clone_decides_later(clone: Path, memctl: Memctl) -> None:
+    assert "in clones that you trust" in memctl("install", "claude-code", "--user", "--yes", where=clone).err
+    assert setting(clone, "memctl.hookCommits") == ""
+    assert setting(clone, "memctl.trusted") == ""
+
+
+def test_without_a_yes_nothing_is_settled(clone: Path, memctl: Memctl) -> None:
+    before = (clone / ".git" / "config").read_text()
+    assert "these hooks commit" in memctl("install", "claude-code", where=clone, code=1).err
+    memctl("install", "claude-code", "--dry-run", where=clone)
+    memctl("install", "git", "--dry-run", where=clone)
+    assert (clone / ".git" / "config").read_text() == before
+
+
+def test_git_alone_settles_nothing_of_what_hooks_of_agents_commit(clone: Path, memctl: Memctl) -> None:
+    memctl("install", "git", where=clone)
+    assert setting(clone, "memctl.hookCommits") == ""
+
+
+def test_where_hooks_were_at_work_before_they_go_on_as_they_did(clone: Path, memctl: Memctl) -> None:
+    memctl("learn", "Mine", where=clone)
+    git(clone, "config", "--unset", "memctl.trusted")
+    assert "to your branch (`git config" in memctl("install", "claude-code", "--yes", where=clone).err
+    assert setting(clone, "memctl.hookCommits") == "all"
+
+
+@pytest.mark.parametrize("what", [["git"], ["claude-code", "--yes"]], ids=" ".join)
+def test_a_plain_fetch_brings_what_is_beside_the_branches(
+    clone: Path, repo: Path, memctl: Memctl, tmp_path: Path, what: list[str]
+) -> None:
+    before = refspecs(clone)
+    memctl("install", *what, where=clone)
+    memctl("install", *what, where=clone)
+    assert refspecs(clone) == [*before, OURS]
+    bare = tmp_path / "bare.git"
+    git(bare, "update-ref", "refs/memctl/sessions", "HEAD")
+    git(repo, "push", "-q", str(bare), "HEAD:refs/heads/other")
+    git(clone, "fetch", "-q", "--prune")
+    assert "refs/memctl/remotes/origin/sessions" in git(clone, "for-each-ref")
+    assert "refs/remotes/origin/other" in git(clone, "for-each-ref")
+    git(bare, "update-ref", "-d", "refs/memctl/sessions")
+    git(clone, "fetch", "-q", "--prune")
+    assert "refs/memctl" not in git(clone, "for-each-ref")
+    memctl("install", what[0], "--uninstall", *what[1:], where=clone)
+    assert refspecs(clone) == before
+
+
+def test_a_dry_run_shows_it(clone: Path, memctl: Memctl) -> None:
+    assert f"git config --add {KEY} {OURS}" in memctl("install", "git", "--dry-run", where=clone).out
+    memctl("install", "git", where=clone)
+    shown = memctl("install", "git", "--uninstall", "--dry-run", where=clone).out
+    assert f"git config --unset {KEY} {OURS}" in shown
+    assert OURS in refspecs(clone)
+
+
+def test_without_a_remote_there_is_nothing_to_fetch(repo: Path, memctl: Memctl) -> None:
+    assert "fetch" not in memctl("install", "git").out

@@ -1,0 +1,276 @@
+"""What hooks commit, and where: on the branch, on a ref beside it, or nothing; and that all readers find it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, commits, git
+from tests.hooks.session import Session
+
+REF = "refs/memctl/sessions"
+PRIVATE = "My private plan: leave ACME"
+
+
+def ask(session: Session, prompt: str = PRIVATE) -> None:
+    """Something that a session does."""
+    session.transcript.prompt(prompt)
+    session.transcript.call("Write", file_path=str(session.repo / f"{session.name}.py"), content="x = 1\n")
+    session.transcript.says("Decision: leave ACME because of the plan.")
+
+
+def work(session: Session) -> str:
+    """A session with a compaction; what it is given after that."""
+    session.said("SessionStart", source="startup")
+    ask(session)
+    session.send("PreCompact", trigger="auto")
+    given = session.said("SessionStart", source="compact")
+    session.send("Stop")
+    session.send("SessionEnd", reason="exit")
+    assert session.faults() == []
+    return given
+
+
+def files(repo: Path, revision: str) -> list[str]:
+    return git(repo, "ls-tree", "-r", "--name-only", revision, "--", ".memory/sessions", ".memory/checkpoints").split()
+
+
+def setting(repo: Path) -> str:
+    return git(repo, "config", "--get", "memctl.hookCommits", check=False).strip()
+
+
+@pytest.fixture
+def records(session: Session) -> Session:
+    git(session.repo, "config", "memctl.hookCommits", "records")
+    return session
+
+
+def test_on_a_branch_of_ones_own_all_is_committed_there(session: Session) -> None:
+    work(session)
+    assert setting(session.repo) == "all"
+    assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
+    assert git(session.repo, "for-each-ref", REF) == ""
+
+
+def test_on_a_branch_that_others_have_pages_and_checkpoints_stay_beside_it(session: Session, tmp_path: Path) -> None:
+    repo = session.repo
+    git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
+    git(repo, "remote", "add", "origin", str(tmp_path / "bare.git"))
+    git(repo, "fetch", "-q")
+    git(repo, "branch", "-q", "-u", "origin/main")
+    work(session)
+    assert setting(repo) == "records"
+    assert files(repo, "HEAD") == []
+    assert len(files(repo, REF)) == 3
+
+
+def test_what_is_set_stays(session: Session) -> None:
+    git(session.repo, "config", "memctl.hookCommits", "true")
+    work(session)
+    assert setting(session.repo) == "true"
+    assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
+
+
+@pytest.mark.parametrize("value", ["false", "none"])
+def test_nothing_is_committed_where_none_is_set(session: Session, value: str) -> None:
+    git(session.repo, "config", "memctl.hookCommits", value)
+    before = git(session.repo, "rev-parse", "HEAD")
+    work(session)
+    assert git(session.repo, "rev-parse", "HEAD") == before
+    assert git(session.repo, "for-each-ref", "refs/memctl") == ""
+
+
+def test_the_branch_the_index_and_the_worktree_stay_as_they_are(records: Session) -> None:
+    repo = records.repo
+    (repo / "staged.py").write_text("x = 1\n")
+    git(repo, "add", "staged.py")
+    before = [git(repo, *command) for command in (["rev-parse", "HEAD"], ["status", "--porcelain"], ["ls-files", "-s"])]
+    work(records)
+    after = [git(repo, *command) for command in (["rev-parse", "HEAD"], ["status", "--porcelain"], ["ls-files", "-s"])]
+    assert after == before
+    assert PRIVATE not in git(repo, "log", "-p", "HEAD")
+    assert PRIVATE in git(repo, "log", "-p", REF)
+
+
+def test_prompts_never_stand_in_subjects(records: Session) -> None:
+    work(records)
+    git(records.repo, "config", "memctl.hookCommits", "all")
+    other = Session(records.repo, records.file, "other")
+    work(other)
+    subjects = git(records.repo, "log", "--all", "--format=%B")
+    assert "private" not in subjects
+    assert "checkpoint main-w1-v1-" in subjects
+
+
+def test_each_write_is_one_commit_with_the_trailers_of_the_branch(records: Session) -> None:
+    work(records)
+    ask(records, "And what then?")
+    records.send("SessionEnd", reason="exit")
+    told = git(records.repo, "log", REF, "--format=%(trailers:key=Memctl-Op,valueonly,separator=%x2C)").split()
+    assert told == ["summarize", "checkpoint"]
+
+
+def test_after_a_compaction_the_state_is_given_back(records: Session) -> None:
+    given = work(records)
+    assert PRIVATE in given
+    assert "main-w1-v1-" in given
+
+
+def test_every_reader_finds_them(records: Session, memctl: Memctl) -> None:
+    work(records)
+    repo = records.repo
+    assert [one["session_id"] for one in memctl("session", "list", "--json").data] == [records.name]
+    assert PRIVATE in memctl("session", "show", records.name).out
+    assert PRIVATE in memctl("checkpoint", "list").out
+    assert PRIVATE in memctl("checkpoint", "show").out
+    assert PRIVATE in memctl("checkpoint", "resume").out
+    memctl("learn", "Something")
+    assert "1 session summed up" in memctl("rehydrate").out
+    assert memctl("check").err == "nothing found\n"
+    assert not (repo / ".memory" / "sessions").exists()
+
+
+def test_check_finds_what_is_wrong_with_one(records: Session, memctl: Memctl) -> None:
+    work(records)
+    path = f".memory/sessions/{records.name}.md"
+    blob = git(records.repo, "hash-object", "-w", "--stdin", stdin="---\nsession_id: another\n---\n").strip()
+    index = {**os.environ, "GIT_INDEX_FILE": str(records.file.with_name("index"))}
+    for command in (["read-tree", REF], ["update-index", "--add", "--cacheinfo", f"100644,{blob},{path}"]):
+        subprocess.run(["git", *command], cwd=records.repo, env=index, check=True)
+    tree = subprocess.check_output(["git", "write-tree"], cwd=records.repo, env=index, text=True).strip()
+    git(records.repo, "update-ref", REF, git(records.repo, "commit-tree", tree, "-m", "broken").strip())
+    assert "MEM507" in memctl("check", code=1).out
+
+
+def test_at_a_revision_they_are_as_they_were_then(
+    records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("learn", "Before")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T15:00:00Z")
+    work(records)
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T16:00:00Z")
+    memctl("learn", "After")
+    monkeypatch.setenv("MEMCTL_NOW", "2025-11-04T17:00:00Z")
+    work(Session(records.repo, records.file, "later"))
+
+    def seen(*at: str) -> list[str]:
+        return [one["session_id"] for one in memctl("session", "list", "--json", *at).data]
+
+    assert sorted(seen()) == [records.name, "later"]
+    assert seen("--at", "HEAD") == [records.name]
+    assert seen("--at", "HEAD~1") == []
+    assert sorted(seen("--at", REF)) == [records.name, "later"]
+    assert PRIVATE in memctl("checkpoint", "show", "--at", "HEAD").out
+
+
+def test_a_session_that_goes_on_has_one_page_in_one_place(records: Session, memctl: Memctl) -> None:
+    work(records)
+    git(records.repo, "config", "memctl.hookCommits", "all")
+    ask(records, "And what then?")
+    records.send("SessionEnd", reason="exit")
+    assert f".memory/sessions/{records.name}.md" not in files(records.repo, "HEAD")
+    page = git(records.repo, "show", f"{REF}:.memory/sessions/{records.name}.md")
+    assert page.count("## Session Intent") == 1
+    assert PRIVATE in memctl("session", "show", records.name).out
+
+
+def test_what_somebody_saves_by_hand_goes_there_too(records: Session, memctl: Memctl) -> None:
+    before = commits(records.repo)
+    memctl("checkpoint", "save", "--task", "Refunds", "--next", "Test them", "--doing", "Write them")
+    assert commits(records.repo) == before
+    assert "Refunds" in memctl("checkpoint", "resume").out
+    memctl("learn", "A record")
+    assert commits(records.repo) == before + 1
+
+
+def test_maintain_deletes_old_ones_there(records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        memctl("checkpoint", "save", "--task", "Refunds", "--next", f"Step {number}", "--doing", f"Step {number}")
+    monkeypatch.setenv("MEMCTL_NOW", "2026-02-04T15:00:00Z")
+    memctl("maintain")
+    assert len([path for path in files(records.repo, REF) if path.endswith(".json")]) == 10
+
+
+def test_worktrees_share_them(records: Session, memctl: Memctl, tmp_path: Path) -> None:
+    work(records)
+    git(records.repo, "worktree", "add", "-q", str(tmp_path / "beside"), "-b", "beside")
+    assert PRIVATE in memctl("session", "show", records.name, where=tmp_path / "beside").out
+
+
+def test_during_a_merge_they_need_not_wait(records: Session) -> None:
+    (records.repo / ".git" / "MERGE_HEAD").write_text(git(records.repo, "rev-parse", "HEAD"))
+    work(records)
+    assert len(files(records.repo, REF)) == 3
+
+
+def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, memctl: Memctl) -> None:
+    git(session.repo, "config", "memctl.hookCommits", "sometimes")
+    session.said("SessionStart", source="startup")
+    ask(session)
+    session.send("SessionEnd", reason="exit")
+    assert "memctl.hookCommits is 'sometimes'" in session.faults()[0]["fault"]
+    for told in (memctl("status").out, memctl("check").err):
+        assert "memctl.hookCommits is 'sometimes'; it is one of all, records and none" in told.replace("\nhint:", ";")
+    git(session.repo, "config", "memctl.hookCommits", "all")
+    memctl("commit")
+    assert f".memory/sessions/{session.name}.md" in files(session.repo, "HEAD")
+
+
+def test_sessions_that_end_at_once_lose_nothing(records: Session, tmp_path: Path) -> None:
+    sessions = [Session(records.repo, tmp_path / f"{n}.jsonl", f"session-{n:02}") for n in range(16)]
+    for session in sessions:
+        session.said("SessionStart", source="startup")
+        ask(session, f"What {session.name} is for")
+    command = [sys.executable, "-m", "memctl", "hook", "claude-code"]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, cwd=records.repo) for _ in sessions]
+    for process, session in zip(running, sessions, strict=True):
+        assert process.stdin is not None
+        process.stdin.write(session.event("SessionEnd", reason="exit"))
+        process.stdin.close()
+    assert [process.wait(timeout=60) for process in running] == [0] * 16
+    assert [path[-13:-3] for path in files(records.repo, REF)] == [session.name for session in sessions]
+    assert git(records.repo, "rev-list", "--count", REF).strip() == "16"
+    assert all(session.faults() == [] for session in sessions)
+
+
+def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, memctl: Memctl) -> None:
+    args = ["-C", str(records.repo), "checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B"]
+
+    def run(step: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), *args]
+        return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+
+    total = int(run(0).stderr.splitlines()[-1])
+    before = len(files(records.repo, REF))
+    for step in range(1, total + 1, max(1, total // 12)):
+        run(step)
+        now = len(files(records.repo, REF))
+        assert now in (before, before + 2)
+        before = now
+        (records.repo / ".git" / f"{REF}.lock").unlink(missing_ok=True)
+        assert memctl("check").err == "nothing found\n"
+        assert git(records.repo, "status", "--porcelain") == ""
+    git(records.repo, "fsck", "--strict")
+
+
+def test_reading_pages_of_the_branch_starts_no_more_of_git(
+    session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(session)
+    from memctl.journal import git as journal
+
+    asked: list[str] = []
+    spawn = journal._spawn
+
+    def watch(args: list[str], *rest: object, **more: object) -> object:
+        asked.append(args[0])
+        return spawn(args, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(journal, "_spawn", watch)
+    assert json.loads(memctl("session", "list", "--json").out)["data"]
+    assert set(asked) <= {"status"}

@@ -1,0 +1,192 @@
+"""Pages of sessions and checkpoints that are on a ref of their own go from clone to clone with a sync."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+from tests.hooks.session import Session
+from tests.syncing.conftest import Clone
+
+REF = "refs/memctl/sessions"
+
+
+@pytest.fixture(autouse=True)
+def beside(one: Path, two: Path) -> None:
+    for clone in (one, two):
+        git(clone, "config", "memctl.hookCommits", "records")
+
+
+def work(clone: Path, tmp_path: Path, name: str, prompt: str) -> None:
+    session = Session(clone, tmp_path / f"{clone.name}-{name}.jsonl", name)
+    session.said("SessionStart", source="startup")
+    session.transcript.prompt(prompt)
+    session.transcript.call("Write", file_path=str(clone / f"{name}.py"), content="x = 1\n")
+    session.transcript.says(f"Decision: {prompt} by card because it is simple.")
+    session.send("PreCompact", trigger="auto")
+    assert session.faults() == []
+
+
+def files(clone: Path) -> list[str]:
+    return git(clone, "ls-tree", "-r", "--name-only", REF).split()
+
+
+def start(clone: Path, tmp_path: Path, name: str = "fresh") -> str:
+    return Session(clone, tmp_path / f"{name}.jsonl", name).said("SessionStart", source="startup")
+
+
+def test_another_clone_takes_the_task_up(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    before = git(one, "rev-parse", "HEAD")
+    assert "pages of sessions: pushed to origin" in memctl("sync", where=one).out
+    assert "pages of sessions: fetched from origin" in memctl("sync", where=two).out
+    assert "Refunds" in memctl("checkpoint", "resume", where=two).out
+    assert "Refunds" in memctl("session", "show", "first", where=two).out
+    assert git(two, "rev-parse", "HEAD") == before
+    assert git(two, "status", "--porcelain") == ""
+    again = memctl("sync", "--json", where=two).data
+    assert again["sessions"] == {"fetched": False, "pushed": False}
+
+
+def test_a_dry_run_moves_nothing(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    assert "would be pushed" in memctl("sync", "--dry-run", where=one).out
+    memctl("sync", where=one)
+    assert "would be fetched" in memctl("sync", "--dry-run", where=two).out
+    assert f" {REF}\n" not in git(two, "show-ref")
+
+
+def test_no_push_only_takes_in(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    memctl("sync", "--no-push", where=one)
+    assert memctl("sync", "--json", where=two).data["sessions"] == {"fetched": False, "pushed": False}
+
+
+def test_two_clones_that_began_apart_have_all_pages_of_both(
+    one: Path, two: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    work(two, tmp_path, "second", "Invoices")
+    assert len(files(one)) == len(files(two)) == 3
+    for clone in (one, two, one):
+        memctl("sync", where=clone)
+    assert files(one) == files(two)
+    assert len(files(one)) == 6
+    assert git(one, "rev-parse", REF) == git(two, "rev-parse", REF)
+    assert memctl("check", where=two).code == 0
+    assert git(one, "log", "-1", "--format=%s", REF) == "docs(memory): sync sessions with origin\n"
+
+
+def test_a_session_that_both_went_on_with_has_one_page_with_what_both_say(
+    one: Path, two: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    work(one, tmp_path, "shared", "Refunds")
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    work(one, tmp_path, "shared", "Refunds")
+    work(two, tmp_path, "shared", "Invoices")
+    for clone in (one, two, one):
+        memctl("sync", where=clone)
+    page = memctl("session", "show", "shared", where=one).out
+    assert "Refunds by card" in page
+    assert "Invoices by card" in page
+    assert "<<<<<<<" not in page
+    assert git(one, "rev-parse", REF) == git(two, "rev-parse", REF)
+
+
+def test_what_one_deleted_stays_deleted(
+    one: Path, two: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        memctl("checkpoint", "save", "--task", "T", "--doing", f"{number}", "--next", "N", where=one)
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    work(two, tmp_path, "second", "Invoices")
+    monkeypatch.setenv("MEMCTL_NOW", "2026-02-04T15:00:00Z")
+    memctl("maintain", where=one)
+    for clone in (one, two, one):
+        memctl("sync", where=clone)
+    assert files(one) == files(two)
+    assert len([path for path in files(one) if path.endswith(".json")]) == 11  # ten, and that of the session
+
+
+def test_pages_of_other_memories_in_the_clone_are_kept(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
+    (one / "sub").mkdir()
+    (one / "sub" / "x.py").write_text("x = 1\n")
+    memctl("init", "--here", where=one / "sub")
+    memctl("sync", where=one)
+    memctl("sync", where=two)
+    args = ["checkpoint", "save", "--doing", "A", "--next", "B", "--task"]
+    memctl(*args, "Below", where=one / "sub")
+    memctl(*args, "Above", where=two)
+    for clone in (one, two, one):
+        memctl("sync", where=clone)
+    assert "Below" in memctl("checkpoint", "resume", where=two / "sub").out
+    assert "Above" in memctl("checkpoint", "resume", where=one).out
+    assert "Below" not in memctl("checkpoint", "list", where=one).out
+
+
+def test_a_remote_that_does_not_take_them_is_a_warning(one: Path, bare: Path, memctl: Memctl, tmp_path: Path) -> None:
+    hook = bare / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\ncase $1 in refs/memctl/sessions) echo "not here" >&2; exit 1;; esac\n')
+    hook.chmod(0o755)
+    work(one, tmp_path, "first", "Refunds")
+    memctl("learn", "Mine", where=one)
+    result = memctl("sync", where=one, code=1)
+    assert "pages of sessions are not in step with origin" in result.err
+    assert "pushed 1 commit to origin/main" in result.out
+    assert len(files(one)) == 3
+
+
+def test_many_clones_that_sync_at_once_lose_no_page(clone: Clone, memctl: Memctl, tmp_path: Path) -> None:
+    clones = [clone(f"clone-{number}") for number in range(5)]
+    for one in clones:
+        git(one, "config", "memctl.trusted", "true")
+        git(one, "config", "memctl.hookCommits", "records")
+        work(one, tmp_path, one.name, f"What {one.name} is for")
+    command = [sys.executable, "-m", "memctl", "sync", "--json"]
+    running = [subprocess.Popen(command, cwd=one, stdout=subprocess.DEVNULL, env=os.environ) for one in clones]
+    assert [process.wait(timeout=120) for process in running] == [0] * 5
+    memctl("sync", where=clones[0])
+    pages = [path for path in files(clones[0]) if "/sessions/" in path]
+    assert len(pages) == 5
+
+
+def test_the_first_start_says_how_to_get_them_once(clone: Clone, memctl: Memctl, tmp_path: Path, one: Path) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    memctl("sync", where=one)
+    fresh = clone("fresh")
+    git(fresh, "config", "memctl.trusted", "true")
+    assert "memctl sync" not in start(fresh, tmp_path)
+    git(fresh, "config", "memctl.hookCommits", "records")
+    assert "may be at origin and are not here yet: `memctl sync` brings them" in start(fresh, tmp_path)
+    assert "memctl sync" not in start(fresh, tmp_path, "next")
+
+
+def test_a_start_says_it_of_those_that_were_fetched_and_not_of_those_that_are_here(
+    clone: Clone, memctl: Memctl, tmp_path: Path, one: Path
+) -> None:
+    work(one, tmp_path, "first", "Refunds")
+    memctl("sync", where=one)
+    fresh, other = clone("fresh"), clone("other")
+    for each in (fresh, other):
+        memctl("install", "git", where=each)
+        assert "memctl sync" not in start(each, tmp_path, "before")
+        git(each, "fetch", "-q")
+    memctl("sync", where=other)
+    assert "memctl sync" not in start(other, tmp_path)
+    assert "memctl sync" in start(fresh, tmp_path)
+
+
+def test_an_older_clone_without_such_pages_pushes_none(one: Path, bare: Path, memctl: Memctl) -> None:
+    shutil.rmtree(one / ".git" / "memctl", ignore_errors=True)
+    memctl("learn", "Mine", where=one)
+    memctl("sync", where=one)
+    assert REF not in git(bare, "for-each-ref")

@@ -1029,7 +1029,7 @@ NEAR: dict[str, dict[str, Near]] = {
     "MEM509": {
         "told as outside": beside(PAGE, SESSION),
     },
-    "MEM511": {"none": add(CONFIG, "semantic_model: ''\n")},
+    "MEM512": {"none": add(CONFIG, "semantic_model: ''\n")},
     "MEM510": {"both": Near(lambda hand, _: (hand.write(PAGE, LISTED), hand.write(LIST, SESSION)))},
     "MEM506": {
         "one went on": Near(

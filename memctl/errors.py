@@ -6,6 +6,7 @@ OK = 0
 REFUSED = 1  # findings, or a request that was refused
 USAGE = 2  # the command line itself was wrong
 BUG = 3
+UNANSWERED = 4  # it is written, and the answer could not be printed
 INTERRUPTED = 130
 
 

@@ -225,7 +225,7 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
     if style == "json":
         output.json("check", formats.as_data(found, memory.tracked))
     elif style == "sarif":
-        output.text(formats.as_sarif(found, memory.tracked, __version__))
+        output.json_text(formats.as_sarif(found, memory.tracked, __version__))
     else:
         listed = found
         if brief and style == "text":

@@ -131,7 +131,7 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
         named_file.write(out, "".join(line + "\n" for line in lines))
     else:
         for line in lines:
-            output.text(line)
+            output.json_text(line)
 
 
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from memctl import __version__
-from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, USAGE, MemctlError
+from memctl.cli import terminal
+from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, UNANSWERED, USAGE, MemctlError
 
 if TYPE_CHECKING:
     from memctl.journal.changes import Asked
+    from memctl.store.memory import Memory
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
 # that `memctl -h` imports no command; a test holds them to the commands.
@@ -104,11 +106,12 @@ _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _)
 
 
 class Start:
-    """Where a command works, and what Git was asked for it before it was imported."""
+    """Where a command works, what Git was asked for it before it was imported, and the memory that it opened."""
 
     def __init__(self) -> None:
         self.folder = Path(".")
         self.asked: Asked | None = None
+        self.memory: Memory | None = None
 
     def ask(self) -> None:
         """Let Git look at the files of the memory."""
@@ -183,10 +186,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run memctl with some arguments (default: the process's) and return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     _open_what_is_closed()
+    terminal.prepare()
+    start = Start()
     try:
         _refuse_broken_text(given)
-        code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=Start())
-        sys.stdout.flush()
+        code = cli.main(given, prog_name="memctl", standalone_mode=False, obj=start)
+        with terminal.answering():
+            sys.stdout.flush()
         return code if isinstance(code, int) else OK
     except MemctlError as error:
         _complain(error.message, error.hint)
@@ -205,8 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough; so has Python, which would complain
         return OK
     except OSError as error:
-        _complain(f"{error.filename or 'standard output or input'}: {error.strerror or error}", None)
-        return REFUSED
+        return _explain(error, start.memory.written if start.memory else [])
     except Exception:
         _report_bug()
         return BUG
@@ -227,11 +232,18 @@ def _refuse_broken_text(arguments: list[str]) -> None:
             raise MemctlError(f"the argument {argument!r} is not UTF-8 text", exit_code=USAGE) from None
 
 
+def _explain(error: OSError, written: list[str]) -> int:
+    """Say what an error of the system hit, and what was written before: a script must not write that again."""
+    message = f"{error.filename or 'a file or pipe that memctl needs'}: {error.strerror or error}"
+    if error.filename == terminal.OUTPUT and written:
+        _complain(f"{message}; but {'; '.join(written)}", "do not run the command again: it has done its work")
+        return UNANSWERED
+    _complain(message, None)
+    return REFUSED
+
+
 def _complain(message: str, hint: str | None) -> None:
-    lines = f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
-    if sys.stderr.isatty():  # a message may quote a record, and a record may try to steer the terminal
-        lines = "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in lines)
-    print(lines, file=sys.stderr, end="")
+    terminal.complain(f"error: {message}" + (f"\nhint: {hint}" if hint else ""))
 
 
 def _report_bug() -> None:
@@ -242,4 +254,4 @@ def _report_bug() -> None:
     _complain(
         "this is a bug in memctl", "please report it with the lines below; they hold no text of your records' bodies"
     )
-    print(f"memctl {__version__}, {python}\n{traceback.format_exc()}", file=sys.stderr, end="")
+    terminal.complain(f"memctl {__version__}, {python}\n{traceback.format_exc().rstrip()}")

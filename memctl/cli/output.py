@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
 from memctl.model.faults import Fault
 from memctl.model.pages import Page
@@ -19,18 +19,22 @@ from memctl.model.snapshot import Excerpt, Snapshot
 from memctl.store.memory import Memory
 
 SCHEMA = 1
-# What would make a terminal do something, or show text in another order than it stands in.
-_CONTROL = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]"
 
 
 def text(line: str = "", *, newline: bool = True) -> None:
     """Print text; on a terminal without the control characters that a record could smuggle in."""
-    click.echo(line, nl=newline)
+    with terminal.answering():
+        click.echo(line, nl=newline)
 
 
 def plain(value: str) -> str:
     """Text from a record, made harmless for a terminal; unchanged if the output goes elsewhere."""
-    return re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", value) if sys.stdout.isatty() else value
+    return terminal.harmless(value, sys.stdout)
+
+
+def one_line(value: str) -> None:
+    """Print one line; what would end it is written as `\\n`, so that no name in it can begin another."""
+    text(plain(terminal.one_line(value)))
 
 
 def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | None = None) -> None:
@@ -38,11 +42,16 @@ def json(kind: str, data: Any, faults: Sequence[Fault] = (), memory: Memory | No
     envelope: dict[str, Any] = {"schema": SCHEMA, "kind": kind, "data": data}
     if faults:
         envelope["faults"] = [fault_data(fault, memory) for fault in faults]
-    click.echo(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
+    json_text(msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode())
+
+
+def json_text(written: str) -> None:
+    """Print JSON."""
+    text(terminal.json(written, getattr(sys.stdout, "encoding", "") or "ascii"))
 
 
 def note(line: str) -> None:
-    print(re.sub(_CONTROL, "\N{REPLACEMENT CHARACTER}", line) if sys.stderr.isatty() else line, file=sys.stderr)
+    terminal.complain(line)
 
 
 def name(path: str) -> str:

@@ -92,7 +92,7 @@ def commit_command(ctx: click.Context, /, allow_accepted: bool, as_json: bool, d
         output.note("nothing is pending")
     for result in results if not as_json else ():
         verb = "would commit" if dry_run else result.commit[:10] if result.commit else "pending"
-        output.text(output.plain(f"{verb}: {result.change.op} {result.change.title}"))
+        output.one_line(f"{verb}: {result.change.op} {result.change.title}")
         if not dry_run:
             report.pending(result)
     stuck = any(result.pending for result in results) and not dry_run
@@ -193,11 +193,11 @@ def _upstream(memory: Memory) -> dict[str, Any] | None:
 
 def _print_memory(data: dict[str, Any]) -> None:
     """Where the memory is, what hooks of agents may do there if there is something to say about it, and its records."""
-    output.text(output.plain(f"memory of {data['project']}: {data['folder']}"))
+    output.one_line(f"memory of {data['project']}: {data['folder']}")
     if not data.get("trusted", True):
         output.text(f"this clone is not trusted: hooks of agents do nothing here (`{trust.COMMAND}` changes that)")
     if fault := data.get("fault_of_settings"):
-        output.text(output.plain(f"hooks of agents commit nothing: {fault}"))
+        output.one_line(f"hooks of agents commit nothing: {fault}")
     for name, counts in sorted(data["records"].items()):
         shown = ", ".join(f"{number:,} {status}" for status, number in sorted(counts.items()))
         output.text(f"  {name:<9} {shown}")
@@ -208,25 +208,25 @@ def _print_memory(data: dict[str, Any]) -> None:
 def _print_status(data: dict[str, Any]) -> None:
     _print_memory(data)
     if last := data["last_change"]:
-        output.text(output.plain(f"last change: {last['subject']} ({last['date']}, {last['actor']})"))
+        output.one_line(f"last change: {last['subject']} ({last['date']}, {last['actor']})")
     for identifier, found in data["duplicate_ids"].items():
         output.text(f"{identifier} is the id of {len(found)} records: {', '.join(found)}")
     for entry in data.get("pending", ()):
         state = (
             "interrupted, `memctl commit` finishes it" if entry["stage"] == WRITING else entry["why"] or "not committed"
         )
-        output.text(output.plain(f"pending: {entry['op']} {entry['title']} ({state})"))
+        output.one_line(f"pending: {entry['op']} {entry['title']} ({state})")
     for line in data.get("interrupted", ()):
-        output.text(output.plain(f"pending: {line}"))
+        output.one_line(f"pending: {line}")
     for one in data.get("handoffs", ()):
-        output.text(output.plain(f"{one['id']} from {one['from']} waits for your answer: {one['title']}"))
+        output.one_line(f"{one['id']} from {one['from']} waits for your answer: {one['title']}")
     for path in data.get("uncommitted", ()):
-        output.text(output.plain(f"uncommitted: {path}"))
+        output.one_line(f"uncommitted: {path}")
     if data.get("commits_blocked_by"):
         output.text(f"no commits now: {data['commits_blocked_by']} is under way")
     upstream = data.get("upstream")
     if upstream and (upstream["ahead"] or upstream["behind"]):
         away = f"{upstream['ahead']} ahead of and {upstream['behind']} behind {upstream['name']}"
-        output.text(output.plain(f"commits {away}, as last fetched: `memctl sync`"))
+        output.one_line(f"commits {away}, as last fetched: `memctl sync`")
     if data.get("index_lock"):
         output.text(data["index_lock"])

@@ -25,7 +25,7 @@ def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, li
     elif not shown:
         shown = [f"{change.op} {change.title}"]
     for line in shown:
-        output.text(output.plain(line))
+        output.one_line(line)
     pending(result)
 
 
@@ -60,7 +60,7 @@ def _print_change(memory: Memory, result: Outcome) -> None:
     from difflib import unified_diff
 
     change = result.change
-    output.text(output.plain(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change"))
+    output.one_line(f"would {change.op} {change.title}" if not change.is_empty else "nothing would change")
     for write in change.writes:
         name = memory.tracked(write.path)
         before = f"a/{name}" if write.old is not None else "/dev/null"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +74,11 @@ def read(source: str, model: str | None, memory: Memory | None) -> tuple[Opened,
 
 def write(given: Any, target_file: str | None) -> None:
     """Give messages back as JSON: into a file, whole or not at all, or to standard output."""
-    data = msgspec.json.format(msgspec.json.encode(given), indent=2) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
     if target_file is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        output.json_text(text)
     else:
-        named_file.write(Path(target_file), data.decode())
+        named_file.write(Path(target_file), text + "\n")
 
 
 def rest(opened: Opened) -> dict[str, Any]:

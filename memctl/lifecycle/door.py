@@ -94,6 +94,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
             try:
                 outcome = _committed(memory, entry, how)
                 done.append(told(outcome))
+                memory.written += done
             finally:
                 memory.asked = None  # from before the write: whoever reads next has to ask anew
         return outcome

@@ -29,6 +29,7 @@ class Memory:
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
+        self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
 
     @property

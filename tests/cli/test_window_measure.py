@@ -19,6 +19,7 @@ import pytest
 from memctl.window.config import WindowConfig
 from memctl.window.messages import transcript_files
 from tests.conftest import Memctl
+from tests.sessions.claude import Transcript
 from tests.window import generated
 
 TASK = "Migrate all axios calls in user-service to fetch, preserving error-handling logic."
@@ -44,6 +45,22 @@ def test_status_says_how_full_with_what_and_how_soon(memctl: Memctl, session: Pa
         assert part in out
     assert "largest results" in out
     assert "hint: pressure.thresholds that suit a window of 200,000" in out
+
+
+def test_a_small_window_full_beyond_the_point_of_compaction_is_red(memctl: Memctl, tmp_path: Path) -> None:
+    """As a real transcript ends that is compacted next: the request that goes over the point is answered still."""
+    transcript = Transcript(tmp_path)
+    for tokens in (150_000, 164_000, 173_215):
+        transcript.prompt("Go on")
+        usage = {"input_tokens": 10, "cache_read_input_tokens": tokens - 10, "output_tokens": 5}
+        message = {"id": f"m{tokens}", "role": "assistant", "model": "claude-opus-4-6", "content": [], "usage": usage}
+        transcript.add("assistant", message=message)
+    file = tmp_path / "full.jsonl"
+    file.write_text(transcript.text)
+    result = memctl("window", "status", str(file))
+    assert result.out.splitlines()[1].startswith("RED  103.7 %: 173,215 tokens")
+    assert "red now" in result.out
+    assert "guess" not in result.err
 
 
 def test_status_as_json_has_all_of_it(memctl: Memctl, session: Path) -> None:

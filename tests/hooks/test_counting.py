@@ -131,8 +131,17 @@ def test_the_window_follows_from_the_model(model: str, window: int) -> None:
 
 
 def test_a_context_beyond_the_small_window_is_in_the_large_one() -> None:
-    assert pressure.window_of("claude-sonnet-4-5", 167_000, {}) == 200_000
-    assert pressure.window_of("claude-sonnet-4-5", 167_001, {}) == 1_000_000
+    assert pressure.window_of("claude-sonnet-4-5", 200_000, {}) == 200_000
+    assert pressure.window_of("claude-sonnet-4-5", 200_001, {}) == 1_000_000
+
+
+@pytest.mark.parametrize("tokens", [170_000, 173_215, 199_000])
+def test_a_full_small_window_is_red(session: Session, tokens: int) -> None:
+    session.holds(tokens, "claude-opus-4-6")
+    session.event("PostToolUse")
+    found = pressure.measure(str(session.file), {})
+    assert found is not None
+    assert (found.tokens, found.limit, found.zone) == (tokens, 167_000, pressure.RED)
 
 
 def test_a_setting_says_another_window() -> None:

@@ -89,18 +89,19 @@ def limit_of(
 ) -> Limit:
     """The limit for a model: as given, by its name, or what was seen to fit, if that is more than the name says.
 
-    `seen` is the largest number of tokens that a request had. Raises MemctlError if nothing tells the window.
+    `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
+    which is after that request. Raises MemctlError if nothing tells the window.
     """
     expected.texts(model=model)
     expected.numbers(seen=seen)
     if window is not None:
         return Limit(window, compaction_point(window, host, max_output), "given")
     named = window_of(model)
-    if named is not None and seen <= compaction_point(named, host, max_output):
+    if named is not None and seen <= named:
         usable = compaction_point(named, host, max_output)
         return Limit(named, usable, f"the window of {model}", is_assumed=_is_assumed(model))
     sizes = _CLAUDES if host == CLAUDE_CODE or "claude" in model.lower() else _ALL
-    fits = (known for known in sizes if compaction_point(known, host, max_output) >= seen)
+    fits = (known for known in sizes if known >= seen)
     larger = next(fits, None) if seen else None
     if larger is None:
         raise MemctlError(f"the window of {model!r} is not known here", "say it with --window", USAGE)

@@ -31,10 +31,11 @@ def is_large(model: str) -> bool:
 def claude_window(model: str, seen: int = 0) -> int:
     """The window that Claude Code takes a model to have, in tokens, by the model's name.
 
-    `seen` tokens that were in it tell more: where they would have been compacted before, it is the large one. The
-    suffix `[1m]` with which somebody asks for that is not in transcripts.
+    `seen` tokens that were in it tell more: what a small one can't hold proves the large one. Less proves nothing, for
+    Claude Code compacts after the request that went over its point: 12 of 234 real sessions had up to 175,000 tokens
+    in a window of 200,000. The suffix `[1m]` with which somebody asks for the large one is not in transcripts.
     """
-    is_small = _SMALL.search(model) is not None and not is_large(model) and seen <= compacted_at(SMALL)
+    is_small = _SMALL.search(model) is not None and not is_large(model) and seen <= SMALL
     return SMALL if is_small else LARGE
 
 

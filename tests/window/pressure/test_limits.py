@@ -53,17 +53,20 @@ def test_a_window_that_held_more_than_its_name_says_is_a_larger_one() -> None:
     assert limit_of("claude-sonnet-4-5", NO_HOST, seen=180_000).window == 200_000
 
 
-def test_under_claude_code_a_window_that_would_have_been_compacted_is_the_large_one() -> None:
-    assert limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=167_000).window == 200_000
-    for seen in (167_001, 180_000, 300_000):
-        assert limit_of("claude-sonnet-4-5", CLAUDE_CODE, seen=seen).window == 1_000_000
+@pytest.mark.parametrize("seen", [167_000, 167_001, 173_215, 199_999, 200_000])
+def test_only_more_than_the_window_proves_a_larger_one(seen: int) -> None:
+    """Claude Code compacts after the request that went over its point."""
+    limit = limit_of("claude-opus-4-6", CLAUDE_CODE, seen=seen)
+    assert (limit.window, limit.usable, limit.is_guessed) == (200_000, 167_000, False)
+    assert Thresholds().zone(seen / limit.usable) is PressureZone.RED
+    assert limit_of("claude-opus-4-6", CLAUDE_CODE, seen=200_001).window == 1_000_000
 
 
 def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> None:
     for model in ("claude-sonnet-4-5", "claude-opus-4-7", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-x"):
-        for seen in (1_000, 167_000, 167_001):
+        for seen in (1_000, 167_001, 200_000, 200_001):
             assert limit_of(model, CLAUDE_CODE, seen=seen).window == hooks.window_of(model, seen, {})
-    for tokens in range(0, 170_000, 835):
+    for tokens in range(0, 200_000, 835):
         zone = Thresholds().zone(tokens / compaction_point(200_000, CLAUDE_CODE))
         assert hooks.Pressure(tokens, 167_000).zone == zone.value
 

@@ -1,0 +1,64 @@
+"""What may reach a terminal, a pipe and a program: nothing in a text from a repository steers one of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+# What would make a terminal do something, or show text in another order than it stands in.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+# GitHub Actions takes a line of a job's output that begins like this for a command of the job (its runner's
+# ActionCommand.TryParseV2, which passes over blanks before it).
+_COMMAND = re.compile(r"(^|[\r\n])(\s*)(?=::)")
+OUTPUT = "standard output"
+_LINE_ENDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def harmless(text: str, stream: TextIO) -> str:
+    """A text without control characters if `stream` is a terminal; unchanged if it goes elsewhere."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text) if stream.isatty() else text
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and the like: they are written as `\\n`."""
+    return text if text.isprintable() else _LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def json(text: str, encoding: str) -> str:
+    """JSON in which no character steers a terminal, and none is lost in an encoding that lacks it: as `\\u202e`."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    if encoding.lower().replace("-", "") != "utf8":
+        return re.sub("[^\x00-\x7e]", _escaped, text)
+    return _CONTROL.sub(lambda found: found[0] if found[0] < "\x20" else _escaped(found), text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Have an error in writing to standard output say so: of itself it names no file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = OUTPUT
+        raise
+
+
+def complain(text: str) -> None:
+    """Print lines on standard error; no name in them can begin a line that a CI system takes for a command."""
+    with suppress(OSError):  # nobody reads it, or its disk is full: what is being said of must not fail for that
+        print(_COMMAND.sub(r"\1\2\\", harmless(text, sys.stderr)), file=sys.stderr, flush=True)
+
+
+def prepare() -> None:
+    """Let no character stop the output: one that the encoding lacks is replaced."""
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

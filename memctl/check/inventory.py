@@ -29,6 +29,12 @@ def foreign(subject: Subject) -> Iterator[Finding]:
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 
+def overdue(subject: Subject) -> Iterator[Finding]:
+    """No change waits for its commit for long."""
+    for path, what in subject.overdue:
+        yield Finding("MEM511", path, 1, what, "`memctl commit` makes it, `memctl status` lists all that waits")
+
+
 def _is_of_session(path: str) -> bool:
     return session_page.is_page(path) or session_page.is_trail(path)
 

@@ -242,6 +242,11 @@ RULES = _rules(
         "MEM510", "lost-file-list", ERROR, "The page of a session and the list of its files don't belong together.",
         "A long session's page names a file that lists all paths; without one of the two, paths are lost.",
     ),
+    (
+        "MEM511", "overdue-commit", WARNING, "A change has waited for its commit for over an hour.",
+        "Nobody else sees it, and Git does not have its text yet. `memctl commit` makes the commit, or says what is in"
+        " the way; what waits on purpose or for a merge or rebase does not count.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

@@ -26,6 +26,7 @@ def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
+    opened.has_reader = True
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):
         from memctl.cli import agents_work

@@ -28,6 +28,7 @@ class Memory:
         self.config = config
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
+        self.has_reader = False  # whether somebody reads the remarks: nobody does those of a hook
 
     @property
     def now(self) -> str:

@@ -45,7 +45,8 @@ class Subject:
 
     `earlier` gives the text that a file had before (in HEAD, or in the parent of a revision), for each file in
     `changed`. `staged` is what is about to be committed, if that is what is checked. `agreed` is the shared state of
-    the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk.
+    the agents, None if what is checked is not the present. `leftovers` are temporary files on the disk. `overdue` are
+    changes that have waited for their commit for too long: the path of a file of each, and what it is and why it waits.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Subject:
         staged: Staged | None = None,
         agreed: State | None = None,
         leftovers: Sequence[str] = (),
+        overdue: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.snapshot = snapshot
         self.now = now
@@ -68,6 +70,7 @@ class Subject:
         self.staged = staged
         self.agreed = agreed
         self.leftovers = leftovers
+        self.overdue = overdue
         self._making = making
         self._suggested = 0
 

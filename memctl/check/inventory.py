@@ -44,6 +44,12 @@ def unused_settings(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM512", CONFIG, line, "semantic_model is not used: a repository must not name a model", _MODEL)
 
 
+def overdue(subject: Subject) -> Iterator[Finding]:
+    """No change waits for its commit for long."""
+    for path, what in subject.overdue:
+        yield Finding("MEM513", path, 1, what, "`memctl commit` makes it, `memctl status` lists all that waits")
+
+
 def _is_of_session(path: str) -> bool:
     return session_page.is_page(path) or session_page.is_trail(path)
 

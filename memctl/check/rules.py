@@ -252,6 +252,11 @@ RULES = _rules(
         "What names files for native code to read is each user's own setting: `git config --global"
         " memctl.semanticModel NAME` chooses a model for search. Take the line out.",
     ),
+    (
+        "MEM513", "overdue-commit", WARNING, "A change has waited for its commit for over an hour.",
+        "Nobody else sees it, and Git does not have its text yet. `memctl commit` makes the commit, or says what is in"
+        " the way; what waits on purpose or for a merge or rebase does not count.",
+    ),
     # Agents
     (
         "MEM601", "owned-by-another", ERROR, "What is staged lies in a section that another agent owns.",

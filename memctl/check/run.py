@@ -49,6 +49,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (ageing.finishing, ("MEM405", "MEM406", "MEM407")),
     (inventory.foreign, ("MEM501", "MEM502", "MEM511")),
     (inventory.unused_settings, ("MEM512",)),
+    (inventory.overdue, ("MEM513",)),
     (sessions.checkpoints, ("MEM103", "MEM505", "MEM506")),
     (sessions.pages, ("MEM102", "MEM103", "MEM507", "MEM508", "MEM509", "MEM510")),
     (ownership.owned, ("MEM601",)),

@@ -19,7 +19,7 @@ from memctl.coordination import shared
 from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal import commits, differences, git, history, hook_commits, index
-from memctl.lifecycle import documents, door, mend
+from memctl.lifecycle import documents, door, entry_state, mend
 from memctl.lifecycle.door import How
 from memctl.model.snapshot import Snapshot
 from memctl.store import files, load
@@ -144,7 +144,17 @@ def _subject(memory: Memory, snapshot: Snapshot, staged: bool, at: str | None) -
         _staged(memory) if staged else None,
         None if at else _agreed(memory),
         () if staged or at else files.leftovers(memory.folder),
+        () if staged or at else _overdue(memory),
     )
+
+
+def _overdue(memory: Memory) -> list[tuple[str, str]]:
+    """What has waited for its commit for too long: a file of each change, and what is to be said of it."""
+    found = []
+    for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
+        why = " ".join(entry_state.reason(entry).split()) or "nobody has tried"
+        found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
+    return found
 
 
 def _changed(memory: Memory, folder: str, before: str, after: str | None, staged: bool) -> set[str]:

@@ -27,6 +27,7 @@ def memory(ctx: click.Context) -> Memory:
     remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
+    opened.has_reader = True
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):
         from memctl.cli import agents_work

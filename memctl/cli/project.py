@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,15 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
-from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import commits, history, hook_commits, message, remotes, trust
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.journal import history, hook_commits, locks, message, remotes, trust
 from memctl.journal.repository import find_top
-from memctl.lifecycle import commit, door, joint, moves, setup
-from memctl.model import handoff
+from memctl.lifecycle import commit, door, entry_state, joint, moves, reinstate, setup
+from memctl.lifecycle.commit import Outcome
+from memctl.model import handoff, moments
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.store.pending import WRITING
 
 
 @command(
@@ -59,7 +60,11 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
 @reading
 @click.pass_context
 def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None:
-    """Say what the memory holds, what is broken, and what waits to be committed."""
+    """Say what the memory holds, what is broken, and what waits to be committed.
+
+    Exit code 1: a file can't be read, or a commit has waited for over an hour, but for what waits on purpose
+    (--no-commit) or for a merge or rebase that is under way.
+    """
     memory = opening.memory(ctx)
     snapshot = opening.snapshot(memory, at)
     data = _status(memory, snapshot, at)
@@ -67,36 +72,72 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
         output.json("status", data, snapshot.faults, memory)
     else:
         _print_status(data)
-    ctx.exit(output.finish(memory, snapshot))
+    is_late = any(entry["overdue"] for entry in data.get("pending", ()))
+    ctx.exit(output.finish(memory, snapshot) or (REFUSED if is_late else OK))
 
 
 @command(
     "commit",
     ("memctl commit", "Commit what is pending, and edits made by hand."),
     ("memctl commit -n", "Show what that would be."),
+    ("memctl commit --again", "Write and commit what was undone outside memctl, as by `git rebase --abort`."),
+    ("memctl commit --drop LRN-2025-11-04-001", "Forget what was undone of one record."),
 )
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
+@click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
-def commit_command(ctx: click.Context, /, allow_accepted: bool, as_json: bool, dry_run: bool) -> None:
-    """Make the commits that are pending, each with its own message, then one of edits made by hand."""
+def commit_command(
+    ctx: click.Context,
+    /,
+    ids: tuple[str, ...],
+    again: bool,
+    drop: bool,
+    allow_accepted: bool,
+    as_json: bool,
+    dry_run: bool,
+) -> None:
+    """Make the commits that are pending, each with its own message, then one of edits made by hand.
+
+    A change that was undone outside memctl before it had a commit (by `git rebase --abort`, `reset --hard`, `stash`,
+    `checkout`) is kept until its text is there again, or --again writes it, or --drop forgets it. With --again, a file
+    that has another text by now is merged; what can't be merged is shown, and nothing is written.
+    """
+    if (again and drop) or (ids and not (again or drop)):
+        raise MemctlError("ids go with either --again or --drop", "`memctl commit -h` has examples", USAGE)
     memory = opening.memory(ctx)
     if not dry_run:
         memory.grant_trust()
         joint.recover(memory, ask_remote=True)
-    results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
-    if as_json:
-        output.json("commits", [report.change_data(memory, result, False) for result in results])
-    elif not results:
-        output.note("nothing is pending")
-    for result in results if not as_json else ():
-        verb = "would commit" if dry_run else result.commit[:10] if result.commit else "pending"
-        output.one_line(f"{verb}: {result.change.op} {result.change.title}")
-        if not dry_run:
-            report.pending(result)
+    if drop:
+        forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
+        _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)
+        return
+    if again:
+        results = reinstate.reinstate(memory, ids, dry_run=dry_run)
+    else:
+        results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
+    _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
     stuck = any(result.pending for result in results) and not dry_run
     ctx.exit(REFUSED if stuck else OK)
+
+
+def _print_commits(memory: Memory, results: Sequence[Outcome], verb: str, *, as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        output.json("commits", [report.change_data(memory, result, False) for result in results])
+        return
+    if not results:
+        output.note("nothing is pending" if verb == "commit" else "nothing was undone outside memctl")
+    for result in results:
+        is_undone = result.pending == entry_state.WHY
+        done = "dropped" if verb == "drop" else result.commit[:10] or ("undone" if is_undone else "pending")
+        label = f"would {verb}" if dry_run and not is_undone else done
+        output.one_line(f"{label}: {result.change.op} {result.change.title}")
+        if not dry_run:
+            report.pending(result)
 
 
 def _in_repository(start: Path) -> bool:
@@ -127,19 +168,23 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
     if at is None:
         data["trusted"] = memory.is_trusted
         data["hook_commits"], data["fault_of_settings"] = _hook_commits(memory)
-        waiting = commit.waiting(memory)
+        waiting = entry_state.outstanding(memory)
+        overdue = entry_state.overdue(memory, waiting)
         data["pending"] = [
             {
                 "stage": e.stage,
                 "op": e.change.op,
                 "title": e.change.title,
                 "ids": list(e.change.ids),
-                "why": e.why or None,
+                "why": entry_state.reason(e) or None,
+                "undone": e.undone,
+                "overdue": e in overdue,
+                "since": moments.from_epoch(int(e.began)),
             }
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
-        rest = [path for path in commit.uncommitted(memory) if path not in covered]
+        rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
         move = moves.noted(memory)
         moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
@@ -149,7 +194,8 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
             for one in handoff.waiting(snapshot, memory.actor)
         ]
         data["commits_blocked_by"] = memory.repository.under_way() or None
-        data["index_lock"] = _index_lock(memory)
+        data["locks"] = _locks(memory)
+        data["index_lock"] = next((line for line in data["locks"] if "has locked the index" in line), None)
         data["upstream"] = _upstream(memory)
     return data
 
@@ -179,11 +225,10 @@ def _duplicates(snapshot: Snapshot) -> dict[str, list[str]]:
     return {identifier: found for identifier, found in memory_ids.items() if len(found) > 1}
 
 
-def _index_lock(memory: Memory) -> str | None:
-    if not (memory.repository.git_dir / "index.lock").exists():
-        return None
-    why, hint = commits.index_locked(memory.repository)
-    return f"{why}; {hint}"
+def _locks(memory: Memory) -> list[str]:
+    repository = memory.repository
+    found = locks.present(repository.git_dir, repository.common_dir, repository.branch()[0])
+    return ["; ".join(locks.describe(lock)) for lock in found]
 
 
 def _upstream(memory: Memory) -> dict[str, Any] | None:
@@ -212,10 +257,8 @@ def _print_status(data: dict[str, Any]) -> None:
     for identifier, found in data["duplicate_ids"].items():
         output.text(f"{identifier} is the id of {len(found)} records: {', '.join(found)}")
     for entry in data.get("pending", ()):
-        state = (
-            "interrupted, `memctl commit` finishes it" if entry["stage"] == WRITING else entry["why"] or "not committed"
-        )
-        output.one_line(f"pending: {entry['op']} {entry['title']} ({state})")
+        late = f" since {entry['since']}" if entry["overdue"] else ""
+        output.one_line(f"pending{late}: {entry['op']} {entry['title']} ({entry['why'] or 'not committed'})")
     for line in data.get("interrupted", ()):
         output.one_line(f"pending: {line}")
     for one in data.get("handoffs", ()):
@@ -228,5 +271,5 @@ def _print_status(data: dict[str, Any]) -> None:
     if upstream and (upstream["ahead"] or upstream["behind"]):
         away = f"{upstream['ahead']} ahead of and {upstream['behind']} behind {upstream['name']}"
         output.one_line(f"commits {away}, as last fetched: `memctl sync`")
-    if data.get("index_lock"):
-        output.text(data["index_lock"])
+    for line in data.get("locks", ()):
+        output.text(line)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.journal import commits, git, index
+from memctl.journal import commits, git, index, locks
 from memctl.journal.repository import Repository
 
-_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
+_PATIENCE = 4.0  # seconds to wait for another git process that holds a lock
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -126,13 +126,13 @@ def _state(repository: Repository, file: Moved, old: str, new: str) -> str:
 
 
 def _patiently(repository: Repository, args: Sequence[str], extra: dict[str, str] | None = None) -> None:
-    """Run a git command, waiting while another process has the index."""
+    """Run a git command, waiting while another process has a lock that it needs."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
             git.write(args, repository.top, extra={**git.ENGLISH, **(extra or {})})
             return
         except git.GitFailed as error:
-            if "index.lock" not in error.stderr or time.monotonic() > deadline:
+            if locks.named(error.stderr, repository.top) is None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)

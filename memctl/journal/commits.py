@@ -11,19 +11,22 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import git
+from memctl.journal import git, locks
 from memctl.journal.importer import Importer, Made
 from memctl.journal.preparation import NoIdentity, Preparation
 from memctl.journal.repository import Repository
 
 COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
+# fast-import.c, and refs/files-backend.c twice: neither is translated
+_MOVED = re.compile(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
 _LOOSE_LIMIT = 27  # files in objects/17 at which git itself would collect garbage (6,700 / 256, `gc.auto`)
 
 
@@ -38,6 +41,13 @@ class CommitPending(Exception):
 
 class AllPending(CommitPending):
     """No commit can be made now, whatever is in it."""
+
+
+class Overtaken(CommitPending):
+    """The branch moved while the commit was being made: it is to be tried again on the new tip."""
+
+    def __init__(self) -> None:
+        super().__init__("somebody else committed at the same moment", "`memctl commit` makes the commit")
 
 
 def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation) -> Made:
@@ -67,7 +77,7 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
             made = importer.commit(branch, parent, files, message, identities)
         except git.GitFailed as error:
             _forget_in_index(repository, paths)
-            raise CommitPending(_reason(error)) from None
+            raise _failure(repository, error) from None
         _collect_garbage(repository)
         return made
     return Made(_commit_only(repository, files, message, prepared.dates))
@@ -178,23 +188,10 @@ def update_index(repository: Repository, paths: Sequence[str]) -> None:
             return
         except git.GitFailed as error:
             if "index.lock" not in error.stderr:
-                raise CommitPending(_reason(error)) from None
+                raise _failure(repository, error) from None
             if time.monotonic() > deadline:
-                raise AllPending(*index_locked(repository)) from None
+                raise AllPending(*locks.describe(repository.git_dir / "index.lock")) from None
             time.sleep(0.03)
-
-
-def index_locked(repository: Repository) -> tuple[str, str]:
-    """What to say of an index that stays locked: the reason, and a hint."""
-    lock = repository.git_dir / "index.lock"
-    try:
-        age = time.time() - lock.stat().st_mtime
-    except OSError:
-        age = 0.0
-    hint = (
-        f"if no git program is running any more, it is left from one that was killed: rm '{lock}', then `memctl commit`"
-    )
-    return f"another git process has locked the index for {age:.0f} s ({lock})", hint
 
 
 def _collect_garbage(repository: Repository) -> None:
@@ -217,7 +214,8 @@ def _commit_only(
     )
     from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"]
     deadline = time.monotonic() + _LOCK_PATIENCE
-    verify = [] if repository.flag("memctl.verify", default=True) else ["--no-verify"]
+    verified = repository.flag("memctl.verify", default=True)
+    verify = [] if verified else ["--no-verify"]
     while True:
         try:
             if present:
@@ -226,13 +224,19 @@ def _commit_only(
             git.write(args, repository.top, specs, extra={**dates, COMMITTING: str(os.getpid())})
             break
         except git.GitFailed as error:
-            if "index.lock" in error.stderr and time.monotonic() < deadline:
+            lock = _lock_in_the_way(repository, error)
+            if lock is not None and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
             _forget_in_index(repository, list(files))
-            if "index.lock" in error.stderr:
-                raise AllPending(*index_locked(repository)) from None
+            if lock is not None:
+                raise AllPending(*locks.describe(lock)) from None
+            if _MOVED.search(error.stderr):
+                raise Overtaken from None
             raise CommitPending(*_refusal(repository, error)) from None
+    if verified and any(file.name == "pre-commit" for file in repository.commit_hooks()):
+        # What such a hook formats and adds is in the index of this commit alone, and the user's would take it back.
+        _forget_in_index(repository, list(files))
     return repository.resolve("HEAD")
 
 
@@ -256,6 +260,28 @@ def _forget_in_index(repository: Repository, paths: Sequence[str]) -> None:
             git.write(["rm", "--cached", "--quiet", "--ignore-unmatch", *from_stdin], repository.top, specs)
 
 
-def _reason(error: git.GitFailed) -> str:
+def _failure(repository: Repository, error: git.GitFailed) -> CommitPending:
+    """Why Git did not move the branch: a lock that stays, somebody who moved it meanwhile, or its own last line."""
+    if (lock := _lock_in_the_way(repository, error)) is not None:
+        return Overtaken() if _is_released(lock) else AllPending(*locks.describe(lock))
+    if _MOVED.search(error.stderr):
+        return Overtaken()
     lines = [line for line in error.stderr.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else str(error)
+    return CommitPending(lines[-1] if lines else str(error))
+
+
+def _lock_in_the_way(repository: Repository, error: git.GitFailed) -> Path | None:
+    """The lock of Git's that a command complains of; what hooks say of other files of that name is another matter."""
+    lock = locks.named(error.stderr, repository.top)
+    folders = (repository.git_dir, repository.common_dir)
+    return lock if lock and any(lock.is_relative_to(folder) for folder in folders) else None
+
+
+def _is_released(lock: Path) -> bool:
+    """Whether a lock goes away within the time that one is waited for."""
+    deadline = time.monotonic() + _LOCK_PATIENCE
+    while lock.exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.03)
+    return True

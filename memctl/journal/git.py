@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
+from memctl.journal import locks
 
 if TYPE_CHECKING:
     import subprocess
@@ -143,7 +144,10 @@ def write(args: Sequence[str], cwd: Path, stdin: bytes | None = None, extra: Map
     out, err = process.communicate(stdin)
     if process.returncode:
         said, printed = err.decode(errors="replace"), out.decode(errors="replace")
-        raise GitFailed(args, process.returncode, said or printed, printed if said else "")
+        error = GitFailed(args, process.returncode, said or printed, printed if said else "")
+        if error.hint is None and (lock := locks.named(error.stderr, cwd)) is not None:
+            error.hint = "; ".join(locks.describe(lock))
+        raise error
     return out
 
 

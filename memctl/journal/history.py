@@ -154,6 +154,29 @@ def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
     return None
 
 
+def blobs_since(repository: Repository, path: str, base: str) -> list[tuple[int, str]]:
+    """What commits made of a file, newest first: when each was authored (Unix seconds) and the blob, "" for none.
+
+    They are those of HEAD and of all branches that `base` does not lead to; if that is "" or was cleared away, all.
+    """
+    if not repository.has_head():
+        return []
+    args = ["log", "--no-show-signature", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x1e%at", "-m"]
+    args += ["--full-history", "HEAD", "--branches"]
+    try:
+        out = git.read([*args, *([f"^{base}"] if base else []), "--", path], repository.top)
+    except git.GitFailed:
+        out = git.read([*args, "--", path], repository.top)
+    found, moment = [], 0
+    for item in out.split(b"\0"):
+        if item.startswith(b"\x1e"):
+            moment = int(item[1:])
+        elif item.lstrip(b"\n").startswith(b":"):  # `:100644 100644 OLD NEW M`, then the path
+            blob = item.split()[3].decode()
+            found.append((moment, blob if int(blob, 16) else ""))
+    return found
+
+
 class Touch(msgspec.Struct, frozen=True):
     """A commit that touched a file: its whole message, and what the file was called in it."""
 

@@ -94,21 +94,38 @@ class Repository:
     def branch(self) -> tuple[str, str]:
         """The branch that HEAD is on ("" if it is detached) and its commit ("" before the first one).
 
-        Mostly two files say so (gitrepository-layout(5)), which saves a process.
+        Files say so (gitrepository-layout(5)), which saves a process.
         """
         head = self.git_dir / "HEAD"
         with suppress(OSError):
             kind, _, name = os.fsdecode(head.read_bytes()).rstrip("\n").partition(": ")
             if kind == "ref" and name.startswith("refs/heads/"):
-                commit = (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
-                if len(commit) in _DIGITS and commit.isalnum():  # it is not the name of another branch
+                commit = self._loose(name) or self._packed(name)
+                if _is_commit(commit):  # it is not the name of another branch
                     return name, commit
+            elif _is_commit(kind):
+                return "", kind
         try:
             out = os.fsdecode(git.read(["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"], self.top))
         except git.GitFailed:
             return os.fsdecode(git.read(["symbolic-ref", "HEAD"], self.top)).rstrip("\n"), ""
         commit, name = out.rstrip("\n").split("\n")
         return ("" if name == "HEAD" else name), commit
+
+    def _loose(self, name: str) -> str:
+        """The commit in a ref's own file, "" if it has none."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return (self.common_dir / name).read_bytes().strip().decode("ascii", "replace")
+        return ""
+
+    def _packed(self, name: str) -> str:
+        """The commit of a ref that `git pack-refs` (or `gc`) has put into the file of all refs, "" if none."""
+        ending = b" " + os.fsencode(name)
+        with suppress(FileNotFoundError), open(self.common_dir / "packed-refs", "rb") as lines:
+            for line in lines:
+                if line.rstrip(b"\n").endswith(ending):
+                    return line.partition(b" ")[0].decode("ascii", "replace")
+        return ""
 
     def resolve(self, revision: str) -> str:
         """The id of the commit that a revision names; raises MemctlError if it names none."""
@@ -188,6 +205,10 @@ class Repository:
         configured = self.settings().get("core.hookspath")
         folder = self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
         return [folder / name for name in _COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
+
+
+def _is_commit(name: str) -> bool:
+    return len(name) in _DIGITS and name.isalnum()
 
 
 def find_top(start: Path) -> Path:

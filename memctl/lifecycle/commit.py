@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 
-from memctl.journal import commits, git, history, message
+from memctl.journal import commits, git, message
 from memctl.journal.preparation import Preparation
-from memctl.lifecycle import by_hand, moves, refreshing
+from memctl.lifecycle import by_hand, entry_state, recovery, refreshing
 from memctl.model import ids
 from memctl.model.change import Change, Write
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, WRITING, Entry
+from memctl.store.pending import HELD, Entry
 from memctl.store.place import CONFIG
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
     "`git switch -c NAME` keeps it"
 )
+_TRIES = 4  # of a commit: once, and 3 times on a branch that somebody else has moved meanwhile
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -46,49 +45,39 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.change.paths + self.by_hand
 
 
-def waiting(memory: Memory) -> list[Entry]:
-    """The changes that are written, or half written, and not committed; what somebody has committed by `git commit`
-    is left out."""
-    entries = pending.entries(folder(memory))
-    done = {entry.file for entry in _committed(memory, [entry for entry in entries if entry.stage != WRITING])}
-    return [entry for entry in entries if entry.file not in done]
-
-
-def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
-    """The files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for it."""
-    args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
-    out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
-    found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
-    return {name: code for name, code in found.items() if not files.is_temporary(name)}
-
-
 def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False) -> list[Outcome]:
     """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
 
-    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is.
+    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is; and so are
+    the files of a change that was undone, until somebody decides about that.
     """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
-            recover(memory)
+            recovery.recover(memory, remark=False)
             files.remove_leftovers(memory.folder)
+        entries = entry_state.outstanding(memory) if dry_run else entry_state.entries(memory)
         outcomes: list[Outcome] = []
-        for group in _groups(pending.entries(folder(memory))):
+        for group in _groups(entries):
             joint = _joint(group)
             if dry_run:
                 outcomes.append(Outcome(joint, pending="not committed yet"))
             elif outcomes and outcomes[-1].all_pending:
                 outcomes.append(_postpone(group, outcomes[-1]))
-            elif (outcome := _commit_group(memory, group) or _vanished(memory, joint)) is not None:
+            elif (outcome := _commit_group(memory, group)) is not None:
                 outcomes.append(outcome)
-        if any(outcome.pending for outcome in outcomes) and not dry_run:
+        is_stuck = any(outcome.pending for outcome in outcomes) and not dry_run
+        undone = [entry for entry in entries if entry.undone]
+        outcomes += [Outcome(one.change, pending=entry_state.WHY, hint=entry_state.AGAIN) for one in undone]
+        if is_stuck:
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
-        edited = [
-            path for path, code in uncommitted(memory).items() if path not in handled and by_hand.is_ours(path, code)
-        ]
+        differing = entry_state.uncommitted(memory).items()
+        edited = [path for path, code in differing if path not in handled and by_hand.is_ours(path, code)]
         odd = {path: found for path in edited if (found := by_hand.objection(memory, path, allow_accepted))}
         rest = [path for path in edited if path not in odd]
-        outcomes += [_commit_by_hand(memory, rest, dry_run)] if rest else []
+        made = _commit_by_hand(memory, rest, dry_run) if rest else None
+        # Documents that are rendered anew may come to what HEAD has.
+        outcomes += [made] if made and (made.commit or made.pending) else []
         return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
@@ -96,7 +85,7 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
     """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another."""
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
-    for group in _groups(pending.entries(folder(memory))):
+    for group in _groups(entry_state.entries(memory)):
         has_newest = any(entry.file == newest.file for entry in group)
         if all(entry.stage == HELD for entry in group) or (refused and not has_newest):
             continue
@@ -112,49 +101,9 @@ def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
 def commit_left(memory: Memory) -> Iterator[Outcome]:
     """Commit what waits, but for what is kept back on purpose, one as each is asked for: who has seen one refused need
     not try the next. The caller holds the lock and has recovered."""
-    for group in _groups(pending.entries(folder(memory))):
+    for group in _groups(entry_state.entries(memory)):
         if any(entry.stage != HELD for entry in group) and (made := _commit_group(memory, group)):
             yield made
-
-
-def recover(memory: Memory) -> None:
-    """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
-    since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished."""
-    moves.finish(memory)
-    entries = pending.entries(folder(memory))
-    for entry in _committed(memory, [entry for entry in entries if entry.stage != WRITING]):
-        pending.drop(entry)
-    for entry in entries:
-        if entry.stage == WRITING:
-            rest = pending.unfinished(memory.folder, entry)
-            prepared = files.prepare(memory.folder, rest.writes)
-            files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
-            pending.advance(entry, entry.written)
-    files.remove_leftovers(folder(memory))
-    if entries:  # whoever was killed left one, before it wrote anything else
-        files.remove_leftovers(memory.folder)
-
-
-def _committed(memory: Memory, entries: list[Entry]) -> list[Entry]:
-    """The changes that HEAD has: they were killed between their commit and being dropped, or the user has committed
-    them. A later change of the same file would be committed together with them, and their trailers stand in the log
-    twice."""
-    if not entries:
-        return []
-    try:
-        differing = set(uncommitted(memory, ignored=True))
-    except git.GitFailed:
-        return []  # the commit says why
-    return [
-        entry
-        for entry in entries
-        if all(_stands(memory, write.path) for write in entry.change.writes)
-        and differing.isdisjoint(entry.change.paths)
-    ]
-
-
-def _stands(memory: Memory, path: str) -> bool:
-    return os.path.lexists(memory.folder / path)
 
 
 def signed(memory: Memory, change: Change, reason: str = "") -> Change:
@@ -167,14 +116,13 @@ def signed(memory: Memory, change: Change, reason: str = "") -> Change:
     )
 
 
-def folder(memory: Memory) -> Path:
-    return memory.private / "pending"
-
-
 def _groups(entries: list[Entry]) -> list[list[Entry]]:
-    """Changes that share a file go into one commit, since the disk holds only the last state of it."""
+    """Changes that share a file go into one commit, since the disk holds only the last state of it.
+
+    The disk has nothing of what was undone.
+    """
     groups: list[list[Entry]] = []
-    for entry in entries:
+    for entry in (entry for entry in entries if not entry.undone):
         paths = set(entry.change.paths)
         touching = [group for group in groups if any(paths & set(other.change.paths) for other in group)]
         groups = [group for group in groups if group not in touching]
@@ -248,21 +196,23 @@ def commit_paths(
 ) -> str:
     """Commit the state on disk of some paths; the commit's id, "" if HEAD has it already.
 
-    With `least`, one of those must differ from HEAD: what is rendered besides needs no commit of its own. Raises
-    CommitPending.
+    With `least`, one of those must differ from HEAD: what is rendered besides needs no commit of its own. If somebody
+    else moves the branch meanwhile, it is tried again on what HEAD is then. Raises CommitPending.
     """
-    commits.forbid_if_unsafe(memory.repository)
-    differing = set(paths) if is_fresh else set(paths) & set(uncommitted(memory, ignored=True))
-    if differing.isdisjoint(least or paths):
-        return ""
-    contents: dict[str, bytes | None] = {}
-    for path in sorted(differing):
+    for left in reversed(range(_TRIES)):
+        commits.forbid_if_unsafe(memory.repository)
+        differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
+        if differing.isdisjoint(least or paths):
+            return ""
         try:
-            contents[memory.tracked(path)] = files.locate(memory.folder, path).read_bytes()
-        except FileNotFoundError:
-            contents[memory.tracked(path)] = None
-    prepared = prepared or _prepare(memory, differing)
-    made = commits.commit(memory.repository, contents, text, prepared)
+            made = commits.commit(
+                memory.repository, _contents(memory, differing), text, prepared or _prepare(memory, differing)
+            )
+            break
+        except commits.Overtaken:
+            if not left:
+                raise
+            is_fresh, prepared = False, None
     if made.parent is not None:
         following.follow(memory, differing, made.parent, made.commit)
     if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
@@ -270,15 +220,15 @@ def commit_paths(
     return made.commit
 
 
-def _vanished(memory: Memory, change: Change) -> Outcome | None:
-    """What to say of a change that waited and whose files are gone by now; None if HEAD has it."""
-    gone = [write.path for write in change.writes if not (memory.folder / write.path).exists()]
-    gone = [path for path in gone if not history.last_version(memory.repository, memory.tracked(path))]
-    if not gone:
-        return None
-    return Outcome(
-        change, pending=f"{memory.tracked(gone[0])} is gone, and no commit has it", hint="nothing waits for it now"
-    )
+def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
+    """What stands on the disk, by Git's paths; None for a file that is not there."""
+    contents: dict[str, bytes | None] = {}
+    for path in sorted(paths):
+        try:
+            contents[memory.tracked(path)] = files.locate(memory.folder, path).read_bytes()
+        except FileNotFoundError:
+            contents[memory.tracked(path)] = None
+    return contents
 
 
 def _left_alone(memory: Memory, path: str, why: str, hint: str) -> Outcome:

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.journal import commits, index, trees
-from memctl.lifecycle import commit, documents
+from memctl.lifecycle import documents, entry_state
 from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.frontmatter import clean_newlines
@@ -36,7 +36,8 @@ class Staged(msgspec.Struct, frozen=True):
 def stage(memory: Memory) -> Staged | None:
     """Stage what renumberings have written that wait for the merge under way; None if there is nothing of that."""
     with lock.hold(memory.repository.shared / "lock"):
-        entries = [one for one in commit.waiting(memory) if one.change.op == RENUMBER and one.stage == PENDING]
+        waiting = [one for one in entry_state.outstanding(memory) if one.stage == PENDING and not one.undone]
+        entries = [one for one in waiting if one.change.op == RENUMBER]
         if not entries or not memory.repository.is_merging():
             return None
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))

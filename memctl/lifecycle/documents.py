@@ -18,7 +18,7 @@ from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
 from memctl.hierarchy.render import Renderer, touched
 from memctl.journal import commits, differences, git, index, message, trust
-from memctl.lifecycle import by_hand, commit
+from memctl.lifecycle import by_hand, commit, entry_state, recovery
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out
 from memctl.model import pages
@@ -76,7 +76,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
     documents that Git has are taken out of it.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        commit.recover(memory)
+        recovery.recover(memory)
         files.remove_leftovers(memory.folder)  # of a rendering that was killed
         snapshot = load.disk(memory)
         making = renderer(memory, snapshot)
@@ -91,11 +91,11 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         put(memory, texts)
         take_rule_out(memory)
         changed = tuple(texts)
-        dirty = commit.uncommitted(memory)
+        dirty = entry_state.uncommitted(memory)
         if (text := _attributes_to_be(memory, dirty)) is not None:
             files.replace(files.locate(memory.folder, ATTRIBUTES), text)
             changed = (*changed, ATTRIBUTES)
-            dirty = commit.uncommitted(memory)
+            dirty = entry_state.uncommitted(memory)
         waiting = [path for path in _settled((*making.names(), SOURCES), found) if path in dirty]
         paths = tuple(dict.fromkeys((*changed, *waiting)))
         if no_commit and paths:

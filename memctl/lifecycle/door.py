@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.lifecycle import commit, controls, credentials, refreshing
+from memctl.lifecycle import commit, controls, credentials, entry_state, recovery, refreshing
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import RENUMBER, Change
 from memctl.model.faults import InvalidRecord
@@ -63,7 +63,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
             memory.asked = None  # somebody wrote after Git was asked
         if not how.dry_run:
-            commit.recover(memory)
+            recovery.recover(memory)
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
@@ -81,7 +81,8 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
                 return Outcome(change, commit=commit_there)
             change = here
         with interrupts.held(memory.remarks) as done:
-            entry = pending.begin(commit.folder(memory), change, held=how.no_commit)
+            base = memory.repository.branch()[1]
+            entry = pending.begin(entry_state.folder(memory), change, held=how.no_commit, base=base)
             try:
                 prepared = files.prepare(memory.folder, change.writes)
                 sequence.save()
@@ -90,6 +91,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
                 raise
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
             entry = pending.advance(entry, entry.written)
+            recovery.drop_replaced(memory, change)
             memory.asked = asked
             try:
                 outcome = _committed(memory, entry, how)
@@ -141,7 +143,7 @@ def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
     gone = {delete.path for delete in change.deletes} | {
         w.path for w in change.writes if w.old and change.op == "restore"
     }
-    unsaved = gone & set(commit.uncommitted(memory, ignored=True))
+    unsaved = gone & set(entry_state.uncommitted(memory, ignored=True))
     if unsaved:
         raise MemctlError(
             f"{memory.tracked(sorted(unsaved)[0])} has changes that are in no commit, and they would be lost",

@@ -18,7 +18,7 @@ from memctl.coordination.shared import Plan, Step, Terms
 from memctl.coordination.state import State
 from memctl.errors import MemctlError
 from memctl.journal import commits, refs
-from memctl.lifecycle import commit, door, merge
+from memctl.lifecycle import door, entry_state, merge, recovery
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.door import How
 from memctl.model import ids
@@ -199,12 +199,12 @@ def _abandon(memory: Memory, change: Change) -> None:
     A file that was edited since is left alone.
     """
     with lock.hold(memory.repository.shared / "lock"):
-        commit.recover(memory)
+        recovery.recover(memory)
         writes = [write for write in change.writes if _on_disk(memory, write.path) == write.text]
         restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
         gone = [write.path for write in writes if write.old is None]
         files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
-        for entry in pending.entries(commit.folder(memory)):
+        for entry in entry_state.entries(memory):
             if entry.change.ids == change.ids and entry.change.op == change.op:
                 pending.drop(entry)
 

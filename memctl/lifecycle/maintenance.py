@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.journal import commits
-from memctl.lifecycle import commit, door, links, old_checkpoints, retention
+from memctl.lifecycle import door, entry_state, links, old_checkpoints, retention
 from memctl.lifecycle.commit import Outcome
 from memctl.lifecycle.door import How
 from memctl.lifecycle.edit import rewrite
@@ -82,13 +82,13 @@ def maintain(memory: Memory, how: How) -> Maintained:
 def _left(memory: Memory) -> bool:
     """Whether a change waits for its commit; under the lock, since what another process writes now does not."""
     with lock.hold(memory.repository.shared / "lock"):
-        return any(entry.stage == PENDING for entry in commit.waiting(memory))
+        return any(entry.stage == PENDING and not entry.undone for entry in entry_state.outstanding(memory))
 
 
 def _untouchable(memory: Memory, snapshot: Snapshot, how: How) -> dict[str, str]:
     """The paths of files that are left alone, each with why."""
     owned = {} if how.allow_owned else guard.forbidden(memory, snapshot.records)
-    return owned | dict.fromkeys(commit.uncommitted(memory, ignored=True), _UNCOMMITTED)
+    return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
 def change(

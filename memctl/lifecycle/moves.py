@@ -16,7 +16,7 @@ import msgspec
 from memctl.coordination import ownership, shared
 from memctl.coordination.state import Ownership
 from memctl.errors import MemctlError
-from memctl.journal import checkout, commits, git, index, refs
+from memctl.journal import checkout, git, index, locks, refs
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -69,8 +69,8 @@ def finish(memory: Memory) -> None:
     if move is None:
         return
     if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
-        if (repository.git_dir / "index.lock").exists():
-            raise MemctlError(*commits.index_locked(repository))
+        if found := locks.present(repository.git_dir, repository.common_dir, move.branch):
+            raise MemctlError(*locks.describe(found[0]))
         if operation := repository.under_way():
             raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
         checkout.settle(repository, move.old, move.new)
@@ -121,8 +121,8 @@ def _follow(memory: Memory, move: Move) -> None:
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
-    if "index.lock" in error.stderr:
-        return MemctlError(*commits.index_locked(memory.repository))
+    if (lock := locks.named(error.stderr, memory.repository.top)) is not None:
+        return MemctlError(*locks.describe(lock))
     return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.journal import git, history
 from memctl.journal.history import Commit
-from memctl.lifecycle import commit
+from memctl.lifecycle import commit, entry_state, recovery
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import Change
 from memctl.sessions import running
@@ -34,9 +34,9 @@ def interrupted(memory: Memory, one: Running) -> Outcome | None:
     if not one.ending:
         return None
     with lock.hold(memory.repository.shared / "lock"):
-        commit.recover(memory)
-        for entry in commit.waiting(memory):
-            if entry.change.op == OP and entry.change.session == one.id:
+        recovery.recover(memory)
+        for entry in entry_state.outstanding(memory):
+            if not entry.undone and entry.change.op == OP and entry.change.session == one.id:
                 return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
     for made in _commits_since(memory, one.ending):
         if OP in made.trailers.ops and made.trailers.session == one.id:

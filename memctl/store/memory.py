@@ -31,6 +31,7 @@ class Memory:
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
+        self.has_reader = False  # whether somebody reads the remarks: nobody does those of a hook
 
     @property
     def now(self) -> str:

@@ -3,6 +3,9 @@
 `….writing.json` is there while files are being replaced: after a crash it says how to finish. `….pending.json` waits
 for a commit that could not be made, and keeps its message; `….held.json` waits because somebody asked for no commit.
 Losing these files loses no record: what differs from HEAD can still be committed, only with a plainer message.
+
+An entry has the whole texts of its change, before and after, so that it can be told whether the change is still there,
+and be written again if it is not.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -21,45 +25,71 @@ WRITING, PENDING, HELD = "writing", "pending", "held"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit."""
+    """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit.
+
+    `base` is the commit that HEAD was when it began ("" if there was none, or an older memctl noted none). `undone`
+    says that its text was last found neither on the disk nor in a commit, `announced` that somebody was told so.
+    """
 
     file: Path
     stage: str
     change: Change
     why: str = ""
     held: bool = False
+    base: str = ""
+    undone: bool = False
+    announced: bool = False
 
     @property
     def written(self) -> str:
         """The stage that follows once the files are written."""
         return HELD if self.held else PENDING
 
+    @property
+    def began(self) -> float:
+        """When the change began, in seconds since the epoch, by this machine's clock."""
+        digits = self.file.name.partition("-")[0]
+        return int(digits) / 1e9 if digits.isdecimal() else 0.0
+
 
 class _Stored(msgspec.Struct):
     change: Change
     why: str = ""
     held: bool = False
+    base: str = ""
+    undone: bool = False
+    announced: bool = False
 
 
-def begin(folder: Path, change: Change, *, held: bool) -> Entry:
-    """Note a change before the first of its files is touched."""
+def begin(folder: Path, change: Change, *, held: bool, base: str) -> Entry:
+    """Note a change before the first of its files is touched, on top of the commit `base`."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
-    files.replace(file, msgspec.json.encode(_Stored(change, held=held)).decode())
-    return Entry(file, WRITING, change, held=held)
+    return _stored(Entry(file, WRITING, change, held=held, base=base))
 
 
 def advance(entry: Entry, stage: str, why: str = "") -> Entry:
     """Bring a change to the next stage."""
-    file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
     if why != entry.why:
-        files.replace(entry.file, msgspec.json.encode(_Stored(entry.change, why, entry.held)).decode())
+        entry = update(entry, why=why)
+    file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
     os.replace(entry.file, file)
-    return Entry(file, stage, entry.change, why, entry.held)
+    return msgspec.structs.replace(entry, file=file, stage=stage)
+
+
+def update(entry: Entry, **fields: Any) -> Entry:
+    """Note something else of a change: its `why`, its `change`, whether it is `undone`, …"""
+    return _stored(msgspec.structs.replace(entry, **fields))
+
+
+def _stored(entry: Entry) -> Entry:
+    values = {name: getattr(entry, name) for name in _Stored.__struct_fields__}
+    files.replace(entry.file, msgspec.json.encode(_Stored(**values)).decode())
+    return entry
 
 
 def drop(entry: Entry) -> None:
-    """Forget a change: it is committed."""
+    """Forget a change: it is committed, or given up."""
     entry.file.unlink(missing_ok=True)
 
 
@@ -77,7 +107,7 @@ def entries(folder: Path) -> list[Entry]:
         except (OSError, msgspec.MsgspecError):
             continue
         if stage in (WRITING, PENDING, HELD):
-            found.append(Entry(folder / name, stage, stored.change, stored.why, stored.held))
+            found.append(Entry(folder / name, stage, **msgspec.structs.asdict(stored)))
     return found
 
 
@@ -86,12 +116,21 @@ def unfinished(folder: Path, entry: Entry) -> Change:
 
     A file with neither the old nor the new text was edited since, and is left alone.
     """
-    writes = tuple(write for write in entry.change.writes if _text(folder, write.path) == write.old != write.text)
-    deletes = tuple(delete for delete in entry.change.deletes if _text(folder, delete.path) == delete.old)
+    writes = tuple(write for write in entry.change.writes if text_at(folder, write.path) == write.old != write.text)
+    deletes = tuple(delete for delete in entry.change.deletes if text_at(folder, delete.path) == delete.old)
     return msgspec.structs.replace(entry.change, writes=writes, deletes=deletes)
 
 
-def _text(folder: Path, path: str) -> str | None:
+def as_written(folder: Path, change: Change) -> Change:
+    """A change as the disk has it: with what somebody made of its files before it was finished."""
+    texts = ((write, text_at(folder, write.path)) for write in change.writes)
+    writes = tuple(msgspec.structs.replace(write, text=text) for write, text in texts if text is not None)
+    deletes = tuple(delete for delete in change.deletes if text_at(folder, delete.path) is None)
+    return msgspec.structs.replace(change, writes=writes, deletes=deletes)
+
+
+def text_at(folder: Path, path: str) -> str | None:
+    """The text of a file, whatever its bytes are; None if there is none."""
     try:
         return clean_newlines((folder / path).read_bytes().decode(errors="replace"))
     except OSError:

@@ -22,7 +22,7 @@ from memctl.journal.commits import CommitPending
 from memctl.journal.pushing import Refused
 from memctl.journal.remotes import Upstream
 from memctl.journal.turns import Turn
-from memctl.lifecycle import commit, moves
+from memctl.lifecycle import commit, entry_state, moves, recovery
 from memctl.lifecycle.moves import Move
 from memctl.store import load, lock, sessions_ref
 from memctl.store.memory import Memory
@@ -124,7 +124,7 @@ def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) 
         if move:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
         return
-    commit.recover(memory)
+    recovery.recover(memory)
     if move and move.pushed and refs.has(memory.repository, theirs, move.new):
         memory.remarks.append(f"{move.why} had pushed {telling.commits(move.pushed)}")
 
@@ -135,7 +135,7 @@ def _commit_left(memory: Memory, *, dry_run: bool) -> None:
     Asked under the lock: what another process writes right now does not wait.
     """
     if dry_run:
-        waiting = [entry.change for entry in commit.waiting(memory) if not entry.held]
+        waiting = [entry.change for entry in entry_state.outstanding(memory) if not (entry.held or entry.undone)]
         memory.remarks += [
             f"{one.op} {one.title} waits for its commit: `memctl sync` makes it first" for one in waiting
         ]

@@ -218,11 +218,14 @@ def test_commit_leaves_out_what_is_odd_and_commits_the_rest(repo: Path, memctl: 
     assert "secret.env" not in git(repo, "ls-files")
 
 
-def test_what_waited_and_is_gone_is_said(repo: Path, memctl: Memctl) -> None:
+def test_what_waited_and_is_gone_can_be_written_again(repo: Path, memctl: Memctl) -> None:
     memctl("learn", "Lost", "--no-commit")
     git(repo, "clean", "-fdq")
-    assert "is gone" in memctl("commit", code=1).err
-    assert memctl("status", "--json").data["pending"] == []
+    assert "undone outside memctl" in memctl("commit", code=1).err
+    assert [one["undone"] for one in memctl("status", "--json").data["pending"]] == [True]
+    memctl("commit", "--again")
+    assert [record["title"] for record in memctl("list", "--json").data["records"]] == ["Lost"]
+    assert git(repo, "status", "--porcelain") == ""
 
 
 def test_a_cache_brought_up_to_date_by_another_process_is_never_overwritten(

@@ -1,0 +1,46 @@
+"""Lock files of Git's: naming the one that keeps a command from its work, which a Git that was killed leaves behind.
+
+Git makes `X.lock` beside the file X that it is about to replace, and deletes it when it ends, unless it is killed by
+force. Every later command that needs X then fails until somebody deletes the lock (`refs/heads/main.lock`, `HEAD.lock`,
+`packed-refs.lock`, `config.lock`, `index.lock`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+# "Unable to create '/repo/.git/refs/heads/main.lock': File exists." (lockfile.c), in any language of Git's
+_NAMED = re.compile(r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b")
+_CONFIG = re.compile(r"could not lock config file ([^\n]{1,4096}): ")  # names the file that is locked (config.c)
+_OF_WORKTREE = ("index", "HEAD")
+_OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
+
+
+def named(stderr: str, top: Path) -> Path | None:
+    """The lock file that Git's message names as being there already; None if it complains of something else."""
+    if found := _NAMED.search(stderr):
+        return Path(found[1])
+    if found := _CONFIG.search(stderr):
+        return top / f"{found[1]}.lock"
+    return None
+
+
+def present(git_dir: Path, common_dir: Path, branch: str) -> list[Path]:
+    """The lock files that are there now, of those that keep memctl from a commit; `branch` is HEAD's, "" for none."""
+    wanted = [git_dir / name for name in _OF_WORKTREE] + [common_dir / name for name in (*_OF_CLONE, branch) if name]
+    return [lock for file in dict.fromkeys(wanted) if (lock := file.with_name(f"{file.name}.lock")).exists()]
+
+
+def describe(lock: Path) -> tuple[str, str]:
+    """What to say of a lock that stays: the reason why nothing goes on, and a hint."""
+    try:
+        age = time.time() - lock.stat().st_mtime
+    except OSError:
+        age = 0.0
+    what = "the index" if lock.name == "index.lock" else lock.name.removesuffix(".lock")
+    hint = (
+        f"if no git program is running any more, it is left from one that was killed: rm '{lock}', then `memctl commit`"
+    )
+    return f"another git process has locked {what} for {age:.0f} s ({lock})", hint

@@ -1,0 +1,176 @@
+"""The state of the changes that are written and wait: DONE, WAITING for a commit, or UNDONE outside of memctl.
+
+The rule goes path by path, and an entry is as the worst of its paths. Of a path, the text that counts is the one that
+the next entry of the same path began with, and for the newest entry the one on the disk:
+
+- If that text has the change, the entry is as the next one of the path; the newest is WAITING while the path differs
+  from HEAD (as Git says, with its filters), else DONE: HEAD has the change.
+- If it has not, the entry is DONE all the same if a commit made after it has the change: one that HEAD or a branch of
+  this clone leads to, but not the commit that HEAD was when the entry began. Somebody went on from there.
+- Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
+  text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
+  forgets it, or a later write of memctl decides about the same (`is_replaced`).
+
+A text "has" a change not only if it is the very text that was written: formatters among the user's hooks and edits by
+hand on top of it leave most of it in place. So a text has the change if it is nearer to the text after it than to the
+text before it, counted in pairs of neighbouring words; line breaks and blanks don't count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from memctl.journal import git, history
+from memctl.model.change import Change
+from memctl.model.frontmatter import clean_newlines
+from memctl.store import files, pending
+from memctl.store.memory import Memory
+from memctl.store.pending import HELD, WRITING, Entry
+
+DONE, WAITING, UNDONE = "done", "waiting", "undone"
+AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
+WHY = "undone outside memctl"
+LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
+
+
+def entries(memory: Memory) -> list[Entry]:
+    """All changes on their way, oldest first."""
+    return pending.entries(folder(memory))
+
+
+def folder(memory: Memory) -> Path:
+    return memory.private / "pending"
+
+
+def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
+    """The files below `.memory/` that differ from HEAD, in the index or on disk, each with Git's two letters for it."""
+    args = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", *(["--ignored"] if ignored else [])]
+    out = git.read([*args, "--", memory.prefix], memory.repository.top).decode(errors="surrogateescape")
+    found = {item[3 + len(memory.prefix) + 1 :]: item[:2] for item in out.split("\0") if item}
+    return {name: code for name, code in found.items() if not files.is_temporary(name)}
+
+
+def outstanding(memory: Memory) -> list[Entry]:
+    """The changes that are written, or half written, and not committed; those that were undone outside memctl say so.
+
+    What somebody has committed by `git commit` is left out.
+    """
+    return [
+        msgspec.structs.replace(entry, undone=state == UNDONE)
+        for entry, state in states(memory, entries(memory))
+        if state != DONE
+    ]
+
+
+def states(memory: Memory, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
+    """The state of each entry; Git is asked only if there is one that is written."""
+    written = [entry for entry in entries if entry.stage != WRITING]
+    found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
+    if not written:
+        return found
+    try:
+        return [*_judged(memory, written, set(uncommitted(memory, ignored=True))), *found]
+    except git.GitFailed:
+        return [(entry, WAITING) for entry in entries]  # the commit says why
+
+
+def has_change(now: str | None, old: str | None, text: str | None) -> bool:
+    """Whether a text has the change of a file from `old` to `text`; None stands for no file."""
+    if now is None or text is None or old is None:
+        return (now is None) == (text is None)
+    if text in (now, old) or now == old:
+        return now == text or text == old
+    before, then, is_now = (Counter(_pairs(one)) for one in (old, text, now))
+    return _distance(is_now, then) < _distance(is_now, before)
+
+
+def is_replaced(entry: Entry, change: Change) -> bool:
+    """Whether a later change decides about all that an undone entry was about: has it, or leaves no room for it."""
+    from memctl.lifecycle import merge  # only for what was undone
+
+    after = {path: text for path, _, text in _texts(change)}
+    for path, old, text in _texts(entry.change):
+        if path not in after:
+            return False
+        now = after[path]
+        if has_change(now, old, text) or now is None or text is None:
+            continue
+        if not merge.merge(old or "", now, text).conflicts:
+            return False
+    return True
+
+
+def overdue(memory: Memory, entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that have waited for their commit for too long: not on purpose, nor for a merge or the like."""
+    if memory.repository.under_way():
+        return []
+    return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
+
+
+def reason(entry: Entry) -> str:
+    """Why an entry has no commit, "" if nobody has tried."""
+    if entry.undone:
+        return f"{WHY}; {AGAIN}"
+    if entry.stage == WRITING:
+        return "interrupted, `memctl commit` finishes it"
+    return entry.why
+
+
+def describe(entry: Entry) -> str:
+    """What an entry was, such as "the edit of LRN-2025-11-04-001"."""
+    return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
+
+
+def _judged(memory: Memory, entries: Sequence[Entry], dirty: set[str]) -> list[tuple[Entry, str]]:
+    """The state of each entry, given all that are written, oldest first, and the paths that differ from HEAD."""
+    later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
+    found = []
+    for entry in reversed(entries):
+        of_paths: dict[str, tuple[str | None, str]] = {}
+        for path, old, text in _texts(entry.change):
+            now, then = later.get(path) or (pending.text_at(memory.folder, path), WAITING if path in dirty else DONE)
+            if not has_change(now, old, text):
+                then = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE
+            of_paths[path] = (old, then)
+        later |= of_paths
+        worst = {state for _, state in of_paths.values()}
+        found.append((entry, next((state for state in (UNDONE, WAITING) if state in worst), DONE)))
+    return found[::-1]
+
+
+def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
+    """The paths of a change, each with its text before and after it."""
+    writes = [(write.path, _clean(write.old), clean_newlines(write.text)) for write in change.writes]
+    return [*writes, *((delete.path, clean_newlines(delete.old), None) for delete in change.deletes)]
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean_newlines(text)
+
+
+def _pairs(text: str) -> Iterable[tuple[str, str]]:
+    return pairwise(text.split())
+
+
+def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) -> int:
+    return (one - other).total() + (other - one).total()
+
+
+def _is_in_a_commit(memory: Memory, entry: Entry, path: str, old: str | None, text: str | None) -> bool:
+    """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
+    since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
+    tracked = memory.tracked(path)
+    for authored, blob in dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base)):
+        now = None
+        if blob:
+            raw = git.read(["cat-file", "--filters", f"--path={tracked}", blob], memory.repository.top)
+            now = clean_newlines(raw.decode(errors="replace"))
+        if now == text or (authored >= int(entry.began) and has_change(now, old, text)):
+            return True
+    return False

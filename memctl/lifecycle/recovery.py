@@ -1,0 +1,58 @@
+"""Finishing what was killed, and noting what became of the changes that wait, before anything else is written."""
+
+from __future__ import annotations
+
+from memctl.lifecycle import entry_state, moves
+from memctl.model.change import Change
+from memctl.store import files, pending
+from memctl.store.memory import Memory
+from memctl.store.pending import WRITING, Entry
+
+
+def recover(memory: Memory, *, remark: bool = True) -> None:
+    """Finish what was killed: a move of the worktree; a write, whose files get their new text unless they were edited
+    since; and a commit that was made and whose change waits still. Raises MemctlError if a move can't be finished.
+
+    What was undone outside memctl is noted, and remarked once where somebody reads that. Without `remark` the caller
+    says it.
+    """
+    moves.finish(memory)
+    entries = entry_state.entries(memory)
+    if any(entry.stage == WRITING for entry in entries):
+        entries = [written for entry in entries if (written := _finished(memory, entry))]
+    if entries:  # whoever was killed left one, before it wrote anything else
+        files.remove_leftovers(memory.folder)
+    files.remove_leftovers(entry_state.folder(memory))
+    for entry, state in entry_state.states(memory, entries):
+        if state == entry_state.DONE:
+            pending.drop(entry)
+            continue
+        is_undone = state == entry_state.UNDONE
+        announced = is_undone and (entry.announced or memory.has_reader)
+        if remark and announced and not entry.announced:
+            memory.remarks.append(f"{entry_state.describe(entry)} was {entry_state.WHY}; {entry_state.AGAIN}")
+        if (entry.undone, entry.announced) != (is_undone, announced):
+            pending.update(entry, undone=is_undone, announced=announced)
+
+
+def drop_replaced(memory: Memory, change: Change) -> None:
+    """Forget what was undone and a change that is written now decides about anew."""
+    for entry in entry_state.entries(memory):
+        if entry.undone and entry_state.is_replaced(entry, change):
+            pending.drop(entry)
+
+
+def _finished(memory: Memory, entry: Entry) -> Entry | None:
+    """An entry whose files are written, as they stand then; None if nothing of it is left to commit."""
+    if entry.stage != WRITING:
+        return entry
+    rest = pending.unfinished(memory.folder, entry)
+    prepared = files.prepare(memory.folder, rest.writes)
+    files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
+    change = pending.as_written(memory.folder, entry.change)
+    if change != entry.change:
+        entry = pending.update(entry, change=change)
+    if not change.paths:
+        pending.drop(entry)
+        return None
+    return pending.advance(entry, entry.written)

@@ -11,7 +11,8 @@ from memctl.journal.repository import Repository
 SETTING = "memctl.hookCommits"
 # Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.
 ALL, RECORDS, NONE = "all", "records", "none"
-_BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE, "": NONE}
+# What was a setting that is on or off; Git takes one without a value for one that is on.
+_BEFORE = {"true": ALL, "yes": ALL, "on": ALL, "1": ALL, "": ALL, "false": NONE, "no": NONE, "off": NONE, "0": NONE}
 
 
 class UnknownValue(MemctlError):
@@ -21,8 +22,10 @@ class UnknownValue(MemctlError):
 def mode(repository: Repository) -> str:
     """ALL, RECORDS or NONE, "" if nothing is set; raises UnknownValue."""
     value = repository.settings().get(SETTING.lower())
-    if value is None or value in (ALL, RECORDS, NONE):
-        return value or ("" if value is None else NONE)
+    if value is None:
+        return ""
+    if value in (ALL, RECORDS, NONE):
+        return value
     known = _BEFORE.get(value.lower())
     if known is None:
         raise UnknownValue(

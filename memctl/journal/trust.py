@@ -96,7 +96,8 @@ def _settings(repository: Repository) -> tuple[dict[str, str], list[str], list[s
     patterns: list[str] = []
     addresses: list[str] = []
     for scope, item in zip(fields, fields, strict=False):
-        key, _, value = item.partition("\n")
+        key, has_value, value = item.partition("\n")
+        value = value if has_value else "true"
         if key == _PATTERNS:
             patterns += [value] if scope in _USERS else []
         elif key.startswith("remote."):

@@ -30,6 +30,7 @@ class Memory:
         self.config = config
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
+        self.by_hand = True  # whether a person or an agent writes, in a shell; a hook of an agent is nobody's hand
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
         self.has_reader = False  # whether somebody reads the remarks: nobody does those of a hook
 
@@ -83,12 +84,12 @@ class Memory:
 
     def grant_trust(self) -> None:
         """Trust this clone, unless its settings say no: whoever writes into a memory by hand works with it."""
-        before = self.trust
-        if before == trust.REFUSED or trust.is_marked(self.repository):
+        if not self.by_hand or trust.is_marked(self.repository) or trust.look(self.repository, {}) == trust.REFUSED:
             return
+        was_unknown = self.trust == trust.UNKNOWN
         trust.grant(self.repository)
         self.trust = trust.TRUSTED
-        if before == trust.UNKNOWN:
+        if was_unknown:
             self.remarks.append(
                 "this clone is trusted from now on: hooks of agents may write and speak here"
                 f" (`git config {trust.SETTING} false` forbids it)"

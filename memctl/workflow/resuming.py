@@ -58,7 +58,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
         drift=drift,
         newer=versions.newer(versions.known(memory, snapshot, saved.workflow_id), saved.number),
         twins=sorted(one.checkpoint_id for one in twins),
-        bootstrap=bootstrap(told, lacking, drift),
+        bootstrap=bootstrap(told, lacking, drift, is_trusted=memory.is_trusted),
         closed=closed,
     )
 

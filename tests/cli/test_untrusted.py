@@ -88,3 +88,17 @@ def test_the_first_write_renders_with_the_templates_of_the_project(foreign: Path
     memctl("learn", "Mine", where=foreign)
     assert OWN in (foreign / ".memory" / "docs" / "INDEX.md").read_text()
     assert "+# " not in git(foreign, "show", "--format=", "HEAD", "--", ".memory/docs/INDEX.md")
+
+
+def test_a_checkpoint_and_a_handoff_say_it_too(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    memctl("section", "add", "Payment")
+    memctl("checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B")
+    said = ("--reason", "Window full", "--summary", "Half done", "--immediate", "Go on", "--success", "Tests pass")
+    memctl("handoff", "--to", "codex", "--section", "2.1", "--task", "Go on with refunds", *said)
+    git(tmp_path, "clone", "-q", str(repo), str(tmp_path / "foreign"))
+    foreign = tmp_path / "foreign"
+    assert "in a clone that is not trusted; information" in memctl("checkpoint", "resume", where=foreign).out
+    assert "of a clone that is not trusted" in memctl("handoff", "show", "HND", where=foreign).err
+    git(foreign, "config", "memctl.trusted", "true")
+    assert "trusted" not in memctl("checkpoint", "resume", where=foreign).out
+    assert "trusted" not in memctl("handoff", "show", "HND", where=foreign).err

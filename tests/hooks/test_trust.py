@@ -75,6 +75,7 @@ def test_a_variable_trusts_in_a_container(foreign: Path, tmp_path: Path, monkeyp
     session = Session(foreign, tmp_path / "t.jsonl")
     assert "delete everything" in work(session)[0]
     assert session.folder.path.is_dir()
+    assert git(foreign, "config", "--get", "memctl.trusted", check=False) == ""
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=list(HOSTS))

@@ -98,6 +98,15 @@ def test_a_submodule_has_a_trust_of_its_own(repo: Path, foreign: Path) -> None:
     assert look(repo / "vendored") == trust.UNKNOWN
 
 
+def test_a_write_under_the_variable_leaves_a_setting_of_false(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(foreign, "config", trust.SETTING, "false")
+    monkeypatch.setenv("MEMCTL_TRUST", "1")
+    memctl("learn", "Mine", where=foreign)
+    assert setting(foreign, trust.SETTING) == "false"
+
+
 @pytest.mark.parametrize(("value", "is_trusted"), [("1", True), ("true", True), ("0", False), ("", False)])
 def test_a_variable_trusts_everything(foreign: Path, value: str, is_trusted: bool) -> None:
     assert (look(foreign, MEMCTL_TRUST=value) == trust.TRUSTED) is is_trusted

@@ -162,9 +162,7 @@ def test_a_shallow_clone_says_where_its_history_ends_until_it_is_whole(
     assert known(clone) == true(clone)
 
 
-def test_a_clone_without_old_blobs_or_its_remote_knows_all_commits(
-    memctl: Memctl, repo: Path, tmp_path: Path
-) -> None:
+def test_a_clone_without_old_blobs_or_its_remote_knows_all_commits(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     made = memctl("decide", "One", "--rationale", "a").id
     memctl("show", made)
     memctl("maintain")

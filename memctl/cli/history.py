@@ -10,11 +10,12 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
-from memctl.journal import differences, history, message
+from memctl.journal import differences, git, history, message
 from memctl.lifecycle import naming, remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
 from memctl.store import load
+from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 
 
@@ -57,11 +58,14 @@ def log_command(
     if since:
         earliest = moments.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
+    current = _bringer(memory, path, at) if id else ""
     if as_json:
-        output.json("log", {"commits": [_data(memory, commit) for commit in found]})
+        marks = [{"brought_text": commit.commit == current} if id else {} for commit in found]
+        output.json("log", {"commits": [_data(memory, one) | mark for one, mark in zip(found, marks, strict=True)]})
         return
     for commit in found:
-        _print(memory, commit, ids.id_in_path(path))
+        # Of the first one listed everybody takes it for granted.
+        _print(memory, commit, ids.id_in_path(path), is_marked=commit.commit == current and commit is not found[0])
     if not found:
         output.note("there are no commits of that yet")
 
@@ -100,6 +104,15 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
         )
 
 
+def _bringer(memory: Memory, path: str, at: str | None) -> str:
+    """The commit that brought the text that a record has, which is the one that packs name; "" if none is known."""
+    try:
+        last = last_commits(memory, [path], at).get(path)
+    except git.GitFailed:  # the history of a partial clone is with its remote
+        return ""
+    return last.commit if last is not None else ""
+
+
 def _data(memory: Memory, commit: history.Commit) -> dict[str, Any]:
     return {
         "commit": commit.commit,
@@ -122,11 +135,13 @@ def _ids(memory: Memory, commit: history.Commit) -> list[str]:
     return list(commit.trailers.ids) or sorted({identifier for identifier in found if identifier})
 
 
-def _print(memory: Memory, commit: history.Commit, identifier: str | None) -> None:
+def _print(memory: Memory, commit: history.Commit, identifier: str | None, *, is_marked: bool) -> None:
     head = click.style(commit.commit[:10], fg="yellow")
     subject = commit.subject.removeprefix(f"{message.TYPE}: ")
     output.text(f"{head} {commit.date} {output.plain(commit.trailers.actor or commit.author)}")
     output.text(f"    {output.plain(subject)}")
+    if is_marked:
+        output.text("    brought the present text")
     if not commit.trailers.ops and (identifiers := _ids(memory, commit)):
         output.text(f"    touches {', '.join(identifiers)}")
     for deed in commit.trailers.deeds:

@@ -1,16 +1,294 @@
-"""Where records come from: their commits, and what became of the code they refer to."""
+"""Where records come from: the commits that brought their texts, and what became of the code they refer to since."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from memctl.packs.formats.choice import NAMES
 from tests.conftest import Memctl, git
 
+DECIDE = ("decide", "Keep it", "--rationale", "It has to be", "-i", "10", "--code", "app.py")
+SAME, CHANGED = "code: app.py", "code: app.py (changed since)"
+Story = Callable[[Path, Callable[[], str]], str]
 
-def facts(memctl: Memctl, *args: str) -> list[str]:
+
+def facts(memctl: Memctl, *args: str, where: Path | None = None) -> list[str]:
     """The line of facts of the one decision in a pack."""
-    text = memctl("rehydrate", "--format", "markdown", *args).out
+    text = memctl("rehydrate", "--format", "markdown", *args, where=where).out
     return text.split("## Most important")[1].split("\n")[4].split(" | ")
+
+
+def head(repo: Path) -> str:
+    return git(repo, "rev-parse", "HEAD").strip()
+
+
+def write_code(repo: Path, text: str) -> None:
+    """Commit a text of the file that the decision refers to."""
+    (repo / "app.py").write_text(f"x = {text}\n")
+    git(repo, "commit", "-qam", f"code {text}")
+
+
+def merge(repo: Path, *args: str) -> None:
+    """Merge as memctl's driver for documents would: what both sides rendered is taken from ours."""
+    git(repo, "merge", "-q", "--no-edit", "-X", "ours", *args)
+
+
+def older_branch_with_new_code(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "branch", "side")
+    made = decide()
+    git(repo, "checkout", "-q", "side")
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "main")
+    merge(repo, "side")
+    return made
+
+
+def main_into_an_older_branch_with_new_code(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "branch", "side")
+    made = decide()
+    git(repo, "checkout", "-q", "side")
+    write_code(repo, "2")
+    merge(repo, "main")
+    return made
+
+
+def branch_with_code_and_decision(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    write_code(repo, "2")
+    made = decide()
+    git(repo, "checkout", "-q", "main")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "other work")
+    merge(repo, "side")
+    return made
+
+
+def branch_that_changes_code_after_the_decision(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    made = decide()
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "main")
+    merge(repo, "--no-ff", "side")
+    return made
+
+
+def merge_without_a_move_of_main(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    write_code(repo, "2")
+    made = decide()
+    git(repo, "checkout", "-q", "main")
+    merge(repo, "--no-ff", "side")
+    return made
+
+
+def squash_merge(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    decide()
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "--squash", "side")
+    git(repo, "commit", "-qm", "squashed")
+    return head(repo)
+
+
+def squash_merge_before_new_code(repo: Path, decide: Callable[[], str]) -> str:
+    made = squash_merge(repo, decide)
+    write_code(repo, "3")
+    return made
+
+
+def squash_merge_of_a_branch_that_is_merged_again(repo: Path, decide: Callable[[], str]) -> str:
+    made = squash_merge(repo, decide)
+    git(repo, "checkout", "-q", "side")
+    (repo / "other.py").write_text("1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "more")
+    git(repo, "checkout", "-q", "main")
+    merge(repo, "side")
+    return made
+
+
+def rebase_onto_new_code(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    decide()
+    git(repo, "checkout", "-q", "main")
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "side")
+    git(repo, "rebase", "-q", "main")
+    return head(repo)
+
+
+def cherry_pick_onto_new_code(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "checkout", "-q", "-b", "side")
+    made = decide()
+    git(repo, "checkout", "-q", "main")
+    write_code(repo, "2")
+    git(repo, "cherry-pick", made)
+    return head(repo)
+
+
+def revert_of_the_decision_and_back(repo: Path, decide: Callable[[], str]) -> str:
+    decide()
+    git(repo, "revert", "--no-edit", "HEAD")
+    write_code(repo, "2")
+    git(repo, "revert", "--no-edit", "HEAD~")
+    made = head(repo)
+    write_code(repo, "3")
+    return made
+
+
+def revert_of_the_code(repo: Path, decide: Callable[[], str]) -> str:
+    made = decide()
+    write_code(repo, "2")
+    git(repo, "revert", "--no-edit", "HEAD")
+    return made
+
+
+def octopus_merge(repo: Path, decide: Callable[[], str]) -> str:
+    for name in ("one", "two"):
+        git(repo, "checkout", "-q", "-b", name, "main")
+        (repo / name).write_text("1\n")
+        git(repo, "add", name)
+        git(repo, "commit", "-qm", name)
+    git(repo, "checkout", "-q", "main")
+    made = decide()
+    git(repo, "checkout", "-q", "one")
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "--no-edit", "one", "two")
+    return made
+
+
+def criss_cross_merges(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "branch", "side")
+    made = decide()
+    git(repo, "checkout", "-q", "side")
+    write_code(repo, "2")
+    before = head(repo)
+    merge(repo, "main")
+    git(repo, "checkout", "-q", "main")
+    merge(repo, before)
+    write_code(repo, "3")
+    merge(repo, "side")
+    return made
+
+
+def merge_that_writes_the_record(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "branch", "side")
+    decide()
+    git(repo, "checkout", "-q", "side")
+    write_code(repo, "2")
+    git(repo, "checkout", "-q", "main")
+    git(repo, "merge", "-q", "--no-commit", "side")
+    path = next((repo / ".memory/decisions").rglob("*.md"))
+    path.write_text(path.read_text().replace("It has to be", "Both sides want it"))
+    git(repo, "commit", "-qam", "Merge side")
+    return head(repo)
+
+
+def both_sides_with_the_same_text(repo: Path, decide: Callable[[], str]) -> str:
+    git(repo, "branch", "side")
+    made = decide()
+    git(repo, "checkout", "-q", "side")
+    write_code(repo, "2")
+    git(repo, "cherry-pick", made)
+    picked = head(repo)
+    git(repo, "checkout", "-q", "main")
+    merge(repo, "side")
+    return picked
+
+
+STORIES = [
+    (older_branch_with_new_code, CHANGED),
+    (main_into_an_older_branch_with_new_code, CHANGED),
+    (branch_with_code_and_decision, SAME),
+    (branch_that_changes_code_after_the_decision, CHANGED),
+    (merge_without_a_move_of_main, SAME),
+    (squash_merge, SAME),
+    (squash_merge_before_new_code, CHANGED),
+    (squash_merge_of_a_branch_that_is_merged_again, SAME),
+    (rebase_onto_new_code, SAME),
+    (cherry_pick_onto_new_code, SAME),
+    (revert_of_the_decision_and_back, CHANGED),
+    (revert_of_the_code, SAME),
+    (octopus_merge, CHANGED),
+    (criss_cross_merges, CHANGED),
+    (merge_that_writes_the_record, SAME),
+    (both_sides_with_the_same_text, SAME),
+]
+
+
+@pytest.mark.parametrize(("story", "code"), STORIES, ids=[story.__name__ for story, _ in STORIES])
+def test_a_pack_and_the_log_name_the_commit_of_the_text_and_whether_code_changed_since(
+    memctl: Memctl, repo: Path, story: Story, code: str
+) -> None:
+    def decide() -> str:
+        memctl(*DECIDE)
+        return head(repo)
+
+    made = story(repo, decide)
+    assert facts(memctl)[-2:] == facts(memctl, "--at", "HEAD")[-2:] == [code, f"commit {made[:10]}"]
+    logged = memctl("log", "DEC-2025-11-04-001", "--json").data["commits"]
+    assert [commit["commit"] for commit in logged if commit["brought_text"]] == [made]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_has_the_commit_and_the_change(memctl: Memctl, repo: Path, name: str) -> None:
+    made: list[str] = []
+
+    def decide() -> str:
+        memctl(*DECIDE)
+        made.append(head(repo)[:10])
+        return ""
+
+    older_branch_with_new_code(repo, decide)
+    for text in (
+        memctl("rehydrate", "--format", name).out,
+        memctl("rehydrate", "--task", "keep it", "--format", name).out,
+        memctl("prompt", "user", "Shall we keep it?", "--format", name).out,
+    ):
+        assert made[0] in text
+        assert "app.py (changed since)" in text
+
+
+def test_a_handoff_has_the_commit_and_the_change(memctl: Memctl, repo: Path) -> None:
+    made: list[str] = []
+
+    def decide() -> str:
+        memctl("section", "add", "Payment", "--overview", "Cards")
+        memctl(*DECIDE, "--section", "2.1")
+        made.append(head(repo)[:10])
+        return ""
+
+    older_branch_with_new_code(repo, decide)
+    first = ("--reason", "The schema is done", "--immediate", "Write the tests", "--success", "All tests pass")
+    text = memctl("handoff", "--to", "codex", "--summary", "Cards are kept", *first, "-n").out
+    assert made[0] in text
+    assert "app.py (changed since)" in text
+
+
+def test_the_log_marks_the_commit_of_the_text_below_one_of_counts(memctl: Memctl, repo: Path) -> None:
+    made = memctl(*DECIDE).id
+    commit = head(repo)[:10]
+    assert "brought" not in memctl("log", made).out
+    memctl("show", made)
+    memctl("maintain")
+    lines = memctl("log", made).out.split("\n")
+    assert not lines[0].startswith(commit)
+    at = next(number for number, line in enumerate(lines) if line.startswith(commit))
+    assert lines[at + 2] == "    brought the present text"
+    assert facts(memctl)[-1] == f"commit {commit}"
+
+
+def test_counts_folded_in_leave_code_changed_since(memctl: Memctl, repo: Path) -> None:
+    made = memctl(*DECIDE).id
+    write_code(repo, "2")
+    memctl("show", made)
+    memctl("maintain")
+    assert facts(memctl)[-2] == CHANGED
 
 
 def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memctl, repo: Path) -> None:
@@ -20,7 +298,7 @@ def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memc
     git(repo, "commit", "-qm", "code")
     options = ("--code", "same.py", "--code", "other.py:1", "--code", "gone.py", "--code", "never.py")
     made = memctl("decide", "Keep it", "-i", "10", *options).id
-    first = git(repo, "rev-parse", "HEAD").strip()
+    first = head(repo)
     (repo / "other.py").write_text("x = 2\n")
     (repo / "gone.py").unlink()
     (repo / "never.py").write_text("new\n")
@@ -33,10 +311,46 @@ def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memc
     git(repo, "commit", "-qm", "later")
     assert facts(memctl, "--at", "HEAD")[-2] == "code: same.py, other.py:1 (changed since), gone.py (gone), never.py"
     memctl("edit", made, "--set", "importance=9")
-    assert facts(memctl)[-1] == f"commit {git(repo, 'rev-parse', 'HEAD').strip()[:10]}"
+    assert facts(memctl)[-1] == f"commit {head(repo)[:10]}"
     assert facts(memctl)[-2] == "code: same.py, other.py:1, gone.py, never.py"
 
 
 def test_a_record_without_a_commit_says_so(memctl: Memctl) -> None:
     memctl("decide", "Keep it", "-i", "10", "--no-commit")
     assert facts(memctl)[-1] == "commit none yet"
+
+
+def test_a_record_with_an_uncommitted_change_says_so_beside_its_commit(memctl: Memctl, repo: Path) -> None:
+    made = memctl(*DECIDE).id
+    commit = head(repo)[:10]
+    memctl("edit", made, "--set", "importance=9", "--no-commit")
+    assert facts(memctl)[-1] == f"commit {commit} (edited since)"
+
+
+def test_a_shallow_clone_says_that_the_commit_may_be_an_earlier_one(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+    memctl(*DECIDE)
+    write_code(repo, "2")
+    end = head(repo)
+    write_code(repo, "3")
+    git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repo}", "clone")
+    assert facts(memctl, where=tmp_path / "clone")[-2:] == [
+        CHANGED,
+        f"commit {end[:10]} or earlier (this clone is shallow)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filtered", "expected"),
+    [("blob:none", [CHANGED, "commit {}"]), ("tree:0", [SAME, "commit unknown: Git can't read the history here"])],
+)
+def test_a_partial_clone_without_its_remote_says_what_it_knows(
+    memctl: Memctl, repo: Path, tmp_path: Path, filtered: str, expected: list[str]
+) -> None:
+    memctl(*DECIDE)
+    made = head(repo)[:10]
+    write_code(repo, "2")
+    shutil.copytree(repo, tmp_path / "origin")
+    git(tmp_path / "origin", "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", f"--filter={filtered}", f"file://{tmp_path}/origin", "clone")
+    (tmp_path / "origin").rename(tmp_path / "away")
+    assert facts(memctl, where=tmp_path / "clone")[-2:] == [part.format(made) for part in expected]

@@ -133,7 +133,8 @@ class Renderer:
             own = files.templates() / name
             return own.read_text(encoding="utf-8") if own.is_file() else None
         except InvalidRecord as error:
-            raise MemctlError(f"{self.snapshot.prefix}/{error}") from None
+            fault = error.faults[0]
+            raise BrokenTemplate(self.snapshot.prefix, fault.path, fault.line, fault.message) from None
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:

@@ -236,3 +236,33 @@ def test_a_template_that_is_a_link_is_one_finding_and_hides_no_other(repo: Path,
     found = memctl("check", "--json", code=1).data["findings"]
     assert [one["code"] for one in found if "templates" in one["path"]] == ["MEM502"]
     assert "MEM101" in {one["code"] for one in found}
+
+
+@pytest.mark.parametrize("cone", [True, False])
+def test_a_sparse_checkout_says_how_many_records_are_not_there(repo: Path, memctl: Memctl, cone: bool) -> None:
+    for title in ("One", "Two"):
+        memctl("learn", title, "--lesson", "x")
+    memctl("decide", "Three", "--rationale", "x")
+    memctl("section", "add", "Pay")
+    assert "sparse" not in memctl("list").err
+    if cone:
+        git(repo, "sparse-checkout", "set", "--cone", ".memory/decisions", ".memory/docs", ".memory/sections")
+    else:
+        git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings/")
+    for args in (
+        ("list",),
+        ("search", "One"),
+        ("rehydrate",),
+        ("status",),
+        ("show", "DEC-2025-11-04-001"),
+        ("export",),
+    ):
+        result = memctl(*args)
+        assert "warning: 2 records and pages of HEAD are not checked out (sparse checkout)" in result.err, args
+        assert "hint: `git sparse-checkout disable` brings them here" in result.err
+    assert "not checked out" in memctl("show", "LRN-2025-11-04-001", code=1).err
+    assert "sparse" not in memctl("list", "--at", "HEAD").err
+    assert memctl("learn", "Four", "--lesson", "x").id == "LRN-2025-11-04-003"
+    git(repo, "sparse-checkout", "disable")
+    assert "sparse" not in memctl("list").err
+    assert len(memctl("list", "--json").data["records"]) == 4

@@ -31,9 +31,9 @@ def foreign(subject: Subject) -> Iterator[Finding]:
             continue
         if files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
             continue
-        special = list(_plain(subject, path))
-        yield from special
-        if not special and _KNOWN.fullmatch(path) is None and not _is_of_session(path):
+        found = list(special(subject, path))
+        yield from found
+        if not found and _KNOWN.fullmatch(path) is None and not _is_of_session(path):
             yield Finding("MEM501", path, 1, "memctl does not know this file", _hint(path))
 
 
@@ -54,7 +54,8 @@ def _is_of_session(path: str) -> bool:
     return session_page.is_page(path) or session_page.is_trail(path)
 
 
-def _plain(subject: Subject, path: str) -> Iterator[Finding]:
+def special(subject: Subject, path: str) -> Iterator[Finding]:
+    """A file that is a link or the like."""
     try:
         subject.snapshot.read(path)
     except InvalidRecord as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject
+from memctl.check.inventory import special
 from memctl.hierarchy import documents, levels
 from memctl.hierarchy.places import FOLDER, SOURCES, document_of
 from memctl.hierarchy.render import BrokenTemplate
@@ -116,6 +117,8 @@ def rendered(subject: Subject) -> Iterator[Finding]:
     try:
         found = documents.compare(subject.making)
     except BrokenTemplate as error:
+        if any(special(subject, error.path)):
+            return  # `foreign` says so
         yield Finding("MEM308", error.path, error.line, f"no documents can be rendered: {error.why}", error.hint or "")
         return
     for path in found.by_hand:

@@ -149,13 +149,13 @@ def encode(state: State) -> dict[str, bytes]:
 
 
 def decode(files: Mapping[str, bytes], where: str) -> State:
-    """Read a state back; raises MemctlError for files that are not of this form, or of a newer one."""
+    """Read a state back; raises MemctlError for files that are not of this form, or of a newer one.
+
+    A state without its ownerships is damaged: memctl writes that file always, and took as empty everybody could write.
+    """
     name = _HEAD
     if _HEAD not in files:
-        raise MemctlError(
-            f"{where} can't be read: it has no {_HEAD}, and is nothing that memctl has written",
-            f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
-        )
+        raise _lacking(_HEAD, where)
     try:
         head = msgspec.json.decode(files[_HEAD], type=_Head)
         if head.format > FORMAT:
@@ -163,6 +163,8 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
                 f"{where}: this state has format {head.format}; this memctl knows formats up to {FORMAT}",
                 "upgrade memctl",
             )
+        if _OWNERSHIP not in files:
+            raise _lacking(_OWNERSHIP, where)
         parts = {}
         for name, (field, type_) in _PARTS.items():
             if name in files:
@@ -179,6 +181,13 @@ def decode(files: Mapping[str, bytes], where: str) -> State:
         sync_version=head.sync_version,
         last_sync_timestamp=head.last_sync_timestamp,
         **parts,
+    )
+
+
+def _lacking(name: str, where: str) -> MemctlError:
+    return MemctlError(
+        f"{where} can't be read: it has no {name}, and is nothing that memctl has written",
+        f"`git log -p {where}` shows what it is; `git update-ref` moves it back",
     )
 
 

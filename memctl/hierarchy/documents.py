@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
 
 from memctl.hierarchy import seal
-from memctl.hierarchy.places import FOLDER, SOURCES
+from memctl.hierarchy.places import EXECUTIVE, FOLDER, INDEX, SOURCES
 from memctl.hierarchy.render import Renderer
+from memctl.model import ids, pages
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
 
 class Comparison(msgspec.Struct, frozen=True):
     """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
-    hand, documents that no page asks for, and whether that of the sources lists other files than the memory asks for.
+    hand, documents that no page asks for, whether that of the sources lists other files than the memory asks for, and
+    documents that show what can't be read just now: rendered, they would lose it.
     """
 
     stale: dict[str, str]
     by_hand: tuple[str, ...]
     orphans: tuple[str, ...]
     sources_stale: bool
+    showing_unreadable: tuple[str, ...] = ()
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
     """Compare some documents (None: all). With `force` those edited by hand count as stale."""
     stale: dict[str, str] = {}
     by_hand: list[str] = []
+    showing: list[str] = []
+    unreadable = _unreadable(making.snapshot)
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
         old = found(making.snapshot, path)
         if old is not None and not force and not is_intact(old) and not _is_torn(old):
             by_hand.append(path)
         elif (text := making.document(name)) != old:
-            stale[path] = text
+            if old is not None and any(_loses(name, old, text, marker) for marker in unreadable):
+                showing.append(path)
+            else:
+                stale[path] = text
     if names is not None:
-        return Comparison(stale, tuple(by_hand), (), False)
+        return Comparison(stale, tuple(by_hand), (), False, tuple(showing))
     is_ours, is_stale = _sources(making.snapshot)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
-    return Comparison(stale, tuple(by_hand), _orphans(making), is_stale or (force and not is_ours))
+    sources_stale = is_stale or (force and not is_ours)
+    return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, tuple(showing))
+
+
+def _unreadable(snapshot: Snapshot) -> list[str]:
+    """The ids and markers of records and pages that can't be read, by the names of their files."""
+    found = [ids.id_in_path(fault.path) for fault in snapshot.catalogue.faults()]
+    found += [f"§{number}" for fault in snapshot.outline.faults if (number := pages.number_at(fault.path))]
+    return [marker for marker in dict.fromkeys(found) if marker]
+
+
+def _loses(name: str, old: str, new: str, marker: str) -> bool:
+    """Whether a document shows a record or page that its new text does not."""
+    if marker == pages.PROJECT_ID:
+        return name in (EXECUTIVE, INDEX)  # they show its text, without the marker
+    pattern = re.compile(re.escape(marker) + r"(?!\d)")
+    return pattern.search(old) is not None and pattern.search(new) is None
 
 
 def found(snapshot: Snapshot, path: str) -> str | None:

@@ -137,7 +137,8 @@ class Renderer:
         except (FileNotFoundError, NotADirectoryError):
             pass
         except InvalidRecord as error:
-            raise MemctlError(f"{self.snapshot.prefix}/{error}") from None
+            fault = error.faults[0]
+            raise BrokenTemplate(self.snapshot.prefix, fault.path, fault.line, fault.message) from None
         own = files.templates() / name
         return own.read_text(encoding="utf-8") if own.is_file() else None
 

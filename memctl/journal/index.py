@@ -83,6 +83,16 @@ def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
         git.write(["update-index", "-z", "--force-remove", "--stdin"], repository.top, gone.encode(), extra)
 
 
+def not_checked_out(repository: Repository, folder: str) -> list[str]:
+    """The files below a folder that HEAD has and a sparse checkout leaves out of the worktree: for Git they are
+    unchanged. Git is only asked where there is, or was, a sparse checkout."""
+    if not (repository.git_dir / "info" / "sparse-checkout").exists():
+        return []
+    out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
+    skipped = [git.name(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
+    return [path for path in skipped if not os.path.lexists(repository.top / path)]
+
+
 def refresh(repository: Repository) -> None:
     """Let the index learn the times and sizes of files that were staged without them."""
     with suppress(git.GitFailed):  # it says that some files differ, which is nobody's fault

@@ -20,7 +20,7 @@ from memctl.hierarchy.render import Renderer, touched
 from memctl.journal import commits, differences, git, index, message, trust
 from memctl.lifecycle import by_hand, commit, entry_state, recovery
 from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out
+from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out, unreadable
 from memctl.model import pages
 from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
@@ -81,6 +81,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         snapshot = load.disk(memory)
         making = renderer(memory, snapshot)
         found = documents.compare(making, force=force)
+        memory.remarks += [f"warning: {line}" for line in _unread(memory, snapshot, found)]
         change = commit.signed(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _take_out_of_git(memory, change, making, force=force)
@@ -205,16 +206,27 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     markers = [place for place in sorted(places) if place.startswith(("§2.", "§3."))] if outline.pages else []
     nowhere = [marker for marker in markers if outline.find(marker) is None and outline.fault_of(marker) is None]
     words = [f"there is no {' and no '.join(nowhere)}; `memctl index` shows the markers"] if nowhere else []
+    words += _unread(memory, snapshot, found)
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
         words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` gives the edits up")
     return "; ".join(words)
 
 
+def _unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
+    """What to say of records and pages that can't be read, and of documents that would lose them."""
+    faults = (*snapshot.catalogue.faults(), *snapshot.outline.faults)
+    words = [unreadable(memory, faults)] if faults else []
+    if found.showing_unreadable:
+        names = ", ".join(memory.tracked(path) for path in found.showing_unreadable)
+        words.append(f"until that is mended these documents stay as they are, for they show it: {names}")
+    return words
+
+
 def _settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
     """The documents that are as they should be once what a comparison found wanting is written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
-    return tuple(path for path in paths if path not in found.by_hand)
+    return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable))
 
 
 def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from memctl.errors import MemctlError
 from memctl.model.change import Change
+from memctl.model.faults import Fault
 from memctl.model.folders import CHECKPOINTS, SESSIONS
 from memctl.model.kinds import HANDOFF
 from memctl.store import files
 from memctl.store.memory import Memory
 
 UNTRACKED = "docs/.gitignore"  # the folder ignores itself
+_NAMED = 3  # files at fault that a write names; `check` names all
 NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # in no document
 IGNORE_ALL = "# `docs: false` keeps the rendered documents out of Git.\n*\n"
 
@@ -34,10 +36,10 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     rendered later.
     """
     if all(path.startswith(NEVER_SHOWN) for change in changes for path in change.paths):
-        return (), ""
+        return (), _known_unreadable(memory)
     kept_out = not memory.config.docs
     if kept_out and not (memory.folder / UNTRACKED).is_file():
-        return (), ""  # nobody has rendered them here
+        return (), _known_unreadable(memory)  # nobody has rendered them here
     asked = memory.ask()
     memory.asked = asked
     from memctl.lifecycle import documents  # Jinja takes 20 ms
@@ -55,6 +57,22 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
     differing = set(asked.differing())
     waiting = [path for path in found.settled if memory.tracked(path) in differing]
     return tuple(dict.fromkeys((*found.texts, *waiting))), found.warning
+
+
+def unreadable(memory: Memory, faults: Sequence[Fault]) -> str:
+    """Say which files can't be read, so that no write passes over them in silence; "" if all can be."""
+    by_path = {fault.path: fault for fault in reversed(faults)}
+    words = [f"{memory.prefix}/{by_path[path]}" for path in sorted(by_path)[:_NAMED]]
+    more = [f"{len(by_path) - _NAMED:,} files more can't be read (`memctl check`)"] if len(by_path) > _NAMED else []
+    return "; ".join([*words, *more])
+
+
+def _known_unreadable(memory: Memory) -> str:
+    """The same by what the cache knows, where nothing is rendered."""
+    from memctl.store import load
+    from memctl.store.catalogue import StoredCatalogue
+
+    return unreadable(memory, StoredCatalogue(load.open_cache(memory)).faults())
 
 
 def take_rule_out(memory: Memory) -> None:

@@ -115,6 +115,9 @@ class Catalogue(Protocol):
     def with_controls(self) -> list[str]:
         """The paths of records in which a control character stands."""
 
+    def faults(self) -> list[Fault]:
+        """What is wrong with the files that are no valid records."""
+
     def recall(self, key: bytes) -> bytes | None:
         """What was kept under a key, if no record has changed since; None if nothing was."""
 

@@ -103,6 +103,7 @@ class _VeiledCatalogue:
         self._catalogue = source.catalogue()
         self._closed = veil.records
         self._pages = veil.pages
+        self.faults = self._catalogue.faults
         self.recall = self._catalogue.recall
         self.keep = self._catalogue.keep
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from memctl.model import ids
+from memctl.model.faults import Fault
 from memctl.model.kinds import HANDOFF
 from memctl.model.mentions import Mention
 from memctl.model.record import Record
@@ -81,6 +82,10 @@ class StoredCatalogue:
 
     def with_controls(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT path FROM records WHERE has_controls ORDER BY path")]
+
+    def faults(self) -> list[Fault]:
+        rows = self._database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path")
+        return [fault for row in rows for fault in msgspec.msgpack.decode(row[0], type=list[Fault])]
 
     def recall(self, key: bytes) -> bytes | None:
         row = self._database.execute("SELECT value FROM kept WHERE key = ?", (self._changes + key,)).fetchone()

@@ -157,3 +157,27 @@ def test_a_release_that_gives_way_is_named(memctl: Memctl, as_agent: Memctl, clo
     as_agent("ada", "own", "release", "2.1", where=clones[0])
     told = as_agent("ada", "own", "list", *REMOTE, where=clones[0]).err
     assert "section §2.1: that it was taken out here gave way to `§2.1 is owned by bob" in told
+
+
+@pytest.mark.parametrize("kind", ["missing", "gitlink", "folder"])
+def test_a_remote_without_a_list_of_owners_is_damaged_and_not_free_for_all(
+    memctl: Memctl, clones: list[Path], tmp_path: Path, kind: str
+) -> None:
+    memctl("own", "acquire", "2.1", *REMOTE, where=clones[0])
+    bare = tmp_path / "bare.git"
+    entries = git(bare, "ls-tree", REF).splitlines()
+    kept = [line for line in entries if not line.endswith("\townership.json")]
+    head = git(bare, "rev-parse", "main").strip()
+    if kind == "gitlink":
+        kept.append(f"160000 commit {head}\townership.json")
+    elif kind == "folder":
+        kept.append(f"040000 tree {git(bare, 'rev-parse', 'main^{tree}').strip()}\townership.json")
+    tree = git(
+        bare, "mktree", "--missing", stdin="\n".join(sorted(kept, key=lambda x: x.split("\t")[1])) + "\n"
+    ).strip()
+    commit = git(bare, "commit-tree", tree, "-p", REF, "-m", "gone").strip()
+    git(bare, "update-ref", REF, commit)
+    for command in (("own", "list", *REMOTE), ("own", "acquire", "2.1", *REMOTE), ("sync",)):
+        result = memctl(*command, where=clones[1], code=1)
+        assert "it has no ownership.json, and is nothing that memctl has written" in result.err, command
+    assert git(bare, "rev-parse", REF).strip() == commit

@@ -168,3 +168,101 @@ def test_control_characters_are_not_sent_to_a_terminal(memctl: Memctl, monkeypat
 
     monkeypatch.setattr("memctl.cli.output.sys.stdout", Terminal())
     assert output.plain("a\x1b[2Jb\x07\tc\n") == "a\ufffd[2Jb\ufffd\tc\n"
+
+
+DOCUMENTS = ("1.0-executive-summary.md", "INDEX.md")
+
+
+@pytest.fixture
+def shown(repo: Path, memctl: Memctl) -> Path:
+    """A decision that documents show, and whose file somebody has broken since."""
+    made = memctl("decide", "Drop colorama", "--rationale", "It is large", "-i", "9")
+    file = repo / made.out.split()[1]
+    docs = repo / ".memory" / "docs"
+    assert all(made.id in (docs / name).read_text() for name in DOCUMENTS)
+    file.write_text(file.read_text().replace("importance: 9", "importance: nine"))
+    return file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("learn", "While broken", "--lesson", "x"),
+        ("learn", "Held", "--no-commit"),
+        ("checkpoint", "save", "--task", "T", "--done", "a", "--next", "n"),
+        ("project", "set", "--goal", "Sell"),
+        ("render",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_write_names_a_broken_record_and_keeps_it_in_the_documents(
+    repo: Path, memctl: Memctl, shown: Path, command: tuple[str, ...]
+) -> None:
+    result = memctl(*command)
+    assert f"warning: {shown.relative_to(repo)}:7: importance" in result.err
+    docs = repo / ".memory" / "docs"
+    assert all("DEC-2025-11-04-001" in (docs / name).read_text() for name in DOCUMENTS)
+    if command[0] in ("project", "render"):
+        named = ", ".join(f".memory/docs/{name}" for name in reversed(DOCUMENTS))
+        assert f"these documents stay as they are, for they show it: {named}" in result.err
+    assert all("DEC-2025-11-04-001" in git(repo, "show", f"HEAD:.memory/docs/{name}") for name in DOCUMENTS)
+    shown.write_text(shown.read_text().replace("importance: nine", "importance: 9"))
+    memctl("commit")
+    memctl("render")
+    memctl("check")
+
+
+@pytest.mark.parametrize("name", ["project.md", "sections/2.1-payment.md", "details/3.1-cards.md"])
+def test_a_write_names_a_broken_page_and_keeps_it_in_the_documents(repo: Path, memctl: Memctl, name: str) -> None:
+    memctl("project", "set", "--goal", "Sell books to everybody")
+    memctl("section", "add", "Payment", "--overview", "Takes money")
+    memctl("detail", "add", "Cards", "--section", "2.1")
+    page, docs = repo / ".memory" / name, repo / ".memory" / "docs"
+    before = {file.name: file.read_text() for file in docs.iterdir()}
+    page.write_text("broken\n")
+    result = memctl("decide", "Two", "--section", "2.1", "--rationale", "x")
+    assert f"warning: .memory/{name}:1: " in result.err
+    marker = "Sell books to everybody" if name == "project.md" else f"§{name.partition('/')[2][:3]}"
+    for document, text in before.items():
+        assert marker not in text or marker in (docs / document).read_text(), document
+
+
+def test_a_template_that_is_a_link_is_one_finding_and_hides_no_other(repo: Path, memctl: Memctl) -> None:
+    memctl("decide", "One", "--rationale", "x")
+    templates = repo / ".memory" / "templates"
+    templates.mkdir()
+    (templates / "INDEX.md.j2").symlink_to("/etc/hostname")
+    broken(repo, HEAD.replace("importance: 5", "importance: 11"))
+    found = memctl("check", "--json", code=1).data["findings"]
+    assert [one["code"] for one in found if "templates" in one["path"]] == ["MEM502"]
+    assert "MEM101" in {one["code"] for one in found}
+
+
+@pytest.mark.parametrize("cone", [True, False])
+def test_a_sparse_checkout_says_how_many_records_are_not_there(repo: Path, memctl: Memctl, cone: bool) -> None:
+    for title in ("One", "Two"):
+        memctl("learn", title, "--lesson", "x")
+    memctl("decide", "Three", "--rationale", "x")
+    memctl("section", "add", "Pay")
+    assert "sparse" not in memctl("list").err
+    if cone:
+        git(repo, "sparse-checkout", "set", "--cone", ".memory/decisions", ".memory/docs", ".memory/sections")
+    else:
+        git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings/")
+    for args in (
+        ("list",),
+        ("search", "One"),
+        ("rehydrate",),
+        ("status",),
+        ("show", "DEC-2025-11-04-001"),
+        ("export",),
+    ):
+        result = memctl(*args)
+        assert "warning: 2 records and pages of HEAD are not checked out (sparse checkout)" in result.err, args
+        assert "hint: `git sparse-checkout disable` brings them here" in result.err
+    assert "not checked out" in memctl("show", "LRN-2025-11-04-001", code=1).err
+    assert "sparse" not in memctl("list", "--at", "HEAD").err
+    assert memctl("learn", "Four", "--lesson", "x").id == "LRN-2025-11-04-003"
+    git(repo, "sparse-checkout", "disable")
+    assert "sparse" not in memctl("list").err
+    assert len(memctl("list", "--json").data["records"]) == 4

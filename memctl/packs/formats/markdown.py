@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.model.markdown import contained, one_line
+from memctl.model.markdown import contained, escape_model_tokens, one_line
 from memctl.packs.draft import Contents, Group, Item, Note
 
 name = "markdown"
@@ -26,20 +26,22 @@ def item(item: Item) -> str:
     facts = [one_line(item.id), *(_SAID.get(name, f"{name} {{}}").format(value) for name, value in said)]
     text = fenced(item.body, item.id) if item.kind == "file" else contained(item.body.strip("\n"))
     blocks = [f"### {one_line(item.title)}", " | ".join(facts)] if item.title else [f"### {' | '.join(facts)}"]
-    return "\n\n".join([*blocks, text] if text else blocks)
+    if item.kind == "file":
+        return "\n\n".join([*map(escape_model_tokens, blocks), text])  # code stays what it is
+    return escape_model_tokens("\n\n".join([*blocks, text] if text else blocks))
 
 
 def pack(contents: Contents) -> str:
     """A whole pack: how it begins, the items by part, what was left out, and what comes next."""
     title = contents.draft.title
     whole = title.replace("{project}", contents.project) if contents.project else title.partition(" ")[0]
-    blocks = [f"# {one_line(whole)}", *(_note(note) for note in contents.opening)]
+    blocks = [f"# {escape_model_tokens(one_line(whole))}", *(_note(note) for note in contents.opening)]
     for part, texts in contents.parts:
         if texts:
             blocks += [f"## {part.title}", *texts]
     if contents.left_out:
         blocks += ["## Left out", *map(_left_out, contents.left_out)]
-    blocks += [f"## {note.title}\n\n{contained(note.text)}" for note in contents.closing]
+    blocks += [f"## {note.title}\n\n{escape_model_tokens(contained(note.text))}" for note in contents.closing]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -53,12 +55,12 @@ def fenced(text: str, path: str) -> str:
 
 
 def _note(note: Note) -> str:
-    return f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text)
+    return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text))
 
 
 def _left_out(group: Group) -> str:
     lines = [f"{group.name.capitalize()}:"] if group.name else []
-    lines += [f"- {left.id} {left.said}" for left in group.listed]
+    lines += [f"- {left.id} {escape_model_tokens(left.said)}" for left in group.listed]
     if group.more:
         more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
         hint = f" --type {group.kind}" if group.kind else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memctl.model import headings
-from memctl.model.markdown import one_line
+from memctl.model.markdown import escape_model_tokens, one_line
 from memctl.packs.draft import Contents, Field, Item, Note
 from memctl.packs.formats import short
 
@@ -27,13 +27,13 @@ def item(item: Item) -> str:
     if said := short.facts(item):
         head += f" |{said}|"
     if item.kind == "file":
-        return "\n".join([head, *(_indented(item.body))])
-    return "\n".join([head, *(line for field in item.fields() for line in _field(field))])
+        return "\n".join([escape_model_tokens(head), *(_indented(item.body))])  # code stays what it is
+    return escape_model_tokens("\n".join([head, *(line for field in item.fields() for line in _field(field))]))
 
 
 def pack(contents: Contents) -> str:
     """A whole pack, part by part."""
-    lines = [f"MEMORY: {one_line(contents.project)}"] if contents.project else ["MEMORY"]
+    lines = [f"MEMORY: {escape_model_tokens(one_line(contents.project))}"] if contents.project else ["MEMORY"]
     lines += [_note(note) for note in contents.opening]
     for part, texts in contents.parts:
         if texts:
@@ -41,13 +41,13 @@ def pack(contents: Contents) -> str:
     for group in contents.left_out:
         label = f"LEFT OUT {group.name.upper()}".rstrip()
         lines.append(f"{label}:" + (f" {group.more:,} more" if group.more else ""))
-        lines += [f"{left.id} {left.said}" for left in group.listed]
+        lines += [f"{left.id} {escape_model_tokens(left.said)}" for left in group.listed]
     lines += [_note(note) for note in contents.closing]
     return _OTHER_ENDS.sub(r"\g<0> ", "\n".join(lines)) + "\n"
 
 
 def _note(note: Note) -> str:
-    first, *more = squeezed(short.note(note)).split("\n")
+    first, *more = squeezed(escape_model_tokens(short.note(note))).split("\n")
     return "\n".join([f"{short.part(note.name)}: {first}", *(f" {line}" for line in more)])
 
 

@@ -91,7 +91,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
                 raise
             files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
             entry = pending.advance(entry, entry.written)
-            recovery.drop_replaced(memory, change)
+            recovery.drop_replaced(memory)
             memory.asked = asked
             try:
                 outcome = _committed(memory, entry, how)

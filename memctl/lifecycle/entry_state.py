@@ -1,12 +1,12 @@
 """The state of the changes that are written and wait: DONE, WAITING for a commit, or UNDONE outside of memctl.
 
-The rule goes path by path, and an entry is as the worst of its paths. Of a path, the text that counts is the one that
-the next entry of the same path began with, and for the newest entry the one on the disk:
+The rule goes path by path, and an entry is as the worst of its paths:
 
-- If that text has the change, the entry is as the next one of the path; the newest is WAITING while the path differs
-  from HEAD (as Git says, with its filters), else DONE: HEAD has the change.
-- If it has not, the entry is DONE all the same if a commit made after it has the change: one that HEAD or a branch of
-  this clone leads to, but not the commit that HEAD was when the entry began. Somebody went on from there.
+- If the text on the disk has the change, the entry is WAITING while the path differs from HEAD (as Git says, with its
+  filters), else DONE: HEAD has the change.
+- If the next entry of the same path began with a text that has it, that one went on from there: it is as the next.
+- Else it is DONE all the same if a commit made after it has the change: one that HEAD or a branch of this clone leads
+  to, but not the commit that HEAD was when the entry began. Somebody went on from there.
 - Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
   text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
   forgets it, or a later write of memctl decides about the same (`is_replaced`).
@@ -134,10 +134,12 @@ def _judged(memory: Memory, entries: Sequence[Entry], dirty: set[str]) -> list[t
     for entry in reversed(entries):
         of_paths: dict[str, tuple[str | None, str]] = {}
         for path, old, text in _texts(entry.change):
-            now, then = later.get(path) or (pending.text_at(memory.folder, path), WAITING if path in dirty else DONE)
-            if not has_change(now, old, text):
-                then = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE
-            of_paths[path] = (old, then)
+            following, state = later.get(path, (None, UNDONE))
+            if has_change(pending.text_at(memory.folder, path), old, text):
+                state = WAITING if path in dirty else DONE
+            elif path not in later or not has_change(following, old, text):
+                state = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE
+            of_paths[path] = (old, state)
         later |= of_paths
         worst = {state for _, state in of_paths.values()}
         found.append((entry, next((state for state in (UNDONE, WAITING) if state in worst), DONE)))

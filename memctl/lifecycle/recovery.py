@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from memctl.lifecycle import entry_state, moves
-from memctl.model.change import Change
 from memctl.store import files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING, Entry
@@ -19,7 +18,10 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
     moves.finish(memory)
     entries = entry_state.entries(memory)
     if any(entry.stage == WRITING for entry in entries):
-        entries = [written for entry in entries if (written := _finished(memory, entry))]
+        for entry in entries:
+            _finish(memory, entry)
+        drop_replaced(memory)
+        entries = entry_state.entries(memory)
     if entries:  # whoever was killed left one, before it wrote anything else
         files.remove_leftovers(memory.folder)
     files.remove_leftovers(entry_state.folder(memory))
@@ -35,24 +37,26 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
             pending.update(entry, undone=is_undone, announced=announced)
 
 
-def drop_replaced(memory: Memory, change: Change) -> None:
-    """Forget what was undone and a change that is written now decides about anew."""
-    for entry in entry_state.entries(memory):
-        if entry.undone and entry_state.is_replaced(entry, change):
+def drop_replaced(memory: Memory) -> None:
+    """Forget what was undone where a later change that is written decides about the same."""
+    entries = entry_state.entries(memory)
+    for number, entry in enumerate(entries):
+        later = (one.change for one in entries[number + 1 :] if not one.undone)
+        if entry.undone and any(entry_state.is_replaced(entry, change) for change in later):
             pending.drop(entry)
 
 
-def _finished(memory: Memory, entry: Entry) -> Entry | None:
-    """An entry whose files are written, as they stand then; None if nothing of it is left to commit."""
+def _finish(memory: Memory, entry: Entry) -> None:
+    """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
-        return entry
+        return
     rest = pending.unfinished(memory.folder, entry)
     prepared = files.prepare(memory.folder, rest.writes)
     files.replace_all(memory.folder, prepared, [delete.path for delete in rest.deletes])
     change = pending.as_written(memory.folder, entry.change)
     if change != entry.change:
         entry = pending.update(entry, change=change)
-    if not change.paths:
+    if change.paths:
+        pending.advance(entry, entry.written)
+    else:
         pending.drop(entry)
-        return None
-    return pending.advance(entry, entry.written)

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, stride
+from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
 EDITED, DELETED = "LRN-2025-11-04-001", "LRN-2025-11-04-002"
@@ -317,6 +318,30 @@ class TestAlone:
         assert undone(memctl) == []
         assert git(repo, "log", "--format=%s").count(f"edit {EDITED}") == 2
         assert TEXT in memctl("show", EDITED).out
+
+    def test_written_again_and_killed_at_any_step_it_is_there_once(
+        self, repo: Path, memctl: Memctl, tmp_path: Path
+    ) -> None:
+        memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
+        memctl("delete", DELETED, "--no-commit")
+        git(repo, "checkout", "-q", "--", ".")
+        assert undone(memctl) == ["edit", "delete"]
+        last = steps_of(repo, tmp_path, "commit", "--again")
+        for step in range(1, last, stride(13)):
+            victim = tmp_path / f"victim{step}"
+            shutil.copytree(repo, victim, symlinks=True)
+            assert run_until(step, victim, "commit", "--again") == -9, f"step {step}"
+            for lock in (victim / ".git").rglob("*.lock"):
+                lock.unlink()
+            memctl("commit", where=victim, code=None)
+            memctl("commit", "--again", where=victim)
+            assert memctl("status", "--json", where=victim).data["pending"] == [], f"step {step}"
+            assert TEXT in memctl("show", EDITED, where=victim).out, f"step {step}"
+            assert DELETED not in memctl("list", where=victim).out, f"step {step}"
+            assert git(victim, "status", "--porcelain") == "", f"step {step}"
+            body = git(victim, "log", "--format=%B")
+            assert (body.count("Memctl-Op: edit"), body.count("Memctl-Op: delete")) == (1, 1), f"step {step}"
+            shutil.rmtree(victim)
 
     def test_half_of_a_change_is_not_committed_without_the_other(self, repo: Path, memctl: Memctl) -> None:
         memctl("link", EDITED, DELETED, "--no-commit")

@@ -58,6 +58,8 @@ def install_command(
 
     `cron` prints what has `memctl maintain` done every night, a line for crontab or a job for CI, and writes nothing.
 
+    Installing something trusts the clone (`git config memctl.trusted`): hooks of agents write and speak in no other.
+
     For agents the settings of their programs are changed: what is in them stays, and --uninstall brings back what was
     there. Without a terminal to ask on, only --yes writes.
     """

@@ -91,8 +91,7 @@ class Memory:
         self.trust = trust.TRUSTED
         if was_unknown:
             self.remarks.append(
-                "this clone is trusted from now on: hooks of agents may write and speak here"
-                f" (`git config {trust.SETTING} false` forbids it)"
+                f"this clone is trusted from now on: hooks of agents may write here (`git config {trust.SETTING}`)"
             )
 
     @property

@@ -188,6 +188,19 @@ def test_what_somebody_saves_by_hand_goes_there_too(records: Session, memctl: Me
     assert commits(records.repo) == before + 1
 
 
+def test_records_that_a_summary_proposes_are_committed_on_the_branch(
+    records: Session, memctl: Memctl, tmp_path: Path
+) -> None:
+    talk = tmp_path / "talk.txt"
+    talk.write_text("User: Which card provider?\n\nAssistant: Decision: use Stripe because of its refunds.\n")
+    made = memctl("session", "summarize", "-t", str(talk), "--id", "design", "--accept", "--json").data["ids"]
+    assert len(made) == 1
+    assert files(records.repo, REF) == [".memory/sessions/design.md"]
+    assert git(records.repo, "log", "-1", "--format=%(trailers:key=Memctl-Id,valueonly)").split() == made
+    assert "Stripe" in memctl("show", made[0]).out
+    assert git(records.repo, "status", "--porcelain") == ""
+
+
 def test_maintain_deletes_old_ones_there(records: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(12):
         memctl("checkpoint", "save", "--task", "Refunds", "--next", f"Step {number}", "--doing", f"Step {number}")

@@ -8,38 +8,50 @@ import msgspec
 
 from memctl.hierarchy import seal
 from memctl.hierarchy.places import FOLDER, SOURCES
-from memctl.hierarchy.render import Renderer
+from memctl.hierarchy.render import BrokenTemplate, Renderer
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
 
 
 class Comparison(msgspec.Struct, frozen=True):
     """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
-    hand, documents that no page asks for, and whether that of the sources lists other files than the memory asks for.
+    hand, documents that no page asks for, whether that of the sources lists other files than the memory asks for, and
+    documents whose template is at fault.
     """
 
     stale: dict[str, str]
     by_hand: tuple[str, ...]
     orphans: tuple[str, ...]
     sources_stale: bool
+    broken: dict[str, BrokenTemplate] = {}
+
+    @property
+    def faults(self) -> dict[str, BrokenTemplate]:
+        """The templates at fault, each once, by what is said of it."""
+        return {error.message: error for error in self.broken.values()}
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
     """Compare some documents (None: all). With `force` those edited by hand count as stale."""
     stale: dict[str, str] = {}
     by_hand: list[str] = []
+    broken: dict[str, BrokenTemplate] = {}
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
         old = found(making.snapshot, path)
         if old is not None and not force and not is_intact(old) and not _is_torn(old):
             by_hand.append(path)
-        elif (text := making.document(name)) != old:
-            stale[path] = text
+            continue
+        try:
+            if (text := making.document(name)) != old:
+                stale[path] = text
+        except BrokenTemplate as error:  # the others are compared all the same
+            broken[path] = error
     if names is not None:
-        return Comparison(stale, tuple(by_hand), (), False)
+        return Comparison(stale, tuple(by_hand), (), False, broken)
     is_ours, is_stale = _sources(making.snapshot)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
-    return Comparison(stale, tuple(by_hand), _orphans(making), is_stale or (force and not is_ours))
+    return Comparison(stale, tuple(by_hand), _orphans(making), is_stale or (force and not is_ours), broken)
 
 
 def found(snapshot: Snapshot, path: str) -> str | None:

@@ -98,7 +98,7 @@ def lengths(subject: Subject) -> Iterator[Finding]:
         try:
             text = markdown.visible(subject.making.page(document_of(page)))
         except BrokenTemplate:
-            return  # `rendered` says so
+            continue  # `rendered` says so
         if subject.counter.is_within(text, least, most):
             continue
         tokens = subject.counter.tokens(text)
@@ -114,13 +114,10 @@ def rendered(subject: Subject) -> Iterator[Finding]:
     """The documents are what the memory says, and nothing else."""
     if not subject.snapshot.config.docs or not subject.snapshot.names(""):
         return
-    try:
-        found = documents.compare(subject.making)
-    except BrokenTemplate as error:
-        if any(special(subject, error.path)):
-            return  # `foreign` says so
-        yield Finding("MEM308", error.path, error.line, f"no documents can be rendered: {error.why}", error.hint or "")
-        return
+    found = documents.compare(subject.making)
+    for error in found.faults.values():
+        if not any(special(subject, error.path)):  # else `foreign` says so
+            yield Finding("MEM308", error.path, error.line, f"nothing is rendered by it: {error.why}", error.hint or "")
     for path in found.by_hand:
         yield Finding("MEM309", path, 1, "it was edited by hand")
     if subject.snapshot.faults or subject.snapshot.outline.faults:

@@ -54,7 +54,7 @@ def render_command(
     if only_check or dry_run:
         found = documents.compare(memory, opening.snapshot(memory, None), force=force)
         _tell(memory, found, as_json)
-        ctx.exit(REFUSED if only_check and (found.by_hand or _differing(found)) else 0)
+        ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
     if merged:
         commit = documents.complete_merge(memory)
@@ -73,10 +73,10 @@ def render_command(
     else:
         for line in lines:
             output.text(line)
-        output.note("all documents are up to date") if not lines and not found.by_hand else None
+        output.note("all documents are up to date") if not (lines or found.by_hand or found.broken) else None
         report.pending(result)
     _complain(memory, found)
-    ctx.exit(REFUSED if found.by_hand else 0)
+    ctx.exit(REFUSED if found.by_hand or found.broken else 0)
 
 
 @command(
@@ -109,15 +109,23 @@ def _tell(memory: Memory, found: Comparison, as_json: bool) -> None:
         stale = [memory.tracked(path) for path in _differing(found)]
         by_hand = [memory.tracked(path) for path in found.by_hand]
         output.json("render", {"stale": stale, "edited_by_hand": by_hand})
+        _complain_of_templates(found)
         return
     for path in _differing(found):
         output.text(f"stale: {memory.tracked(path)}")
     _complain(memory, found)
-    if not found.by_hand and not _differing(found):
+    if not (found.by_hand or found.broken or _differing(found)):
         output.note("all documents are up to date")
 
 
+def _complain_of_templates(found: Comparison) -> None:
+    for error in found.faults.values():
+        output.note(f"error: {error.message}")
+        output.note(f"hint: {error.hint}")
+
+
 def _complain(memory: Memory, found: Comparison) -> None:
+    _complain_of_templates(found)
     for path in found.by_hand:
         output.note(f"warning: {memory.tracked(path)} was edited by hand, and is left as it is")
     if found.by_hand:

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.hierarchy import seal
 from memctl.hierarchy.places import EXECUTIVE, FOLDER, INDEX, SOURCES
-from memctl.hierarchy.render import Renderer
+from memctl.hierarchy.render import BrokenTemplate, Renderer
 from memctl.model import ids, pages
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
@@ -18,7 +18,7 @@ from memctl.model.snapshot import Snapshot
 class Comparison(msgspec.Struct, frozen=True):
     """Paths below `.memory/`: documents that are stale or missing with the text they should have, documents edited by
     hand, documents that no page asks for, whether that of the sources lists other files than the memory asks for, and
-    documents that show what can't be read just now: rendered, they would lose it.
+    documents that show what can't be read just now: rendered, they would lose it; and those whose template is at fault.
     """
 
     stale: dict[str, str]
@@ -26,6 +26,12 @@ class Comparison(msgspec.Struct, frozen=True):
     orphans: tuple[str, ...]
     sources_stale: bool
     showing_unreadable: tuple[str, ...] = ()
+    broken: dict[str, BrokenTemplate] = {}
+
+    @property
+    def faults(self) -> dict[str, BrokenTemplate]:
+        """The templates at fault, each once, by what is said of it."""
+        return {error.message: error for error in self.broken.values()}
 
 
 def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool = False) -> Comparison:
@@ -34,22 +40,30 @@ def compare(making: Renderer, names: Iterable[str] | None = None, *, force: bool
     by_hand: list[str] = []
     showing: list[str] = []
     unreadable = _unreadable(making.snapshot)
+    broken: dict[str, BrokenTemplate] = {}
     for name in dict.fromkeys(making.names() if names is None else names):
         path = f"{FOLDER}/{name}"
         old = found(making.snapshot, path)
         if old is not None and not force and not is_intact(old) and not _is_torn(old):
             by_hand.append(path)
-        elif (text := making.document(name)) != old:
-            if old is not None and any(_loses(name, old, text, marker) for marker in unreadable):
-                showing.append(path)
-            else:
-                stale[path] = text
+            continue
+        try:
+            text = making.document(name)
+        except BrokenTemplate as error:  # the others are compared all the same
+            broken[path] = error
+            continue
+        if text == old:
+            continue
+        if old is not None and any(_loses(name, old, text, marker) for marker in unreadable):
+            showing.append(path)
+        else:
+            stale[path] = text
     if names is not None:
-        return Comparison(stale, tuple(by_hand), (), False, tuple(showing))
+        return Comparison(stale, tuple(by_hand), (), False, tuple(showing), broken)
     is_ours, is_stale = _sources(making.snapshot)
     by_hand += [] if is_ours or force else [f"{FOLDER}/{SOURCES}"]
     sources_stale = is_stale or (force and not is_ours)
-    return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, tuple(showing))
+    return Comparison(stale, tuple(by_hand), _orphans(making), sources_stale, tuple(showing), broken)
 
 
 def _unreadable(snapshot: Snapshot) -> list[str]:

@@ -6,6 +6,7 @@ The same memory gives the same bytes: no clock, no environment, of the repositor
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,12 @@ from typing import Any
 
 import jinja2
 from jinja2.bccache import Bucket
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from memctl.errors import MemctlError
 from memctl.hierarchy import fitting, levels
 from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
+from memctl.hierarchy.sandbox import Sandbox, TooLarge
 from memctl.hierarchy.seal import sealed
 from memctl.journal.repository import Repository
 from memctl.model.faults import InvalidRecord
@@ -29,7 +30,9 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import Family, family_of
 
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
-_SECONDS = 5  # of work; a page takes some milliseconds
+_SECONDS = 5.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
+_EACH_SECONDS = 0.1
+_MAX_SOURCE = 64 * 1024  # characters of a template; real ones have about 2,000, and compiling them takes memory
 
 
 class BrokenTemplate(MemctlError):
@@ -64,14 +67,14 @@ class Renderer:
         self.links = Links(snapshot)
         self._pages: dict[str, str] = {}
         self._family: Family = family_of(snapshot.config.model)
+        self._seconds = _SECONDS
+        self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
         if compiled is not None:
             compiled.mkdir(parents=True, exist_ok=True)
-            cache = _Compiled(str(compiled), "%s")
-        # A template may come with a cloned repository: it can reach nothing but the values it is given.
-        self._environment = ImmutableSandboxedEnvironment(
+            cache = _Compiled(str(compiled), "%s.bounded")  # without the ending they are not, of earlier versions
+        self._environment = Sandbox(
             loader=jinja2.FunctionLoader(self._template),
-            undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
@@ -118,29 +121,58 @@ class Renderer:
         return fill(fitting.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._family))
 
     def _fill(self, template: str, page: Any) -> str:
+        path = f"templates/{template}.j2"
+        if path in self._exhausted:
+            raise self._exhausted[path]
+        begin = time.process_time()
         try:
-            with deadline(_SECONDS):
+            with deadline(_EACH_SECONDS + self._seconds):
+                self._environment.begin()
                 return self._environment.get_template(f"{template}.j2").render(page=page)
         except MemctlError:
             raise
         except Exception as error:  # a template is a program of somebody's: it may fail in any way
-            line = getattr(error, "lineno", None) or 1
-            why = str(error) or type(error).__name__
-            raise BrokenTemplate(self.snapshot.prefix, f"templates/{template}.j2", line, why) from None
+            path, line = _place(error, path)
+            why = str(error) or ("it takes too much memory" if isinstance(error, MemoryError) else type(error).__name__)
+            broken = BrokenTemplate(self.snapshot.prefix, path, line, why)
+            if isinstance(error, (TooLarge, TimeoutError, MemoryError, RecursionError)):
+                self._exhausted[f"templates/{template}.j2"] = broken  # it would take as long for each page
+            raise broken from None
+        finally:
+            self._seconds = max(self._seconds - max(time.process_time() - begin - _EACH_SECONDS, 0.0), 0.0)
 
-    def _template(self, name: str) -> str | None:
+    def _template(self, name: str) -> tuple[str, str, None] | None:
+        """The text of a template, and its path below `.memory/`."""
         if _NAME.fullmatch(name) is None:
             return None  # templates include each other, and no files from elsewhere
+        path = f"templates/{name}"
         try:
             if self._is_trusted:
-                return self.snapshot.read(f"templates/{name}")
+                text = self.snapshot.read(path)
+                if len(text) > _MAX_SOURCE:
+                    why = f"it has more than {_MAX_SOURCE:,} characters"
+                    raise BrokenTemplate(self.snapshot.prefix, path, 1, why)
+                return text, path, None
         except (FileNotFoundError, NotADirectoryError):
             pass
         except InvalidRecord as error:
             fault = error.faults[0]
-            raise BrokenTemplate(self.snapshot.prefix, fault.path, fault.line, fault.message) from None
+            raise BrokenTemplate(self.snapshot.prefix, path, fault.line, fault.message) from None
         own = files.templates() / name
-        return own.read_text(encoding="utf-8") if own.is_file() else None
+        return (own.read_text(encoding="utf-8"), path, None) if own.is_file() else None
+
+
+def _place(error: BaseException, path: str) -> tuple[str, int]:
+    """The template and the line at which something went wrong; `path` is the template that was to be rendered."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.filename or path, error.lineno
+    place = (path, 1)
+    trace = error.__traceback__
+    while trace is not None:  # Jinja makes a frame for each line of a template
+        if (file := trace.tb_frame.f_code.co_filename).startswith("templates/"):
+            place = (file, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
 
 
 def touched(snapshot: Snapshot, places: Iterable[str]) -> tuple[str, ...]:

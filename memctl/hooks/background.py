@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NoReturn
 
 _SECONDS = 120  # that it may take: a Git hook of the user's that waits for somebody would keep the locks for ever
 
@@ -21,8 +22,12 @@ def run(do: Callable[[], object]) -> None:
         copy = None
     if copy is None:
         do()
-    if copy != 0:
-        return
+    if copy == 0:
+        detached(do)
+
+
+def detached(do: Callable[[], object]) -> NoReturn:
+    """Do something in a copy of a process, away from the host's pipes and terminal, and end the copy."""
     with suppress(BaseException):
         os.setsid()
         _let_go_of_pipes()

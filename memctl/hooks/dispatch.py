@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.hooks import answers, background, log, undone
+from memctl.hooks import answers, background, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -32,6 +32,10 @@ _UNTRUSTED = (
 _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
+_LATE = (
+    f"The memory's pack is missing here: it took more than {patience.SECONDS:g} s."
+    " `memctl rehydrate` prints it. (memctl)\n"
+)
 _MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
 
 Later = Callable[[], object]
@@ -165,29 +169,38 @@ def _owed(call: _Call) -> str:
         (call.folder.path / _OWED).unlink()
     except OSError:
         return ""
-    _attempt(call, lambda: _settle(call, _PATIENCE))
     memory = _opened(call)
-    from memctl.hooks import known, starting
+    given = call.given._replace(source=COMPACTED)
+    text = patience.within(patience.SECONDS, lambda: _given(call._replace(given=given), memory))
+    return _LATE if text is None else text
 
-    return starting.told(memory, call.given._replace(source=COMPACTED), known.read(call.folder))
+
+def _given(call: _Call, memory: Memory) -> str:
+    """What a session that starts is given of the memory, with what its earlier events left undone done before."""
+    _attempt(call, lambda: _settle(call, _PATIENCE))
+    if call.given.source != COMPACTED:
+        memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
+    from memctl.hooks import elsewhere, known, starting
+
+    said: list[str] = []
+    _attempt(call, lambda: said.append(starting.told(memory, call.given, known.read(call.folder))))
+    _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
+    return "".join(said)
 
 
 def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
-    _attempt(call, lambda: _settle(call, _PATIENCE))
-    memory = _opened(call, asks=is_fresh)
-    from memctl.hooks import drafts, elsewhere, known, starting
+    memory = _opened(call)
+    text = patience.within(patience.SECONDS, lambda: _given(call, memory))
+    from memctl.hooks import drafts, known, starting
 
     state = known.read(call.folder)
-    said: list[str] = []
-    _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
-    _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
-    note = partial(starting.note, memory, call.host, call.given, call.folder, state)
+    note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=text is not None)
     _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
-    return "".join(said)
+    return _LATE if text is None else text
 
 
 def _take_up(call: _Call) -> None:
@@ -266,14 +279,8 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 }
 
 
-def _opened(call: _Call, *, asks: bool = False) -> Memory:
-    """The memory, with the agent as who is at work.
-
-    If it `asks`, Git looks for what differs from HEAD while we import what the answer is for.
-    """
+def _opened(call: _Call) -> Memory:
+    """The memory, with the agent as who is at work."""
     from memctl.hooks import opening
 
-    memory = opening.opened(call.place, call.host, call.folder, call.environ)
-    if asks:
-        memory.asked = memory.ask()
-    return memory
+    return opening.opened(call.place, call.host, call.folder, call.environ)

@@ -37,13 +37,16 @@ def told(memory: Memory, given: Given, state: Known | None) -> str:
     return pack(memory, state.seen if _goes_on(given, state) and state is not None else "")
 
 
-def note(memory: Memory, host: Host, given: Given, folder: SessionFolder, state: Known | None) -> None:
-    """Note that a session starts or goes on, and what it has been given."""
+def note(
+    memory: Memory, host: Host, given: Given, folder: SessionFolder, state: Known | None, *, is_given: bool = True
+) -> None:
+    """Note that a session starts or goes on, and that it was given what there was until now, if it was."""
     folder.tidy()
     if not _goes_on(given, state):
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
-    known.changed(folder, top=str(memory.repository.top), seen=memory.now, began=began)
+    seen = memory.now if is_given else state.seen if state is not None else ""
+    known.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
 def _goes_on(given: Given, state: Known | None) -> bool:

@@ -16,7 +16,7 @@ from memctl.errors import MemctlError
 from memctl.hierarchy import documents
 from memctl.hierarchy.documents import Comparison
 from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
-from memctl.hierarchy.render import Renderer, touched
+from memctl.hierarchy.render import BrokenTemplate, Renderer, touched
 from memctl.journal import commits, differences, git, index, message, trust
 from memctl.lifecycle import by_hand, commit, entry_state, recovery
 from memctl.lifecycle.commit import Outcome
@@ -49,9 +49,9 @@ def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
     else:
         names = (*making.names(), SOURCES)
         found = documents.compare(making)
+    texts, found = _wanting(memory, making, found)
     settled = (*_settled(names, found), *_gone(snapshot, changes))
-    warning = _warning(memory, snapshot, places or (), found)
-    return Rendering(_wanting(memory, making, found), settled, warning=warning)
+    return Rendering(texts, settled, warning=_warning(memory, snapshot, places or (), found))
 
 
 def compare(memory: Memory, snapshot: Snapshot, *, force: bool = False) -> Comparison:
@@ -85,10 +85,11 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         change = commit.signed(memory, Change(op="render", title="the documents"))
         if not memory.config.docs:
             outcome = _take_out_of_git(memory, change, making, force=force)
-            put(memory, _wanting(memory, making, documents.compare(making, force=force), facts=True))
+            texts, found = _wanting(memory, making, documents.compare(making, force=force), facts=True)
+            put(memory, texts)
             files.replace(files.locate(memory.folder, UNTRACKED), IGNORE_ALL)
             return outcome, found
-        texts = _wanting(memory, making, found, facts=True)
+        texts, found = _wanting(memory, making, found, facts=True)
         put(memory, texts)
         take_rule_out(memory)
         changed = tuple(texts)
@@ -122,6 +123,8 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
         return ()
     making = renderer(memory, snapshot)
     found = documents.compare(making)
+    for error in found.broken.values():
+        raise error
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     if found.sources_stale:
         texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, counter(memory))
@@ -183,14 +186,22 @@ def counter(memory: Memory) -> Counter:
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
-def _wanting(memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False) -> dict[str, str | None]:
-    """What a comparison found wanting, rendered; with `facts`, the document of the sources in any case."""
+def _wanting(
+    memory: Memory, making: Renderer, found: Comparison, *, facts: bool = False
+) -> tuple[dict[str, str | None], Comparison]:
+    """What a comparison found wanting, rendered; with `facts`, the document of the sources in any case.
+
+    Returns the comparison, too, with that document among the broken ones if its template is at fault.
+    """
     texts: dict[str, str | None] = {**found.stale, **dict.fromkeys(found.orphans)}
     path = f"{FOLDER}/{SOURCES}"
     if found.sources_stale or (facts and path not in found.by_hand):
-        text = making.sources(memory.repository, counter(memory))
-        texts |= {path: text} if text != documents.found(making.snapshot, path) else {}
-    return texts
+        try:
+            text = making.sources(memory.repository, counter(memory))
+            texts |= {path: text} if text != documents.found(making.snapshot, path) else {}
+        except BrokenTemplate as error:
+            found = replace(found, broken={**found.broken, path: error})
+    return texts, found
 
 
 def _on_disk(memory: Memory, path: str) -> str | None:
@@ -210,6 +221,7 @@ def _warning(memory: Memory, snapshot: Snapshot, places: Iterable[str], found: C
     if found.by_hand:
         names = ", ".join(memory.tracked(path) for path in found.by_hand)
         words.append(f"{names} was edited by hand, and is left as it is; `memctl render --force` gives the edits up")
+    words += [f"some documents are not rendered: {why}" for why in found.faults]
     return "; ".join(words)
 
 
@@ -226,7 +238,7 @@ def _unread(memory: Memory, snapshot: Snapshot, found: Comparison) -> list[str]:
 def _settled(names: Sequence[str], found: Comparison) -> tuple[str, ...]:
     """The documents that are as they should be once what a comparison found wanting is written."""
     paths = (f"{FOLDER}/{name}" for name in dict.fromkeys(names))
-    return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable))
+    return tuple(path for path in paths if path not in (*found.by_hand, *found.showing_unreadable, *found.broken))
 
 
 def _gone(snapshot: Snapshot, changes: Sequence[Change]) -> list[str]:

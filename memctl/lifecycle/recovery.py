@@ -17,14 +17,14 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
     """
     moves.finish(memory)
     entries = entry_state.entries(memory)
+    if entries:  # whoever was killed left one, before it wrote anything else
+        files.remove_leftovers(memory.folder)
+    files.remove_leftovers(entry_state.folder(memory))
     if any(entry.stage == WRITING for entry in entries):
         for entry in entries:
             _finish(memory, entry)
         drop_replaced(memory)
         entries = entry_state.entries(memory)
-    if entries:  # whoever was killed left one, before it wrote anything else
-        files.remove_leftovers(memory.folder)
-    files.remove_leftovers(entry_state.folder(memory))
     for entry, state in entry_state.states(memory, entries):
         if state == entry_state.DONE:
             pending.drop(entry)

@@ -137,9 +137,10 @@ def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None
             texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory))
     except MemctlError as error:
         return {}, f"the documents are not rendered: {error.message}"
+    warning = "; ".join(f"some documents are not rendered: {why}" for why in found.faults)
     blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
     changes: dict[str, Leaf | None] = dict.fromkeys(found.orphans)
-    return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, ""
+    return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
 
 
 def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:

@@ -380,12 +380,14 @@ def test_a_template_at_fault_is_named_and_keeps_nobody_from_recording(shop: Path
     assert made.code == 0
     assert commits(shop) == before + 1
     assert changed_in(shop) == [made.out.split()[1]]
-    assert "warning: the documents are not rendered: .memory/templates/section.md.j2" in made.err
-    assert texts(shop) == old
+    assert "warning: some documents are not rendered: .memory/templates/section.md.j2" in made.err
+    new = texts(shop)
+    assert {name for name in new if name[:2] == "2." and new[name] != old[name]} == set()
+    assert "All the same" in new["INDEX.md"]
     for args in (["render"], ["render", "--check"], ["show", "2.1"]):
         refused = memctl(*args, code=None)
         assert refused.code == 1, args
-        assert refused.err.startswith("error: .memory/templates/section.md.j2"), args
+        assert "error: .memory/templates/section.md.j2:" in refused.err, args
     file.unlink()
     memctl("render")
     assert "All the same" in texts(shop)["2.1-payment.md"]
@@ -400,12 +402,12 @@ def test_a_template_takes_in_templates_and_nothing_else(shop: Path, memctl: Memc
     name = reach.replace("{outside}", str(outside))
     template(shop, "section.md.j2", f'{{% include "{name}" %}}\n')
     made = memctl("decide", "All the same", "--section", "2.1", code=None)
-    assert "warning: the documents are not rendered: .memory/templates/section.md.j2" in made.err
+    assert "warning: some documents are not rendered: .memory/templates/section.md.j2" in made.err
     assert not any("SECRET" in text or "project: shop" in text for text in texts(shop).values())
 
 
 def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl) -> None:
-    loops = "{% for a in range(90000) %}{% for b in range(90000) %}{% for c in range(90000) %}"
+    loops = "{% set x = 'a' * 90000 %}{% for a in x %}{% for b in x %}{% for c in x %}"
     template(shop, "section.md.j2", loops + "{% endfor %}" * 3)
     hurried = "import memctl.hierarchy.render as it; it._SECONDS = 0.5; import memctl.__main__ as m; m.run()"
     command = [sys.executable, "-c", hurried, "-C", str(shop), "decide", "All the same", "--section", "2.1"]
@@ -415,7 +417,7 @@ def test_a_template_that_would_never_end_is_given_up(shop: Path, memctl: Memctl)
     finally:
         if running.poll() is None:
             os.killpg(running.pid, signal.SIGKILL)
-    assert "the documents are not rendered" in err
+    assert "some documents are not rendered" in err
     assert commits(shop) == int(git(shop, "rev-list", "--count", "HEAD"))
 
 

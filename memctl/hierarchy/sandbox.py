@@ -1,0 +1,230 @@
+"""Jinja for templates that may come with a cloned repository: they reach nothing but the values that they are given,
+and what they make is bounded.
+
+Jinja's own sandbox bounds only `range`. Here every value that an operator, a call, a filter, a literal or an output
+makes is weighed, and what would be too large is refused before it is made: one long operation of C can't be interrupted
+by a deadline. A weight is about the characters of a value as text, what lists share counted as often as it stands
+there, since comparing or printing it takes that long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
+from functools import wraps
+from itertools import islice
+from string import Formatter
+from typing import Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.runtime import Context, LoopContext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+MAX_VALUE = 2 * 1024 * 1024  # of one value, and of a document: memctl reads no larger file
+_MAX_MADE = 8 * MAX_VALUE  # of all values that are made for one document
+_MAX_ESTIMATE = 4 * MAX_VALUE  # of an operation, by what goes into it; its result is weighed as well
+_MAX_ITEMS = 200_000  # of an iterator, and of the pieces of what is captured; the sandbox's `range` has 100,000
+_MAX_BITS = 10_000  # of a number
+_MAX_WIDTH = 10_000  # of a field whose width is a value
+_EACH = 8  # what an item weighs beside what is in it: a pointer
+# Filters and methods whose result may be larger than what goes into it by a factor, and whether that is a number.
+_FACTORS = {
+    "center": True, "ljust": True, "rjust": True, "zfill": True, "expandtabs": True, "to_bytes": True, "indent": True,
+    "slice": True, "tojson": True, "round": True, "replace": False, "join": False, "translate": False,
+    "wordwrap": False, "urlize": False, "xmlattr": False,
+}  # fmt: skip
+
+
+class TooLarge(Exception):
+    """A template makes more than it may."""
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """The environment of all templates; `begin` before each document."""
+
+    intercepted_binops = frozenset({"*", "**", "%", "+"})
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(finalize=self.keep, undefined=jinja2.StrictUndefined, **options)
+        self.code_generator_class = _Generator
+        self.concat = self._concat  # type: ignore[method-assign]
+        self.filters = {name: self._bounded(name, function) for name, function in self.filters.items()}
+        del self.globals["lipsum"]  # text by chance, and any amount of it
+        self._made = 0
+
+    def begin(self) -> None:
+        self._made = 0
+
+    def keep(self, value: Any) -> Any:
+        """Return a value that was made; raises TooLarge."""
+        weight = weigh(value)
+        self._made += weight
+        if weight > MAX_VALUE:
+            raise TooLarge(f"a value is larger than {MAX_VALUE:,} characters")
+        if self._made > _MAX_MADE:
+            raise TooLarge(f"the values that it makes are larger than {_MAX_MADE:,} characters")
+        return value
+
+    def join(self, values: Sequence[Any]) -> str:
+        """Return what `~` makes."""
+        _refuse(sum(map(weigh, values)))
+        return str(self.keep("".join(map(str, values))))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        _refuse(_binop(operator, left, right))
+        return self.keep(super().call_binop(context, operator, left, right))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        found = super().getitem(obj, argument)
+        return self.keep(found) if isinstance(argument, slice) else found
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        given = [__self.keep(_listed(value)) for value in (*args, *kwargs.values())]
+        args = tuple(given[: len(args)])
+        kwargs = dict(zip(kwargs, given[len(args) :], strict=True))
+        method = getattr(__obj, "__wrapped__", __obj)  # of `format`, which the sandbox wraps
+        subject = getattr(method, "__self__", None)
+        if isinstance(subject, (str, bytes, int)):
+            _refuse(_estimate(method.__name__, subject, given))
+        return __self.keep(super().call(__context, __obj, *args, **kwargs))
+
+    def _bounded(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a filter that weighs what goes into it and what comes out."""
+        skipped = int(hasattr(function, "jinja_pass_arg"))
+
+        @wraps(function)
+        def bounded(*args: Any, **kwargs: Any) -> Any:
+            own, given = args[:skipped], [self.keep(_listed(value)) for value in args[skipped:]]
+            _refuse(_estimate(name, given[0] if given else "", [*given[1:], *kwargs.values()]))
+            return self.keep(function(*own, *given, **kwargs))
+
+        return bounded
+
+    def captured(self) -> list[str]:
+        """Return a list for the pieces of what a macro, a call or a block of `set` prints."""
+        return _Captured()
+
+    @staticmethod
+    def _concat(pieces: Iterable[str]) -> str:
+        """Join the pieces of a document, or of what is captured; a document comes piece by piece, and ends in time."""
+        kept, length = [], 0
+        for piece in pieces:
+            kept.append(piece)
+            length += len(piece)
+            if length > MAX_VALUE or len(kept) > _MAX_ITEMS:
+                raise TooLarge(f"it prints more than {MAX_VALUE:,} characters, or {_MAX_ITEMS:,} pieces")
+        return "".join(kept)
+
+
+class _Generator(CodeGenerator):
+    """Compiles templates so that `~`, literals and what is captured come to the sandbox, too."""
+
+    def buffer(self, frame: Frame) -> None:
+        frame.buffer = self.temporary_identifier()
+        self.writeline(f"{frame.buffer} = environment.captured()")
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        self.write("environment.join((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
+
+    def visit_List(self, node: nodes.List, frame: Frame) -> None:
+        self._kept(lambda: super(_Generator, self).visit_List(node, frame))
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
+        self._kept(lambda: super(_Generator, self).visit_Dict(node, frame))
+
+    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:
+        if node.ctx == "load":
+            self._kept(lambda: super(_Generator, self).visit_Tuple(node, frame))
+        else:
+            super().visit_Tuple(node, frame)
+
+    def _kept(self, visit: Callable[[], None]) -> None:
+        self.write("environment.keep(")
+        visit()
+        self.write(")")
+
+
+class _Captured(list):  # type: ignore[type-arg]
+    """The pieces of what a macro, a call or a block of `set` prints."""
+
+    def append(self, piece: str) -> None:
+        self.extend((piece,))
+
+    def extend(self, pieces: Iterable[str]) -> None:
+        super().extend(pieces)
+        if len(self) > _MAX_ITEMS:
+            raise TooLarge(f"it prints more than {_MAX_ITEMS:,} pieces")
+
+
+def weigh(value: Any, known: dict[int, int] | None = None) -> int:
+    """Return about how many characters a value has as text; what is no text, number or collection weighs little."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, int):
+        return int(value).bit_length() // 3
+    if isinstance(value, range):
+        return 2 * _EACH * len(value)
+    if not isinstance(value, (list, tuple, set, frozenset, Mapping, MappingView)):
+        return _EACH
+    known = {} if known is None else known
+    if id(value) not in known:
+        items: Any = (*value.keys(), *value.values()) if isinstance(value, Mapping) else value
+        known[id(value)] = sum(_EACH + weigh(item, known) for item in items)
+    return known[id(value)]
+
+
+def _listed(value: Any) -> Any:
+    """Return the items of an iterator, which can't be weighed, as a list; anything else as it is."""
+    if not isinstance(value, Iterator) or isinstance(value, LoopContext):
+        return value
+    items = list(islice(value, _MAX_ITEMS + 1))
+    if len(items) > _MAX_ITEMS:
+        raise TooLarge(f"it makes a list of more than {_MAX_ITEMS:,} items")
+    return items
+
+
+def _refuse(estimate: int) -> None:
+    if estimate > _MAX_ESTIMATE:
+        raise TooLarge(f"a value would be larger than {_MAX_ESTIMATE:,} characters")
+
+
+def _binop(operator: str, left: Any, right: Any) -> int:
+    """Return the most that an operator's result weighs."""
+    if operator == "%" and isinstance(left, str):
+        return _filled(left, right, is_dynamic="*" in left)
+    if operator == "+":
+        return weigh(left) + weigh(right)
+    if operator == "%" or not (isinstance(left, int) or isinstance(right, int)):
+        return 0
+    if not (isinstance(left, int) and isinstance(right, int)):
+        items, times = (right, left) if isinstance(left, int) else (left, right)
+        return 0 if isinstance(items, float) or operator == "**" else (_EACH + weigh(items)) * max(times, 0)
+    bits = left.bit_length() * max(right, 0) if operator == "**" else left.bit_length() + right.bit_length()
+    return 0 if bits <= _MAX_BITS else _MAX_ESTIMATE + 1
+
+
+def _estimate(name: str, subject: Any, given: Sequence[Any]) -> int:
+    """Return the most that the result of a filter or method weighs, of those that make more out of a value."""
+    if name in ("format", "format_map") and isinstance(subject, str):
+        is_dynamic = any("{" in (spec or "") for _, _, spec, _ in Formatter().parse(subject)) or "*" in subject
+        return _filled(subject, given, is_dynamic)
+    if name not in _FACTORS:
+        return 0
+    factors = [weigh(value) for value in given if not isinstance(value, int)]
+    factors += [abs(value) for value in given if isinstance(value, int) and _FACTORS[name]]
+    return (_EACH + weigh(subject)) * (1 + sum(factors))
+
+
+def _filled(pattern: str, given: Any, is_dynamic: bool) -> int:
+    """Return the most that a pattern weighs with its fields filled in; `is_dynamic` if values may be widths."""
+    values = given if isinstance(given, (list, tuple)) else [given]
+    if is_dynamic and any(isinstance(value, int) and abs(value) > _MAX_WIDTH for value in values):
+        return _MAX_ESTIMATE + 1
+    widths = sum(int(digits[:9]) for digits in re.findall("[0-9]+", pattern))
+    return len(pattern) * (1 + weigh(given)) + widths

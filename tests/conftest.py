@@ -68,6 +68,7 @@ def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MEMCTL_NOW", NOW)
     monkeypatch.setenv("MEMCTL_AGENT", "claude")
+    monkeypatch.setenv("MEMCTL_HOOK_SECONDS", "60")  # a machine that runs tests is slow
 
 
 @pytest.fixture(autouse=True)

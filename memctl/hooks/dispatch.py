@@ -32,10 +32,7 @@ _UNTRUSTED = (
 _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
-_LATE = (
-    f"The memory's pack is missing here: it took more than {patience.SECONDS:g} s."
-    " `memctl rehydrate` prints it. (memctl)\n"
-)
+_LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
 _MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
 
 Later = Callable[[], object]
@@ -171,8 +168,14 @@ def _owed(call: _Call) -> str:
         return ""
     memory = _opened(call)
     given = call.given._replace(source=COMPACTED)
-    text = patience.within(patience.SECONDS, lambda: _given(call._replace(given=given), memory))
-    return _LATE if text is None else text
+    return _within(call, lambda: _given(call._replace(given=given), memory))[0]
+
+
+def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
+    """What is made within the time that a start has, or that it is missing; whether it is there."""
+    seconds = patience.seconds(call.environ)
+    text = patience.within(seconds, make)
+    return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
 def _given(call: _Call, memory: Memory) -> str:
@@ -191,16 +194,16 @@ def _given(call: _Call, memory: Memory) -> str:
 def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     memory = _opened(call)
-    text = patience.within(patience.SECONDS, lambda: _given(call, memory))
+    text, is_given = _within(call, lambda: _given(call, memory))
     from memctl.hooks import drafts, known, starting
 
     state = known.read(call.folder)
-    note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=text is not None)
+    note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
     _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
-    return _LATE if text is None else text
+    return text
 
 
 def _take_up(call: _Call) -> None:

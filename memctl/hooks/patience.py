@@ -6,13 +6,21 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from memctl.hooks import background
 
 SECONDS = 2.0  # for what a start gives; a pack of 10,000 records takes 0.2, and hosts wait for 10
+SETTING = "MEMCTL_HOOK_SECONDS"
 _WHOLE = b"\0"  # at the end of a text that is whole
+
+
+def seconds(environ: Mapping[str, str]) -> float:
+    """Return how long a start may take: SECONDS, or another number where the user says so for a slow machine."""
+    with suppress(ValueError):
+        return max(0.0, float(environ.get(SETTING) or SECONDS))
+    return SECONDS
 
 
 def within(seconds: float, make: Callable[[], str]) -> str | None:

@@ -51,7 +51,7 @@ def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, mo
         return real(*given)
 
     monkeypatch.setattr(starting, "told", slow)
-    monkeypatch.setattr(patience, "SECONDS", 0.2)
+    monkeypatch.setenv(patience.SETTING, "0.2")
     other = Session(session.repo, session.file, "late")
     begin = time.monotonic()
     text = other.said("SessionStart", source="startup")

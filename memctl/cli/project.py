@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
         setup.make_repository(start)
     memory, change = setup.plan(start, os.environ, project, here=here)
     if not flags["dry_run"]:
-        trust.grant(memory.repository)
+        with suppress(MemctlError):  # where settings can't be written now; the next write tries again
+            trust.grant(memory.repository)
     result = door.carry_out(memory, lambda _: change, how(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)

@@ -11,6 +11,7 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.journal import trust
 from memctl.journal.changes import Asked
+from memctl.journal.git import GitFailed
 from memctl.journal.repository import Repository, open_repository
 from memctl.model import config as configuration
 from memctl.model import ids, moments
@@ -87,7 +88,10 @@ class Memory:
         if not self.by_hand or trust.is_marked(self.repository) or trust.look(self.repository, {}) == trust.REFUSED:
             return
         was_unknown = self.trust == trust.UNKNOWN
-        trust.grant(self.repository)
+        try:
+            trust.grant(self.repository)
+        except GitFailed:  # somebody else writes settings: no reason to refuse a record; the next write tries again
+            return
         self.trust = trust.TRUSTED
         if was_unknown:
             self.remarks.append(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from memctl.errors import MemctlError
 from memctl.journal import git, refs
 from memctl.model.folders import CHECKPOINTS, SESSIONS
 from memctl.store.memory import Memory
@@ -97,9 +98,14 @@ class Both:
 
     @cached_property
     def _there(self) -> Source | None:
-        commit = as_of(self._memory, self._revision) if self._revision else now(self._memory)
-        if not commit:
-            return None
-        from memctl.store import objects  # which imports the cache
+        try:
+            commit = as_of(self._memory, self._revision) if self._revision else now(self._memory)
+            if not commit:
+                return None
+            from memctl.store import objects  # which imports the cache
 
-        return objects.at(self._memory, REF, commit, objects.nothing)
+            return objects.at(self._memory, REF, commit, objects.nothing)
+        except MemctlError as error:  # the ref is broken: that keeps nobody from the rest
+            hint = f"\nhint: {error.hint}" if error.hint else ""
+            self._memory.remarks.append(f"warning: pages of sessions can't all be read: {error.message}{hint}")
+            return None

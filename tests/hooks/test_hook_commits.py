@@ -221,6 +221,15 @@ def test_during_a_merge_they_need_not_wait(records: Session) -> None:
     assert len(files(records.repo, REF)) == 3
 
 
+def test_a_broken_ref_keeps_nobody_from_the_rest(records: Session, memctl: Memctl) -> None:
+    work(records)
+    memctl("learn", "Something")
+    (records.repo / ".git" / REF).write_text("\0" * 41)
+    for command in (["rehydrate"], ["session", "list"], ["check"]):
+        assert "refs/memctl/sessions is broken" in memctl(*command).err
+    assert "# Memory of shop" in Session(records.repo, records.file, "next").said("SessionStart", source="startup")
+
+
 def test_an_unknown_value_is_named_with_those_that_there_are(session: Session, memctl: Memctl) -> None:
     git(session.repo, "config", "memctl.hookCommits", "sometimes")
     session.said("SessionStart", source="startup")

@@ -80,6 +80,14 @@ def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path
     assert look(foreign) == trust.TRUSTED
 
 
+def test_settings_that_are_locked_keep_nobody_from_writing(foreign: Path, memctl: Memctl) -> None:
+    lock = foreign / ".git" / "config.lock"
+    lock.touch()
+    memctl("learn", "Mine", where=foreign)
+    assert look(foreign) == trust.TRUSTED  # by what stands in the reflog
+    lock.unlink()
+
+
 def test_a_refused_write_does_not_trust_the_clone(foreign: Path, memctl: Memctl) -> None:
     memctl("edit", "LRN", "--set", "importance=99", where=foreign, code=None)
     assert look(foreign) == trust.UNKNOWN

@@ -50,8 +50,8 @@ def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> i
     """Where the last of the lines of a key ends that follow a place; a short line is the last one."""
     end = start
     while match := line.match(flat, end, limit):
-        if len(match[1]) < _FEWEST and end == start:
-            break  # a word: only the first line of a key is named
+        if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
+            break  # a word, where a key is only named or has been cut off
         end = match.end()
         if len(match[1]) < _FEWEST:
             break

@@ -207,8 +207,9 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
     name = flat[match.start() : match.end("rest")]
     if flat[start - 1 : start] == "=" and name.isupper():
         return start + len(value.rstrip(",;)]}"))
-    cut = next((place for place, sign in enumerate(value) if sign in ",;)]}&|"), len(value))
-    return start + cut
+    cut = next((place for place, sign in enumerate(value) if sign in ",;)]}|"), len(value))
+    rest = value.find("&")
+    return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)  # a URL's next parameter is none of it
 
 
 def _is_own_name(flat: str, rule: Rule, match: re.Match[str], value: str) -> bool:

@@ -50,7 +50,7 @@ def familiarity(word: str) -> tuple[float, float]:
 
 def is_random(word: str, fewest: int = _FEWEST_PAIRS) -> bool:
     """Whether a word looks like a random key: too few of its pairs of letters are familiar."""
-    if len(set(word)) < _FEWEST_CHARACTERS:
+    if len(set(word)) < _FEWEST_CHARACTERS or "EXAMPLE" in word:
         return False
     familiar, counted = familiarity(word)
     return counted >= fewest and familiar < MOST_FAMILIAR * counted

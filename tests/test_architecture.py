@@ -14,28 +14,29 @@ PACKAGE = Path(__file__).parents[1] / "memctl"
 # A module imports only from floors below its own, or from its own folder.
 FLOORS = {
     "errors": 0,
-    "model": 1,
-    "journal": 2,
-    "store": 3,
-    "providers": 3,
-    "sentences": 3,
-    "search": 4,
-    "tokens": 4,
-    "coordination": 4,
-    "hierarchy": 5,
-    "check": 6,
-    "sources": 6,
-    "policy": 6,
-    "lifecycle": 7,
-    "packs": 8,
-    "exchange": 8,
-    "workflow": 8,
-    "sessions": 8,
-    "syncing": 9,
-    "window": 9,
-    "hooks": 10,
-    "cli": 11,
-    "__main__": 12,
+    "text": 1,
+    "model": 2,
+    "journal": 3,
+    "store": 4,
+    "providers": 4,
+    "sentences": 4,
+    "search": 5,
+    "tokens": 5,
+    "coordination": 5,
+    "hierarchy": 6,
+    "check": 7,
+    "sources": 7,
+    "policy": 7,
+    "lifecycle": 8,
+    "packs": 9,
+    "exchange": 9,
+    "workflow": 9,
+    "sessions": 9,
+    "syncing": 10,
+    "window": 10,
+    "hooks": 11,
+    "cli": 12,
+    "__main__": 13,
 }
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
@@ -120,14 +121,14 @@ def loaded_by(code: str) -> set[str]:
 
 def test_the_start_imports_no_more_than_click() -> None:
     more = loaded_by("import memctl.cli.main as m; m.main(['--version'])") - loaded_by("import click, importlib, gc")
-    heavy = {"msgspec", "yaml", "sqlite3", "jinja2", "subprocess", "json", "frontmatter", "detect_secrets", "splintr"}
+    heavy = {"msgspec", "yaml", "sqlite3", "jinja2", "subprocess", "json", "frontmatter", "splintr"}
     assert sorted(heavy & more) == []
     assert not [name for name in more if name.startswith("memctl.") and name.split(".")[1] not in ("cli", "errors")]
 
 
 def test_a_plain_decision_needs_no_yaml(repo: Path) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['-C', {str(repo)!r}, 'decide', 'x'])")
-    heavy = {"yaml", "frontmatter", "detect_secrets", "splintr", "markdown_it", "tree_sitter"}
+    heavy = {"yaml", "frontmatter", "splintr", "markdown_it", "tree_sitter"}
     assert sorted(heavy & loaded) == []
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
 from memctl.hierarchy.places import FOLDER
-from memctl.model import controls, credentials, handoff
+from memctl.model import controls, handoff
 from memctl.model.change import rewords
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER, OTHER_END
@@ -17,6 +17,7 @@ from memctl.model.mentions import REFERENCE
 from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
+from memctl.text.credentials import describe, find, line_of
 
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
@@ -171,21 +172,19 @@ def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Fi
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:
-    """No credential stands in a record, nor in any other file of the memory that people write."""
-    for path in (*subject.snapshot.catalogue.suspicious(), *_suspicious_others(subject)):
-        for number, line in enumerate(subject.snapshot.read(path).split("\n"), 1):
-            if kind := credentials.kind_of_secret(line):
-                yield Finding("MEM110", path, number, f"this looks like a credential ({kind})")
-
-
-def _suspicious_others(subject: Subject) -> Iterator[str]:
-    """Pages, settings, templates and notes; documents only say again what stands in one of those or in a record."""
-    for path in subject.snapshot.names(""):
-        if files.is_record_path(path, BY_FOLDER) or path.startswith(f"{FOLDER}/"):
-            continue
+    """No credential stands in a file of the memory; a document that says one of another file again is not named."""
+    records = subject.snapshot.catalogue.suspicious()
+    others = [path for path in subject.snapshot.names("") if not files.is_record_path(path, BY_FOLDER)]
+    known: set[str] = set()
+    for path in (*records, *sorted(others, key=lambda path: (path.startswith(f"{FOLDER}/"), path))):
         with suppress(InvalidRecord, OSError):
-            if credentials.is_suspicious(subject.snapshot.read(path)):
-                yield path
+            text = subject.snapshot.read(path)
+            spans = find(text)
+            if path.startswith(f"{FOLDER}/"):
+                spans = [span for span in spans if text[span.start : span.end] not in known]
+            known |= {text[span.start : span.end] for span in spans}
+            for span in spans:
+                yield Finding("MEM110", path, line_of(text, span), f"this {describe(text, span)}")
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:

@@ -147,16 +147,16 @@ def summary_data(summary: Summary) -> dict[str, Any]:
     data = msgspec.to_builtins(summary)
     data.pop("succeeded")
     data["next_steps"], data["completion"] = summary.next_steps, summary.completion
-    return _blanked(data)  # type: ignore[no-any-return]
+    return _redacted(data)  # type: ignore[no-any-return]
 
 
-def _blanked(value: Any) -> Any:
-    from memctl.sessions.blanking import blanked
+def _redacted(value: Any) -> Any:
+    from memctl.text.credentials import redact
 
     if isinstance(value, str):
-        return blanked(value)
+        return redact(value)
     if isinstance(value, (list, tuple)):
-        return [_blanked(item) for item in value]
+        return [_redacted(item) for item in value]
     if isinstance(value, dict):
-        return {key: _blanked(item) for key, item in value.items()}
+        return {key: _redacted(item) for key, item in value.items()}
     return value

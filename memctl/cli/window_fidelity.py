@@ -45,7 +45,7 @@ def fidelity_command(
     and errors. A score of fewer than 10 questions is told with a word on that.
 
     If you have set up a language model (`git config --global memctl.llm.provider`; MEMCTL_LLM_PROVIDER outside a
-    memory), it judges: it answers each question from both and says whether the answers agree. Credentials are blanked.
+    memory), it judges: it answers each question from both and says whether the answers agree. Credentials are redacted.
     """
     if original == compressed == "-":
         raise MemctlError("only one of the two can be standard input", exit_code=USAGE)

@@ -18,9 +18,9 @@ from memctl.errors import MemctlError
 from memctl.journal import message, refs, tree_merge
 from memctl.journal.refs import File
 from memctl.model.change import Change
-from memctl.model.credentials import kind_of_secret
 from memctl.store import lock
 from memctl.store.memory import Memory
+from memctl.text.credentials import describe, find
 
 _TRIES = 50  # of other programs that move the ref all the while; those of memctl wait for each other
 
@@ -144,10 +144,8 @@ def _refuse_credentials(before: State, after: State, reason: str) -> None:
     """What is new in a state goes to a remote, and into the history of the ref."""
     known = set(_texts(before))
     for text in (reason, *(text for text in _texts(after) if text not in known)):
-        if kind := kind_of_secret(text):
-            raise MemctlError(
-                f"this looks like a credential ({kind}); it would stay in the history for ever", "take it out"
-            )
+        for span in find(text):
+            raise MemctlError(f"this {describe(text, span)}; it would stay in the history for ever", "take it out")
 
 
 def _texts(state: State) -> list[str]:

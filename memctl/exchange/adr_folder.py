@@ -14,12 +14,11 @@ from memctl.exchange import adr_status, adr_text
 from memctl.exchange.adr_status import Statement
 from memctl.exchange.adr_text import Head, Origin
 from memctl.journal import history
-from memctl.lifecycle import credentials
-from memctl.model.change import Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text.credentials import describe, find, line_of
 
 _TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
 
@@ -82,13 +81,8 @@ def read(folder: Path, names: Iterable[str]) -> tuple[list[Found], list[str]]:
 
 def secrets(found: Found) -> list[str]:
     """The lines of a file that look like credentials."""
-    wrong = []
-    for number, line in enumerate(found.text.split("\n"), start=1):
-        try:
-            credentials.refuse(Change(op="", title="", writes=(Write(found.file, line),)))
-        except MemctlError as error:
-            wrong.append(f"{found.file}:{number}: {error.message.partition(': ')[2]}")
-    return wrong
+    spans = find(found.text)
+    return [f"{found.file}:{line_of(found.text, span)}: this {describe(found.text, span)}" for span in spans]
 
 
 def dates(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
 from memctl.model.said import LONGEST_LINE, is_said
-from memctl.sessions.blanking import plain
+from memctl.text.plain import plain
 
 _LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 

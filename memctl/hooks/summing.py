@@ -20,11 +20,11 @@ from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
 from memctl.sessions import composing, gathering, labels, merging, steps, tasks, trail
-from memctl.sessions.blanking import plain
 from memctl.sessions.events import CALL, GIT, PROMPT, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
+from memctl.text.plain import plain
 
 
 def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> Known:
@@ -124,15 +124,15 @@ def _task_calls(state: Known, session: Session) -> tuple[TaskCall, ...]:
     for event in session.events:
         if event.kind == CALL and not event.agent and tasks.is_told(event.tool):
             found = [] if tasks.is_whole(event.tool) else found
-            found.append(TaskCall(event.tool, {key: _blanked(value) for key, value in event.arguments.items()}))
+            found.append(TaskCall(event.tool, {key: _redacted(value) for key, value in event.arguments.items()}))
     return tuple(found[: known.MOST_TASKS])
 
 
-def _blanked(value: Any) -> Any:
+def _redacted(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _blanked(one) for key, one in value.items()}
+        return {key: _redacted(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_blanked(one) for one in value]
+        return [_redacted(one) for one in value]
     return _line(value) if isinstance(value, str) else value
 
 

@@ -7,49 +7,58 @@ from collections.abc import Iterator
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, headings
 from memctl.model.change import Change, Write
-from memctl.model.credentials import kind_of_secret
 from memctl.model.malformed import Malformed
+from memctl.text.credentials import Span, describe, find, line_of
 
 
 def refuse(change: Change) -> None:
-    """Raise MemctlError, naming field and kind of secret, if a change adds what looks like a credential.
+    """Raise MemctlError, naming field, line and rule, if a change adds what looks like a credential.
 
     What the commit says counts too. Lines that a file had before are not complained of again.
     """
-    for field, line in _added(change):
-        if kind := kind_of_secret(line):
-            raise MemctlError(
-                f"{field}: this looks like a credential ({kind}); it would stay in the history for ever",
-                "take it out, or let this one write pass with --allow-secret",
-            )
+    for field, text, span in _found(change):
+        raise MemctlError(
+            f"{field}: line {line_of(text, span)} {describe(text, span)}; it would stay in the history for ever",
+            "take it out, or let this one write pass with --allow-secret",
+        )
 
 
-def _added(change: Change) -> Iterator[tuple[str, str]]:
-    yield from (
-        ("reason", change.reason),
-        ("title", change.title),
-        ("session", change.session),
-        ("actor", change.actor),
-    )
-    yield from (("reason", deed.reason) for deed in change.deeds)
+def _found(change: Change) -> Iterator[tuple[str, str, Span]]:
+    """Each credential that a change adds: the field that it stands in, the field's text, and its place there."""
+    said = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
+    said += [("reason", deed.reason) for deed in change.deeds]
+    yield from ((field, text, span) for field, text in said for span in find(text))
     for write in change.writes:
-        yield from added(write)
+        spans = list(_new(write.text, write.old))
+        parts = [(field, text, span) for field, text in _fields(write.text) for span in _new(text, write.old)]
+        yield from parts or (("body", write.text, span) for span in spans) if spans else ()
+
+
+def _new(text: str, old: str | None) -> Iterator[Span]:
+    """The credentials of a text that stand in a line which a file did not have before."""
+    spans = find(text)
+    known = set(old.split("\n")) if spans and old else set()
+    for span in spans:
+        start, end = text.rfind("\n", 0, span.start) + 1, text.find("\n", span.end)
+        if not known.issuperset(text[start : end if end >= 0 else None].split("\n")):
+            yield span
 
 
 def added(write: Write) -> Iterator[tuple[str, str]]:
     """The lines that a file did not have before, each with the field it belongs to."""
     old = set(write.old.split("\n")) if write.old else set()
-    yield from ((field, line) for field, line in _lines(write.text) if line not in old)
+    for field, text in _fields(write.text):
+        yield from ((field, line) for line in text.split("\n") if line not in old)
 
 
-def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a record file, each with the field it belongs to."""
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    """The fields of a record file, each with its text: what its headings and keys are followed by."""
     try:
         blocks = frontmatter.blocks(text)
         rest = frontmatter.split(text)[1]
     except Malformed:
         blocks, rest = (), text
-    for block in blocks:
-        yield from ((block.key, line) for line in block.text.split("\n"))
+    yield from ((block.key, block.text) for block in blocks)
     for section in headings.split(rest):
-        yield from ((section.heading or "body", line) for line in section.text.split("\n"))
+        name, _, body = section.text.partition("\n") if section.heading else ("", "", section.text)
+        yield section.heading or "body", name.removeprefix("## ") if find(name) else body.lstrip("\n")

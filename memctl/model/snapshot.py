@@ -110,7 +110,7 @@ class Catalogue(Protocol):
         """The open issues of severity critical or high at a place."""
 
     def suspicious(self) -> list[str]:
-        """The paths of records in which something has the shape of a credential."""
+        """The paths of records in which something looks like a credential."""
 
     def with_controls(self) -> list[str]:
         """The paths of records in which a control character stands."""

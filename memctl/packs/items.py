@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.model import credentials, headings
+from memctl.model import headings
 from memctl.model.kinds import SEVERITIES
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Item, Left
+from memctl.text.credentials import find
 
 if TYPE_CHECKING:
     from memctl.hierarchy.navigate import Place
@@ -66,10 +67,10 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
 
 def _screened(body: str) -> str:
     """A record's body, or if it was written past memctl with a credential in it, only that."""
-    for line in credentials.suspicious_lines(body):
-        if kind := credentials.kind_of_secret(line):
-            return f"Left out: it looks like it contains a credential ({kind}). `memctl check` names the line.\n"
-    return body
+    spans = find(body)
+    if not spans:
+        return body
+    return f"Left out: it looks like it contains a credential ({spans[0].rule}). `memctl check` names the line.\n"
 
 
 def of_page(page: Page, text: str, key: str = "") -> Item:

@@ -8,13 +8,14 @@ from memctl.model import session_page
 from memctl.model.markdown import code, inline
 from memctl.model.session_page import Page, Row
 from memctl.sessions import labels, tasks
-from memctl.sessions.blanking import blanked, plain
 from memctl.sessions.events import DIGEST, PROMPT
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
 from memctl.sessions.summary import Summary, latest_changes
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.sessions.trail import Entry
+from memctl.text.credentials import redact
+from memctl.text.plain import plain
 
 _LONGEST = 600  # characters of an entry
 OPEN, RESOLVED = "open", "resolved"
@@ -86,9 +87,14 @@ def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
 
 def _row(entry: Entry) -> Row:
     words = "; ".join(map(plain, entry.what))
-    by = ", ".join(blanked(name) for name in entry.by)
+    by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
-    return Row(blanked(entry.path), entry.action, what)
+    return Row(_path(entry.path), entry.action, what)
+
+
+def _path(path: str) -> str:
+    """A path without credentials; a random word in it is a name that the path needs."""
+    return redact(path, strict=False)
 
 
 def _intent(summary: Summary) -> Iterable[str]:
@@ -114,7 +120,7 @@ def _decision(found: Found, summary: Summary) -> str:
 
 def _said(found: Found) -> str:
     kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
-    where = f" ({session_page.span(blanked(found.path))})" if found.path else ""
+    where = f" ({session_page.span(_path(found.path))})" if found.path else ""
     return f"{kind}{text(found.text)}{where}{_mark(found)}"
 
 
@@ -142,13 +148,13 @@ def _state(summary: Summary) -> Iterable[str]:
     for found in summary.having(labels.BLOCKER)[-3:]:
         yield f"Blocker: {text(found.text)}"
     if latest := latest_changes(summary):
-        yield f"Last changed: {', '.join(session_page.span(blanked(path)) for path in latest)}"
+        yield f"Last changed: {', '.join(session_page.span(_path(path)) for path in latest)}"
     if summary.records:
         yield f"Recorded: {', '.join(summary.records)}"
     if summary.last_word:
         yield f"Last said: {text(summary.last_word)}"
     if summary.root:
-        where = session_page.span(blanked(summary.root))
+        where = session_page.span(_path(summary.root))
         yield f"Worked in {where}, not in this worktree: paths are as seen from there"
     if summary.trail.unknown:
         yield f"{summary.trail.unknown} words of shell commands can't be told; Git may know what they touched"

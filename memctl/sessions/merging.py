@@ -9,9 +9,9 @@ from typing import Any
 from memctl.model import session_page
 from memctl.model.session_page import Page, Row
 from memctl.sessions import composing, steps, trail
-from memctl.sessions.blanking import plain
 from memctl.sessions.composing import IMPLIED, OPEN, RESOLVED
 from memctl.sessions.touches import READ
+from memctl.text.plain import plain
 
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",
          "broken_lines", "duration_minutes")  # fmt: skip

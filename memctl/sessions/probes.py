@@ -16,12 +16,13 @@ from memctl.journal.differences import FileChange
 from memctl.model import headings
 from memctl.model.session_page import printable
 from memctl.sessions import labels, trail
-from memctl.sessions.blanking import blanked, plain
 from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Session
 from memctl.sessions.extraction import is_nothing
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary, latest_changes
 from memctl.sessions.touches import CREATED, DELETED, MODIFIED
+from memctl.text.credentials import redact
+from memctl.text.plain import plain
 
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
 KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)
@@ -170,4 +171,4 @@ def _probe(kind: str, question: str, fact: str) -> Probe:
 
 
 def _path(path: str) -> str:
-    return printable(blanked(path))
+    return printable(redact(path, strict=False))

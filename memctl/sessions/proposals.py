@@ -13,10 +13,10 @@ from memctl.model.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from memctl.model.record import Record
 from memctl.model.said import is_said
 from memctl.sessions import labels, tasks
-from memctl.sessions.blanking import plain
 from memctl.sessions.extraction import Found
 from memctl.sessions.failures import Failure
 from memctl.sessions.summary import Summary
+from memctl.text.plain import plain
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"

@@ -2,7 +2,7 @@
 
 All facts stay those that were extracted: the model's words stand beside them and take nothing's place, so no path, id
 or decision can be lost by them (S3, "Artifact Trail"). What a transcript says is data in the prompt, its credentials
-blanked.
+redacted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from memctl.model import xml_text
 from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.sessions import labels
-from memctl.sessions.blanking import plain
 from memctl.sessions.events import ANSWER, DIGEST, PROMPT, Event, Session
 from memctl.sessions.extraction import Found
 from memctl.sessions.invented import Known
 from memctl.sessions.summary import Prose, Summary
+from memctl.text.plain import plain
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters
 _MOST_TALK = 60_000  # characters of what was said: some 15,000 tokens

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.journal import index, trees
@@ -146,14 +146,13 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return Parsed(path, stat, record, body, found, [], weight, _is_suspicious()(text), bool(controls.first_in(text)))
+    return Parsed(path, stat, record, body, found, [], weight, _has_credential(text), bool(controls.first_in(text)))
 
 
-@cache
-def _is_suspicious() -> Callable[[str], bool]:
-    from memctl.model.credentials import is_suspicious  # 1 ms, and most commands parse nothing
+def _has_credential(text: str) -> bool:
+    from memctl.text.credentials import find  # 1 ms, and most commands parse nothing
 
-    return is_suspicious
+    return bool(find(text))
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> Parsed:

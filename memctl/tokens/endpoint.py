@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model.credentials import kind_of_secret
 from memctl.providers import posting
 from memctl.store.cache import Cache, digest
+from memctl.text.credentials import describe, find, line_of
 from memctl.tokens.count import Count
 from memctl.tokens.families import FAMILIES, family_of
 
@@ -106,9 +106,8 @@ def _hint() -> str:
 
 
 def _refuse_secrets(text: str) -> None:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if kind := kind_of_secret(line):
-            raise MemctlError(
-                f"line {number} looks like a credential ({kind}); the text would leave this machine",
-                "take it out, or let it pass with --allow-secret",
-            )
+    for span in find(text):
+        raise MemctlError(
+            f"line {line_of(text, span)} {describe(text, span)}; the text would leave this machine",
+            "take it out, or let it pass with --allow-secret",
+        )

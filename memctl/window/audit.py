@@ -1,7 +1,7 @@
 """The audit log of a window: JSON Lines of every decision, with what was before and what came of it (S4, "audit_log").
 
 The seed's log is a list that grows in memory and ends with the process. This one is a file: a line is appended whole or
-not at all, what looks like a credential is blanked, and when the file is full it is put aside under a number.
+not at all, what looks like a credential is redacted, and when the file is full it is put aside under a number.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model import settings
-from memctl.sessions.blanking import blanked
 from memctl.store import files, lock
+from memctl.text.credentials import redact
 
 MOST_BYTES = 5 * 1024 * 1024  # of one file; about 10,000 decisions
 MOST_FILES = 4  # that are kept, the one that is written to included
@@ -139,10 +139,10 @@ def _clean(value: Any, name: str = "", depth: int = 0) -> Any:
 
 
 def _clean_text(text: str, name: str) -> str:
-    """A text without credentials; one that is named like a secret is blanked for its name."""
+    """A text without credentials; one that is named like a secret is redacted for its name."""
     text = text.encode(errors="replace").decode()[: 4 * LONGEST]  # looked at whole, so that no half of a key is left
     assigned = f"{name}={text}"
-    if name and "\n" not in text and blanked(assigned) != assigned and blanked(text) == text:
-        return blanked(assigned).partition("=")[2]
-    text = "\n".join(map(blanked, text.split("\n")))
+    if name and "\n" not in text and (shown := redact(assigned)) != assigned and redact(text) == text:
+        return shown.partition("=")[2]
+    text = redact(text)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.markdown import one_line
-from memctl.sessions.blanking import blanked
 from memctl.sessions.events import decoded
+from memctl.text.credentials import redact
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import limits_of
@@ -185,5 +185,5 @@ def _about(call: ContentBlock | None) -> str:
     if not isinstance(given, dict):
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")
-    line = blanked(one_line(text[: 10 * _LONGEST]))
+    line = redact(one_line(text[: 10 * _LONGEST]))
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

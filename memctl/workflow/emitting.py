@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import credentials
 from memctl.model.event import HANDED, Event, problems
 from memctl.model.markdown import one_line
 from memctl.model.said import LONGEST_LINE, Wrong, misfits
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
+from memctl.text.credentials import describe, find
 from memctl.workflow import handed as handed_over
 from memctl.workflow import names
 
@@ -68,8 +68,8 @@ def _refuse(values: dict[str, Any]) -> None:
     if wrong:
         raise Wrong(f"this is no complete {event.event_type} event:", list(wrong.items()), "`memctl event emit -h`")
     for field, text in event.texts():
-        if kind := credentials.kind_of_secret(text):
-            raise MemctlError(f"{field}: this looks like a credential ({kind})", "take it out")
+        for span in find(text):
+            raise MemctlError(f"{field}: this {describe(text, span)}", "take it out")
 
 
 def since_checkpoint(events: Sequence[Event], workflow: str) -> list[Event]:

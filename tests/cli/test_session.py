@@ -198,7 +198,7 @@ def test_only_the_numbered_proposals_are_accepted(repo: Path, memctl: Memctl) ->
     assert "no proposal '9'" in memctl("session", "summarize", "-t", str(file), "--accept", "9", code=2).err
 
 
-def test_credentials_are_blanked_wherever_they_stand(repo: Path, memctl: Memctl) -> None:
+def test_credentials_are_redacted_wherever_they_stand(repo: Path, memctl: Memctl) -> None:
     made = Transcript(repo)
     made.prompt(f"Use the key {KEY} for the API.")
     made.says(f"DECISION: Keep {KEY} in the vault\n\nNote: export API_KEY=hunter2hunter2")
@@ -208,7 +208,7 @@ def test_credentials_are_blanked_wherever_they_stand(repo: Path, memctl: Memctl)
     assert KEY not in result.out
     assert KEY not in git(repo, "log", "-p", "-1")
     assert "hunter2" not in git(repo, "log", "-p", "-1")
-    assert "[blanked: anthropic key]" in git(repo, "log", "-p", "-1")
+    assert "[redacted: Anthropic key]" in git(repo, "log", "-p", "-1")
 
 
 def test_paths_outside_of_the_repository_are_told_as_such(repo: Path, memctl: Memctl) -> None:

@@ -384,7 +384,7 @@ def test_a_line_that_is_being_written_waits_for_its_end(session: Session) -> Non
     assert "Round half to even" in json.dumps(known.read(session.folder).decisions)  # type: ignore[union-attr]
 
 
-def test_what_looks_like_a_credential_is_blanked(session: Session, memctl: Memctl) -> None:
+def test_what_looks_like_a_credential_is_redacted(session: Session, memctl: Memctl) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     session.transcript.prompt(f"Push with {secret}")
     work(session)

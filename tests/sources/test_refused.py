@@ -33,19 +33,13 @@ def test_names_that_only_sound_alike_are_let_in(path: str) -> None:
 
 
 def test_a_credential_is_found_wherever_it_stands() -> None:
-    assert refused.secret_in(f"a\nkey = '{KEY}'\nb\n") == "AWS Access Key"
-    assert refused.secret_in("a\n" * 1_000) == ""
+    assert "AWS access key" in refused.in_text(f"a\nkey = '{KEY}'\nb\n")
+    assert refused.in_text("a\n" * 1_000) == ""
 
 
 @pytest.mark.parametrize("before", [0, 2_990, 3_000, 3_990, 4_000, 6_995, 50_000])
 def test_a_long_line_hides_no_credential(before: int) -> None:
-    assert refused.secret_in("x" * before + f" '{KEY}' " + "y" * 9_000) == "AWS Access Key"
-
-
-def test_a_file_full_of_what_looks_like_credentials_is_judged_in_bounded_time() -> None:
-    assert refused.secret_in("://a:" * 200_000) == ""
-    shapes = "pass" + "word=" + "a" * 26 + "\n"
-    assert refused.secret_in(shapes * 30_000) == "too many lines with the shape of one"
+    assert "AWS access key" in refused.in_text("x" * before + f" '{KEY}' " + "y" * 9_000)
 
 
 @pytest.mark.parametrize(("content", "is_binary"), [(b"\x89PNG\0\0", True), (b"text \xff\xfe", False), (b"", False)])

@@ -55,13 +55,13 @@ def test_readings_and_zones_can_be_given_as_they_are(tmp_path: Path) -> None:
         {"output": "x" * (LONGEST - 10) + KEY},
     ],
 )
-def test_credentials_are_blanked(tmp_path: Path, details: dict[str, object]) -> None:
+def test_credentials_are_redacted(tmp_path: Path, details: dict[str, object]) -> None:
     audit = log(tmp_path)
     audit.record("tool_result", f"summarise, token={KEY}", details=details)
     text = audit.file.read_text()
     assert KEY[:20] not in text
     assert "correct-horse" not in text
-    assert "[blanked: " in text
+    assert "[redacted: " in text
 
 
 def test_texts_are_cut_and_depth_is_limited(tmp_path: Path) -> None:

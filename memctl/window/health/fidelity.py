@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.model import expected
 from memctl.packs.summary_words import PATH
-from memctl.sessions.blanking import blanked
+from memctl.text.credentials import redact
 from memctl.window.health.questions import Question, terms
 
 TARGET = 0.85  # S4: "Target >0.85"
@@ -82,14 +82,14 @@ def evaluate(
     """Compare two contexts, whole, by questions; `piece` is how many characters the judge reads at once.
 
     A judge is asked twice for each question and once more to compare, and more where a context has several pieces.
-    What looks like a credential is blanked before it is sent.
+    What looks like a credential is redacted before it is sent.
     """
     expected.texts(original=original, compressed=compressed)
     if judge is None:
         context = _Searched(original), _Searched(compressed)
         return _scored([_by_facts(question, *context) for question in questions], FACTS)
     panel = _Panel(judge, piece)
-    first, second = _blanked(original), _blanked(compressed)
+    first, second = redact(original), redact(compressed)
     answers = [panel.judge(question, first, second) for question in questions]
     return _scored(answers, JUDGE, panel.calls)
 
@@ -195,11 +195,6 @@ class _Panel:
     def _ask(self, system: str, prompt: str) -> str:
         self.calls += 1
         return self._asked(system, prompt)
-
-
-def _blanked(text: str) -> str:
-    """A text as it may go to somebody else's machine."""
-    return "\n".join(map(blanked, text.split("\n")))
 
 
 def _fenced(text: str) -> str:

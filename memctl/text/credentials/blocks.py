@@ -1,0 +1,58 @@
+"""Credentials of many lines, or longer than a line is looked at: private keys and signed tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from memctl.text.credentials.rules import Rule
+
+_TOKEN = "eyJ"  # begins what has its end in its own shape
+_LONGEST = 16_000  # characters of a key; one of 16,384 bits takes 12,800
+_FEWEST = 16  # characters of a line of a key
+
+
+def find(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:
+    """Where the blocks of a rule begin and end; a private key that is cut off ends with its last line."""
+    if rule.words[0] == _TOKEN:
+        first = flat.find(rule.words[0])
+        yield from (match.span() for match in rule.pattern.finditer(flat, max(0, first - 2)))
+    else:
+        yield from _keys(flat, rule)
+
+
+@cache
+def _parts() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it."""
+    end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
+    line = (
+        r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
+        r"((?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-[A-Za-z]+)"
+        r":[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]{1,15}={0,2}(?=[^\w+/=]|$))"
+    )
+    return re.compile(end), re.compile(line)
+
+
+def _keys(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:
+    """Private keys: from the first line to the last, or as far as lines of a key follow each other."""
+    end_of_key, line = _parts()
+    begins = [match.span() for match in rule.pattern.finditer(flat)]
+    for number, (start, body) in enumerate(begins, 1):
+        limit = min(begins[number][0] if number < len(begins) else len(flat), body + _LONGEST)
+        last = end_of_key.search(flat, body, limit)
+        end = last.end() if last else _end_of_lines(flat, body, limit, line)
+        mark = flat.find("\0", start, end)
+        yield start, end if mark < 0 else mark
+
+
+def _end_of_lines(flat: str, start: int, limit: int, line: re.Pattern[str]) -> int:
+    """Where the last of the lines of a key ends that follow a place; a short line is the last one."""
+    end = start
+    while match := line.match(flat, end, limit):
+        if len(match[1]) < _FEWEST and (end == start or match[1].islower()):
+            break  # a word, where a key is only named or has been cut off
+        end = match.end()
+        if len(match[1]) < _FEWEST:
+            break
+    return end

@@ -1,0 +1,230 @@
+"""Finding credentials in a text, and taking them out.
+
+A text is looked at in windows, and in each the rules are tried of which a word is there. Offsets are kept by looking at
+a copy in which every character that is not ASCII is one question mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from memctl.text.credentials import blocks, rules, values, windows
+from memctl.text.credentials.rules import Rule
+
+RANDOM = "random word"  # the rule by whose name what is random is found in strict looking
+MARK = "[redacted: {}]"
+_MARKS = ("[redacted: ", "[blanked: ")  # the second is that of versions before
+_MOST_JUDGED = 5_000  # candidates: a text with more of them, which nobody wrote, is taken to be what it looks like
+_TAIL = 200  # characters of a token that may follow those that its shape has
+_MOST_SHOWN, _SHOWN_OF = 4, 5  # characters that are shown of a credential: one of five, and four at most
+_PASSES = 8  # of `redact`; what a mark takes away leaves no more to be found than this
+
+
+class Span(NamedTuple):
+    """A credential in a text, from `start` to `end`, and the name of the rule that found it."""
+
+    start: int
+    end: int
+    rule: str
+
+
+def find(text: str, *, strict: bool = False) -> list[Span]:
+    """Return the credentials in a text, in their order; none overlaps another.
+
+    `strict` is for what nobody reads before it is committed: there a word that looks like a random key is one, too.
+    """
+    flat = _without_marks(text if text.isascii() else text.encode("ascii", "replace").decode())
+    found = list(_by_rules(flat))
+    if strict:
+        from memctl.text.credentials import randomness
+
+        last = len(rules.table())
+        found += [(start, end, last) for start, end in randomness.random_words(flat)]
+    return _merged(flat, found) if found else []
+
+
+def redact(text: str, *, strict: bool = True) -> str:
+    """Return a text with a mark for each credential, such as `[redacted: GitHub token]`, which is no credential."""
+    for _ in range(_PASSES):
+        spans = find(text, strict=strict)
+        if not spans:
+            break
+        for span in reversed(spans):
+            text = f"{text[: span.start]}{MARK.format(span.rule)}{text[span.end :]}"
+    return text
+
+
+def describe(text: str, span: Span) -> str:
+    """Say of a place in a text that it looks like a credential: which, and how it begins, never more than 4 characters.
+
+    `looks like a credential (GitHub token, ghp_…)`; of a short value less is shown.
+    """
+    shown = text[span.start : span.end][: min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
+    return f"looks like a credential ({span.rule}, {shown}…)"
+
+
+def line_of(text: str, span: Span) -> int:
+    """Return the number of the line on which a credential begins."""
+    return text.count("\n", 0, span.start) + 1
+
+
+def _without_marks(flat: str) -> str:
+    """A text whose marks are made of NUL: nothing that has one is a credential."""
+    if not any(mark in flat for mark in _MARKS):
+        return flat
+    return _mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
+
+
+@cache
+def _mark_pattern() -> re.Pattern[str]:
+    """Marks with a name that a rule has, or had: what stands in brackets of other words may be a credential."""
+    names = {RANDOM, *(rule.name for rule in rules.table())}
+    new = "|".join(map(re.escape, sorted(names)))
+    return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")
+
+
+def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
+    lower = flat.lower()
+    begun: dict[int, Rule] = {}
+    judged = 0
+    for start, end in windows.windows(flat, lower):
+        for rule in _rules_for(flat[start:end], lower[start:end]):
+            if rule.kind == rules.BLOCK:
+                begun[rule.place] = rule
+                continue
+            for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
+                judged += 1
+                if span := _span(flat, rule, match, judged <= _MOST_JUDGED):
+                    yield (*span, rule.place)
+    for rule in begun.values():
+        yield from ((*span, rule.place) for span in blocks.find(flat, rule))
+
+
+def _rules_for(part: str, lower: str) -> list[Rule]:
+    """The rules of which a word is in a part of a text; `lower` is the same in small letters."""
+    as_is, small, short, capitals = _by_word()
+    found: dict[int, Rule] = {}
+    for text, index in ((part, as_is), (lower, small)):
+        for gram in index.keys() & set(map("".join, zip(text, text[1:], text[2:], strict=False))):
+            found |= {rule.place: rule for word, rule in index[gram] if word in text}
+    found |= {rule.place: rule for word, rule in short if word in (part if rule.has_case else lower)}
+    if _has_capital_word(part):
+        found |= capitals
+    return list(found.values())
+
+
+_Index = dict[str, list[tuple[str, Rule]]]
+
+
+@cache
+def _by_word() -> tuple[_Index, _Index, list[tuple[str, Rule]], dict[int, Rule]]:
+    """The rules by the first three letters of their words, as they are and in small letters; those by shorter words;
+    and those for any long word with capitals."""
+    as_is: _Index = {}
+    small: _Index = {}
+    short: list[tuple[str, Rule]] = []
+    capitals: dict[int, Rule] = {}
+    for rule in rules.table():
+        for word in rule.words:
+            if word == rules.CAPITAL_WORD:
+                capitals[rule.place] = rule
+            elif len(word) < 3:
+                short.append((word, rule))
+            else:
+                (as_is if rule.has_case else small).setdefault(word[:3], []).append((word, rule))
+    return as_is, small, short, capitals
+
+
+@cache
+def _long_word() -> re.Pattern[str]:
+    return re.compile(r"[\w.:|/+=-]{24,}", re.ASCII)
+
+
+def _has_capital_word(text: str) -> bool:
+    return any(not match[0].islower() for match in _long_word().finditer(text))
+
+
+_JUDGES: dict[str, Callable[[str, bool], bool]] = {
+    "key": values.is_key,
+    "password": values.is_password,
+    "random": values.is_random_value,
+    "header": values.is_in_header,
+    "any": lambda value, quoted: not values.is_placeholder(value),
+}
+_NOT_THE_SECRET = re.compile(  # the rest of a name that says that its value is something else
+    r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
+    r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
+    r"|source|status|error|valid|invalid|required|s_?(?:used|read|written|total|in|out|max|min))$",
+    re.IGNORECASE,
+)
+
+
+def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
+    """Where the credential of a match is; None if it is judged, and by the rule's kind is none."""
+    if rule.kind == rules.TOKEN:
+        return _token_span(flat, match)
+    start, end = match.span(match.lastindex or 0)
+    if "\0" in flat[start:end]:
+        return None
+    if not is_judged:
+        return start, end
+    value = flat[start:end]
+    if rule.kind == rules.NAMED:
+        return (start, end) if values.is_mixed(value) and not values.is_placeholder(value) else None
+    if _NOT_THE_SECRET.match(match.groupdict().get("rest") or ""):
+        return None
+    quoted = flat[start - 1 : start] in ("'", '"', "`", ">")
+    if not quoted and "rest" in match.groupdict():
+        end = _end_of_bare(flat, match, start, end)
+        value = flat[start:end]
+    if not value or not _JUDGES[rule.kind](value, quoted) or _is_own_name(flat, rule, match, value):
+        return None
+    return start, end
+
+
+def _token_span(flat: str, match: re.Match[str]) -> tuple[int, int] | None:
+    start, end = match.span()
+    before = flat[start - 1 : start]
+    if before.isalnum() and not (before in "nrt" and flat[start - 2 : start - 1] == "\\"):
+        return None
+    while end < len(flat) and end - match.end() < _TAIL and (flat[end].isalnum() or flat[end] in "_-"):
+        end += 1
+    return None if "\0" in match[0] or _is_sample(match[0]) else (start, end)
+
+
+def _is_sample(token: str) -> bool:
+    """Whether a token only shows what tokens look like, as those do that end in EXAMPLE."""
+    low = token.lower()
+    return any(word in low for word in ("xxxx", "example", "****", "....", "your-", "your_", "redacted", "placeholder"))
+
+
+def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
+    """Where a value without quotes ends: in code at a comma or bracket, after `NAME=` of a shell at the next blank."""
+    value = flat[start:end]
+    name = flat[match.start() : match.end("rest")]
+    if flat[start - 1 : start] == "=" and name.isupper():
+        return start + len(value.rstrip(",;)]}"))
+    cut = next((place for place, sign in enumerate(value) if sign in ",;)]}|"), len(value))
+    rest = value.find("&")
+    return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)  # a URL's next parameter is none of it
+
+
+def _is_own_name(flat: str, rule: Rule, match: re.Match[str], value: str) -> bool:
+    """Whether a URL's password is the name of its user, as those of services in development are."""
+    return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
+
+
+def _merged(flat: str, found: list[tuple[int, int, int]]) -> list[Span]:
+    """Candidates as spans that do not overlap: where some do, all that they cover, by the name of the first rule."""
+    names = [*(rule.name for rule in rules.table()), RANDOM]
+    merged: list[tuple[int, int, int]] = []
+    for start, end, place in sorted(one for one in found if one[0] < one[1] and "\0" not in flat[one[0] : one[1]]):
+        if merged and start < merged[-1][1]:
+            last = merged[-1]
+            merged[-1] = (last[0], max(last[1], end), min(last[2], place))
+        else:
+            merged.append((start, end, place))
+    return [Span(start, end, names[place]) for start, end, place in merged]

@@ -1,0 +1,73 @@
+"""The rules by which credentials are found, read from `rules.txt`, whose head says what its columns are."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("rules.txt")
+BLOCK, TOKEN, NAMED, PASSWORD = "block", "token", "named", "password"  # kinds; the others are named in `rules.txt`
+ANY_WORD, CAPITAL_WORD = "-", "*"  # instead of words: always, and where there is a long word with a capital letter
+_IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
+    r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
+    r"""(?:[|>][-+]?\n[ \t]{1,20}|\w{3,20}(?:\[\w{3,20}\])?(?:[ \t]\|[ \t]\w{3,9})?[ \t]{0,2}=[ \t]{0,2}(?=["']))?"""
+)
+_VALUE = (
+    r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\]{1,300}))"""
+)
+_GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
+_AFTER = re.compile(r"(\w+)<after:([\w|]+)>")
+_SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
+
+
+class Rule:
+    """One rule; `place` is its place in the table: where two rules find the same text, the earlier one gives the name.
+
+    `words` are those of which one must be in a text. The pattern is compiled when it is used first.
+    """
+
+    __slots__ = ("_pattern", "example", "kind", "name", "origin", "place", "shape", "words")
+
+    def __init__(self, place: int, kind: str, columns: list[str]) -> None:
+        self.name, words, self.shape, self.example, self.origin = columns
+        self.words = tuple(words.split("|"))
+        self.place, self.kind = place, kind
+        self._pattern: re.Pattern[str] | None = None
+
+    @property
+    def has_case(self) -> bool:
+        """Whether capital letters count: if not, the pattern is for texts in small letters."""
+        return self.kind in (BLOCK, TOKEN)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression that finds candidates: of each the last group that took part is the value, if there is one."""
+        if self._pattern is None:
+            shape = _AFTER.sub(_behind, self.shape).replace("<=>", _IS).replace("<value>", _VALUE)
+            if self.kind == NAMED:
+                name = re.escape(self.words[0])
+                start = r"(?<![a-z])" if len(name) <= _SHORT_NAME else ""
+                shape = f"{start}{name}{_GIVEN}({shape})(?![\\w+/=-])"
+            self._pattern = re.compile(shape, re.ASCII | re.MULTILINE)
+        return self._pattern
+
+
+def _behind(match: re.Match[str]) -> str:
+    """What holds at the end of a word that is behind one of some others, joined to it or not."""
+    word = match[1]
+    places = (f"(?<={before}{word})|(?<={before}[ _.-]{word})" for before in match[2].split("|"))
+    return f"{word}(?:{'|'.join(places)})"
+
+
+@cache
+def table() -> tuple[Rule, ...]:
+    """Every rule, in the order of the file."""
+    rules: list[Rule] = []
+    kind = ""
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            kind = line[1 : line.index("]")]
+        elif line and not line.startswith("#"):
+            rules.append(Rule(len(rules), kind, [column.strip() for column in line.split("  ") if column.strip()]))
+    return tuple(rules)

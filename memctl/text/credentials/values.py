@@ -1,0 +1,113 @@
+"""Whether a value that something named like a secret is given is one: not a placeholder, a type, a call or a word."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from memctl.text.credentials.randomness import is_random
+
+_LEAST_PASSWORD, _LEAST_KEY, _LEAST_RANDOM, _LEAST_HEADER = 6, 10, 16, 8  # characters
+_LONGEST_PLACEHOLDER = 64
+_LONG_PHRASE, _FEWEST_WORDS = 15, 3  # a passphrase of words in small letters that are joined by dashes
+_FEWEST_CHANGES = 3  # from letters to digits or back, in a key
+_FEWEST_SIGNS = 3  # in a key that was drawn from letters, digits and signs
+_SIGNS = frozenset("!@#%^&*+~?$=")  # that words do not have
+_SENTENCE_END = ".,;:!?)"
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """What values are made of, by name; compiled when the first value is judged."""
+    shapes = {
+        # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
+        "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|%\w+%?|@\w+@|[x*._-]+|(.)\1*",
+        "hint": r"\$\{|\{\{|x{4}|\*{3}|\.{3}|\0|example|change[-_ ]?(?:me|this|it)|placeholder"
+        r"|redact|blanked|dummy|replace|fill[-_ ]?in|insert"
+        r"|your[-_ ]|\byour|not[-_]?(?:a[-_])?real|lorem|foobar|todo|tbd|fixme|goes[-_ ]?here",
+        # Without these nothing is left of a value that only says what it is: `my_secret_key`, `test-token`.
+        "word": r"my|the|an?|some|new|old|this|is|it|in|of|for|to|not?|none|null|nil|undefined|true|false|yes|required"
+        r"|optional|missing|invalid|empty|secret|passw(?:or)?d|pass(?:phrase|code)?|pwd|pw|token|key|api|auth|access"
+        r"|bearer|basic|tests?|testing|demo|sample|mock|fake|stub|user(?:name)?|name|login|admin|root|client|server"
+        r"|db|database|app|prod|dev|staging|local(?:host)?|default|value|string|str|text|here|super|private|public|id"
+        r"|hash|file|path|env|var|config|field|type|list|count|length|max|min|size|foo|bar|baz|abc|qwerty",
+        # Attributes, calls and items.
+        "expression": r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[\[(]?.*|\w+[\[(].*|\w+=[^=].*|[&|;\\].*",
+        # Paths, URLs and files, versions and dates, options, names of algorithms and formats.
+        "name": r"(?:\.{0,2}|~|[A-Za-z]:\\?|[\w-]{1,30})/.*/.*|\.{0,2}/\w.*|~.*|[a-z+]{2,10}://.*"
+        r"|[\w./-]+\.(?:py|js|ts|go|rs|rb|java|json|ya?ml|toml|txt|md|env|pem|key|sh|cfg|ini|html|css|xml|lock)\b.*"
+        r"|v?\d+(?:\.\d+)+.*|\d{4}-\d\d-\d\d.*|-{1,2}[a-z].*"
+        r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
+        r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
+        "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
+    }
+    return {name: re.compile(shape, re.IGNORECASE | re.ASCII | re.DOTALL) for name, shape in shapes.items()}
+
+
+def is_mixed(value: str) -> bool:
+    """Whether a value has both letters and digits."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value stands for one that is not told: `<token>`, `$TOKEN`, `${{ secrets.X }}`, `xxxx`, `changeme`."""
+    if _patterns()["placeholder"].fullmatch(value) or _patterns()["hint"].search(value):
+        return True
+    if len(value) > _LONGEST_PLACEHOLDER:
+        return False
+    rest = _patterns()["word"].sub("", value)
+    return sum(map(str.isalnum, rest)) <= 1 and not any(sign in _SIGNS for sign in value)
+
+
+def is_password(value: str, quoted: bool) -> bool:
+    """Whether a value may be a password: six characters with digits or signs, or some words joined by dashes."""
+    value = _judged(value, quoted)
+    if len(value) < _LEAST_PASSWORD or not _may_be_secret(value, quoted):
+        return False
+    if any(map(str.isalpha, value)):
+        if any(map(str.isdigit, value)) or any(sign in _SIGNS for sign in value[:-1]):
+            return True
+        words = value.split("-")
+        is_phrase = len(words) >= _FEWEST_WORDS and len(value) >= _LONG_PHRASE and all(map(str.isalpha, words))
+        return is_phrase or is_random(value)
+    return any(map(str.isdigit, value))
+
+
+def is_key(value: str, quoted: bool) -> bool:
+    """Whether a value may be a key: letters and digits by turns, many signs, a UUID, or random."""
+    value = _judged(value, quoted)
+    if len(value) < _LEAST_KEY or not _may_be_secret(value, quoted):
+        return False
+    changes = sum(1 for _ in _patterns()["change"].finditer(value))
+    signs = sum(sign in _SIGNS for sign in value)
+    return changes >= _FEWEST_CHANGES or (signs >= _FEWEST_SIGNS and len(value) >= _LEAST_RANDOM) or is_random(value)
+
+
+def is_random_value(value: str, quoted: bool) -> bool:
+    """Whether a value is as random as a key; a UUID is an id of something more often than a token."""
+    value = _judged(value, quoted)
+    if len(value) < _LEAST_RANDOM or not _may_be_secret(value, quoted):
+        return False
+    return is_random(value) and _patterns()["uuid"].fullmatch(value) is None
+
+
+def is_in_header(value: str, quoted: bool) -> bool:
+    """Whether what an `Authorization` header has is more than a word: it has digits, or capitals within it."""
+    value = _judged(value, quoted)
+    if len(value) < _LEAST_HEADER or not _may_be_secret(value, quoted):
+        return False
+    return any(map(str.isdigit, value)) or not (value[1:].islower() or value.isupper())
+
+
+def _judged(value: str, quoted: bool) -> str:
+    return value.strip() if quoted else value.rstrip(_SENTENCE_END)
+
+
+def _may_be_secret(value: str, quoted: bool) -> bool:
+    """Whether a value is no placeholder, no code, no sentence and no name of a file or an algorithm."""
+    if " " in value or is_placeholder(value) or _patterns()["name"].fullmatch(value):
+        return False
+    if quoted:
+        return True
+    return _patterns()["expression"].fullmatch(value) is None and ("/" not in value or is_random(value))

@@ -1,0 +1,182 @@
+"""One finder of credentials: what it finds, what it lets be, and that no text keeps it long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.errors import MemctlError
+from memctl.lifecycle.credentials import refuse
+from memctl.model.change import Change, Write
+from memctl.text.credentials import describe, find, redact, rules
+from memctl.text.plain import plain
+from tests.conftest import Memctl
+from tests.text.examples import expand
+from tests.text.secrets import ALL, BODY, PASSWORD, SHAPES, pem, x
+
+HARMLESS = """
+password: <your password>
+password = "changeme-123"
+PASSWORD=${DB_PASSWORD}
+password: $DB_PASSWORD
+password: ${{ secrets.DB_PASSWORD }}
+password: xxxxxxxxxxxx
+password: ************
+password: {{ vault_password }}
+password=%s host=%s
+password = os.environ["DB_PASSWORD"]
+password = get_password(request)
+password: str | None = None
+def connect(password: str, token: str = "") -> None:
+self.password = settings.password_of_2
+The password is required. The password is too short: 8 characters are needed.
+the token is 35 characters long; the key is `order_id`; the secret is to ask
+token: none; password: changeme
+api_key: your-api-key
+api_key = "YOUR_API_KEY_HERE"
+secret = os.environ["SECRET_2"]
+max_tokens: 4096, token_count = 123456, tokens: 200_000
+AKIAIOSFODNN7EXAMPLE and wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY
+sk-ant-your-key-here, ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+curl -u $USER:$TOKEN https://example.org; curl -u user:password https://example.org
+mysql -u root -p shop; docker login -u ada --password-stdin
+postgres://user:${PASSWORD}@db/shop, postgres://user:password@localhost/shop, postgres:postgres@localhost
+Authorization: Bearer <token>; Authorization: Bearer $TOKEN; authorization: required
+commit 9ce55f7d0c1b2a3948576c6d7e8f90123456789a from 4b825dc642cb6eb9a060e54bf8d69288fbee4904, 9ce55f7d0c1b
+memory_id: 019a4f3e-7b1c-7d2e-8f3a-4b5c6d7e8f90, DEC-2025-11-04-003, v0.0.0-20231030051718-c3e77d1e7c47
+sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="
+tests/hooks/test_sessions.py::test_what_looks_like_a_credential_is_redacted in /usr/lib/python3/dist-packages
+.git/objects/pack/pack-e1da55f391880c875c1e311f26890a08d16d4378.idx
+getCurrentUserFromRequestContext(SESSION_COOKIE_MAX_AGE_SECONDS, theVeryLongNameOfAFunction)
+https://example.org:8443/guide/getting-started?page=2#part git@github.com:org/repo.git ada@example.org
+data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@example.org
+toolu_01MYnKXhEoSwD5BPwgwHLEoM of msg_018SjfxbSz3NbnDN15wSJUQr
+pass: 12 of 14; PASS: TestIsShadowBranch/7_hex_chars_numeric; key: value; auth: oauth2; secret: sha256
+""".strip()
+
+
+def test_there_are_shapes_enough() -> None:
+    assert len(ALL) >= 120
+    assert len(SHAPES) >= 60
+    assert len(rules.table()) >= 220
+
+
+@pytest.mark.parametrize("family", SHAPES)
+def test_a_write_of_a_credential_is_refused_without_repeating_it(family: str) -> None:
+    for text, secret in SHAPES[family]:
+        body = f"---\nid: DEC-2025-11-04-001\ntitle: It\n---\n\n## Rationale\n\nbefore\n{text}\nafter\n"
+        with pytest.raises(MemctlError) as caught:
+            refuse(Change(op="decide", title="", writes=(Write("x.md", body),)))
+        assert caught.value.message.startswith("Rationale: line "), text
+        assert secret[:5] not in caught.value.message
+        assert "--allow-secret" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("family", SHAPES)
+def test_nothing_of_a_credential_is_left_in_a_transcript(family: str) -> None:
+    for text, secret in SHAPES[family]:
+        for made in (redact(f"I ran this:\n{text}\nand it failed"), plain(f"I ran {text} and it failed")):
+            pieces = [secret] if "\n" not in secret else secret.split("\n")
+            assert not [piece for piece in pieces if piece in made or secret[-4:] in made], made
+            assert "and it failed" in made
+            assert "[redacted: " in made
+
+
+@pytest.mark.parametrize("number", range(0, len(ALL), 13))
+def test_the_command_refuses_what_the_finder_finds(memctl: Memctl, number: int) -> None:
+    family, text, _ = ALL[number]
+    result = memctl("learn", f"Of {family}", "--lesson", f"We use\n{text}", code=1)
+    assert "looks like a credential" in result.err
+
+
+@pytest.mark.parametrize("line", HARMLESS.split("\n"))
+def test_placeholders_ids_and_code_are_let_be(line: str) -> None:
+    assert find(line, strict=True) == []
+
+
+@pytest.mark.parametrize("rule", rules.table(), ids=lambda rule: f"{rule.place}-{rule.name}")
+def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.Rule) -> None:
+    for seed in "abc":
+        text = f"before\n{expand(rule.example, seed)}\nafter"
+        assert find(text), text
+        assert find(redact(text)) == []
+    assert find(rule.example) == []
+
+
+def test_a_key_of_many_lines_is_one_span() -> None:
+    text = f"before\n{pem('RSA ')}\nafter"
+    assert redact(text) == "before\n[redacted: private key]\nafter"
+    cut = f"> {pem('')[: -len('-----END PRIVATE KEY-----') - 30]}".replace("\n", "\n> ")
+    assert not any(line in redact(cut) for line in BODY.split("\n")[:4])
+
+
+def test_offsets_count_characters_of_any_script() -> None:
+    text = f"größe 鍵 🔑: password: {PASSWORD} ü"
+    (span,) = find(text)
+    assert text[span.start : span.end] == PASSWORD
+    assert describe(text, span) == "looks like a credential (password, Tr…)"
+
+
+def test_a_random_word_is_redacted_only_where_nobody_reads() -> None:
+    text = f"it answered {x(32)} at once"
+    assert find(text) == []
+    assert redact(text) == "it answered [redacted: random word] at once"
+
+
+def test_marks_of_now_and_before_are_no_credentials() -> None:
+    text = "password: [redacted: password], token=[blanked: aws access key] \\[redacted: JSON Web Token\\]"
+    assert find(text, strict=True) == []
+    assert find(f"password: [redacted: {PASSWORD}]") == [] or redact(f"password: [redacted: {PASSWORD}]")
+    assert PASSWORD not in redact(f"password={PASSWORD} [redacted: password]")
+
+
+PIECES = st.sampled_from([text for _, text, _ in ALL] + HARMLESS.split("\n") + ["[redacted: password]", "=", ": ", "'"])
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=12)), max_size=6), st.sampled_from(["", " ", "\n", ": ", "="]))
+def test_redacting_twice_is_redacting_once_and_leaves_nothing(parts: list[str], joint: str) -> None:
+    made = redact(joint.join(parts))
+    assert find(made, strict=True) == []
+    assert redact(made) == made
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "eyJ",
+            "a.",
+            "://",
+            "://a:",
+            "-----BEGIN ",
+            "password=",
+            "password= ",
+            "password=a1b2c3! ",
+            "key: ",
+            "curl -u ",
+        ),
+        *(
+            "mysql -p",
+            "ghp_",
+            "0123456789abcdef",
+            "a/",
+            "A",
+            "eyJaaaaaaaa.",
+            "cookie: sess ",
+            "[redacted: ",
+            "\\n",
+            "$2a$",
+        ),
+        *("-----BEGIN ", "-----BEGIN " + "PRIVATE KEY-----"),
+    ],
+)
+def test_no_text_keeps_the_finder_long(piece: str) -> None:
+    text = piece * (600_000 // len(piece))
+    started = time.process_time()
+    find(text, strict=True)
+    assert time.process_time() - started < 5  # it takes a tenth of that; what is quadratic takes minutes

@@ -20,6 +20,7 @@ from memctl.hierarchy import fitting, levels
 from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.hierarchy.seal import sealed
+from memctl.journal import private
 from memctl.journal.repository import Repository
 from memctl.model.faults import InvalidRecord
 from memctl.model.pages import Page
@@ -62,7 +63,7 @@ class Renderer:
         self._family: Family = family_of(snapshot.config.model)
         cache = None
         if compiled is not None:
-            compiled.mkdir(parents=True, exist_ok=True)
+            private.make_folder(compiled)
             cache = _Compiled(str(compiled), "%s")
         # A template may come with a cloned repository: it can reach nothing but the values it is given.
         self._environment = ImmutableSandboxedEnvironment(

@@ -61,8 +61,7 @@ def start(memory: Memory, given: str, intent: str) -> Running:
 def keep(memory: Memory, one: Running) -> None:
     """Write down what is known of a session."""
     file = _folder(memory) / f"{one.id}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    files.replace(file, msgspec.json.encode(one).decode())
+    files.replace_private(file, msgspec.json.encode(one).decode())
 
 
 def find(memory: Memory, given: str) -> Running | None:

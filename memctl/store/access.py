@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from memctl.journal import private
+
 _FILE = "access.db"
 _CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"
 _CREATE_FOLDING = (
@@ -25,7 +27,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
     if not rows:
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_file(folder / _FILE)
         _add(folder / _FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: a count is lost, nothing else

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from memctl import __version__
+from memctl.journal import private
 from memctl.model.faults import Fault
 from memctl.model.mentions import Mention
 from memctl.model.record import Record
@@ -76,7 +77,7 @@ class Cache:
         if file is not None:
             for _ in range(2):
                 try:
-                    file.parent.mkdir(parents=True, exist_ok=True)
+                    private.make_file(file)
                     return cls(_connect(file))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):

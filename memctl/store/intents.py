@@ -31,16 +31,14 @@ class Intent(msgspec.Struct, frozen=True):
 
 def begin(memory: Memory, intent: Intent) -> Path:
     """Note a step before any of it is done."""
-    folder = _folder(memory)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{time.time_ns():020d}-{os.getpid()}.json"
+    file = _folder(memory) / f"{time.time_ns():020d}-{os.getpid()}.json"
     advance(file, intent)
     return file
 
 
 def advance(file: Path, intent: Intent) -> None:
     """Note how far a step has come."""
-    files.replace(file, msgspec.json.encode(intent).decode())
+    files.replace_private(file, msgspec.json.encode(intent).decode())
 
 
 def drop(file: Path) -> None:

@@ -43,9 +43,8 @@ class _Stored(msgspec.Struct):
 
 def begin(folder: Path, change: Change, *, held: bool) -> Entry:
     """Note a change before the first of its files is touched."""
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
-    files.replace(file, msgspec.json.encode(_Stored(change, held=held)).decode())
+    files.replace_private(file, msgspec.json.encode(_Stored(change, held=held)).decode())
     return Entry(file, WRITING, change, held=held)
 
 
@@ -53,7 +52,7 @@ def advance(entry: Entry, stage: str, why: str = "") -> Entry:
     """Bring a change to the next stage."""
     file = entry.file.with_name(entry.file.name.replace(f".{entry.stage}.", f".{stage}."))
     if why != entry.why:
-        files.replace(entry.file, msgspec.json.encode(_Stored(entry.change, why, entry.held)).decode())
+        files.replace_private(entry.file, msgspec.json.encode(_Stored(entry.change, why, entry.held)).decode())
     os.replace(entry.file, file)
     return Entry(file, stage, entry.change, why, entry.held)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
-from memctl.hierarchy.places import FOLDER
-from memctl.model import controls, credentials, handoff
+from memctl.model import controls, handoff
 from memctl.model.change import rewords
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER, OTHER_END
+from memctl.model.kinds import OTHER_END
 from memctl.model.malformed import CONFLICT, DUPLICATE
 from memctl.model.mentions import REFERENCE
 from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
-from memctl.store import files
 
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
@@ -168,24 +164,6 @@ def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Fi
     line = min(subject.body_line(record.path, body) + number, last)
     heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
     return Finding("MEM109", record.path, line, f"{heading[3:]} differs from what was accepted")
-
-
-def secrets(subject: Subject) -> Iterator[Finding]:
-    """No credential stands in a record, nor in any other file of the memory that people write."""
-    for path in (*subject.snapshot.catalogue.suspicious(), *_suspicious_others(subject)):
-        for number, line in enumerate(subject.snapshot.read(path).split("\n"), 1):
-            if kind := credentials.kind_of_secret(line):
-                yield Finding("MEM110", path, number, f"this looks like a credential ({kind})")
-
-
-def _suspicious_others(subject: Subject) -> Iterator[str]:
-    """Pages, settings, templates and notes; documents only say again what stands in one of those or in a record."""
-    for path in subject.snapshot.names(""):
-        if files.is_record_path(path, BY_FOLDER) or path.startswith(f"{FOLDER}/"):
-            continue
-        with suppress(InvalidRecord, OSError):
-            if credentials.is_suspicious(subject.snapshot.read(path)):
-                yield path
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.lifecycle import commit, controls, credentials, refreshing
 from memctl.lifecycle.commit import Outcome
-from memctl.model.change import RENUMBER, Change
+from memctl.model.change import REDACT, RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
@@ -114,7 +114,7 @@ def _check(memory: Memory, change: Change, how: How) -> None:
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "keep the long part elsewhere and link it",
             )
-        if files.is_record_path(write.path, BY_FOLDER):
+        if files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT:  # which leaves it as readable as it was
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:

@@ -215,6 +215,14 @@ class Cache:
         with self.transaction("BEGIN IMMEDIATE"):
             texts.make(self.database, body_of)
 
+    def erase(self) -> None:
+        """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        self.database.execute("PRAGMA secure_delete = ON")
+        with self.transaction("BEGIN IMMEDIATE"):
+            self._forget()
+            texts.drop(self.database)
+        self.database.execute("VACUUM")
+
     def copy(self) -> Cache:
         """The same in memory."""
         copied = sqlite3.connect(":memory:", isolation_level=None)

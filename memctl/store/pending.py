@@ -57,6 +57,11 @@ def advance(entry: Entry, stage: str, why: str = "") -> Entry:
     return Entry(file, stage, entry.change, why, entry.held)
 
 
+def rewrite(entry: Entry, change: Change) -> None:
+    """Note a change otherwise, at the stage that it has come to."""
+    files.replace_private(entry.file, msgspec.json.encode(_Stored(change, entry.why, entry.held)).decode())
+
+
 def drop(entry: Entry) -> None:
     """Forget a change: it is committed."""
     entry.file.unlink(missing_ok=True)

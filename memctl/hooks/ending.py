@@ -36,7 +36,7 @@ def how(memory: Memory) -> How:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits is off."""
     from memctl.lifecycle.door import How
 
-    return How(no_commit=not memory.repository.flag(_SETTING, default=True), reason="an agent's session")
+    return How(no_commit=not memory.repository.flag(_SETTING, default=True), reason="an agent's session", blank=True)
 
 
 def change(memory: Memory, folder: SessionFolder) -> Change | None:

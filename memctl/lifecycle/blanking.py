@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from memctl.errors import MemctlError
 from memctl.hierarchy import seal
 from memctl.hierarchy.places import FOLDER
 from memctl.model import checkpoint, config, frontmatter, markdown, pages, session_page
+from memctl.model.change import Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.malformed import Malformed
@@ -79,6 +82,38 @@ def is_in_name(path: str, secrets: Secrets) -> bool:
     """Tell whether a file's name was made of a secret: in small letters, with dashes between words."""
     slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
     return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
+
+
+def blank_change(change: Change, secrets: Secrets) -> Change:
+    """Return a change with each secret replaced in its texts and in what its commit says."""
+    plain = blank_values(msgspec.to_builtins(change), lambda text: blank_plain(text, secrets))
+    writes = tuple(
+        msgspec.structs.replace(
+            write,
+            path=write.path,
+            text=blank(write.path, write.text, secrets),
+            old=None if write.old is None else blank(write.path, write.old, secrets),
+        )
+        for write in change.writes
+    )
+    deletes = tuple(msgspec.structs.replace(one, old=blank(one.path, one.old, secrets)) for one in change.deletes)
+    return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
+
+
+def without_credentials(change: Change) -> Change:
+    """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
+
+    A text that could not be read any more without it is left as it is, for the write path to refuse.
+    """
+    writes = []
+    for write in change.writes:
+        found = {
+            secret: rule for secret, rule in find(write.path, write.text).items() if secret not in (write.old or "")
+        }
+        text = blank(write.path, write.text, found)
+        writes.append(msgspec.structs.replace(write, text=text) if is_readable(write.path, text) else write)
+    words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
+    return msgspec.structs.replace(change, writes=tuple(writes), **words)
 
 
 def is_readable(path: str, text: str) -> bool:

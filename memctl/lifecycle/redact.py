@@ -203,23 +203,9 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
 def _blank_waiting(memory: Memory, secrets: Secrets) -> None:
     """Blank the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
     for entry in pending.entries(commit.folder(memory)):
-        change = blank_change(entry.change, secrets)
+        change = blanking.blank_change(entry.change, secrets)
         if change != entry.change:
             pending.rewrite(entry, change)
-
-
-def blank_change(change: Change, secrets: Secrets) -> Change:
-    """A change with the secrets blanked in all its texts."""
-    plain = blanking.blank_values(msgspec.to_builtins(change), lambda text: blanking.blank_plain(text, secrets))
-    writes = tuple(
-        msgspec.structs.replace(
-            write,
-            text=blanking.blank(write.path, write.text, secrets),
-            old=None if write.old is None else blanking.blank(write.path, write.old, secrets),
-        )
-        for write in change.writes
-    )
-    return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes)
 
 
 def _replace_loose(memory: Memory, plan: _Plan) -> None:

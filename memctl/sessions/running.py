@@ -9,6 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.journal import differences
+from memctl.sessions.blanking import plain
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -53,7 +54,7 @@ def start(memory: Memory, given: str, intent: str) -> Running:
         raise MemctlError(f"the session {given} is under way since {known.started}", f"`memctl session end {given}`")
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
-    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), intent, dirty)
+    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), plain(intent), dirty)
     keep(memory, begun)
     return begun
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,9 @@ class Renderer:
         self._family: Family = family_of(snapshot.config.model)
         cache = None
         if compiled is not None:
-            private.make_folder(compiled)
-            cache = _Compiled(str(compiled), "%s")
+            with suppress(PermissionError):  # a clone that is somebody else's
+                private.make_folder(compiled)
+                cache = _Compiled(str(compiled), "%s")
         # A template may come with a cloned repository: it can reach nothing but the values it is given.
         self._environment = ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._template),

@@ -55,17 +55,16 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
     """Commits with their messages and the blobs that they brought, newest first."""
-    args = ["log", "--no-show-signature", "-z", "--format=%x1e%H%x1f%B%x1f", "--raw", "--no-abbrev", "--no-renames"]
+    mark = os.urandom(16).hex()  # that no message can have in it
+    args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
     args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]
-    for item in git.stream(args, repository.top, b"\x1e"):
-        if item:
-            commit, _, rest = item.partition(b"\x1f")
-            message, _, changes = rest.rpartition(b"\x1f")
-            if not commit.isalnum():
-                continue  # a message with the separator in it
-            columns = (part.split() for part in changes.split(b"\0") if part.lstrip(b"\n").startswith(b":"))
-            blobs = [name.decode() for _, mode, _, name, *_ in columns if mode.startswith(b"100")]
-            yield commit.decode(), message, blobs
+    pieces = git.stream(args, repository.top, mark.encode())
+    next(pieces, b"")
+    for said, changes in zip(pieces, pieces, strict=False):
+        commit, _, message = said.partition(b" ")
+        columns = (part.split() for part in changes.split(b"\0") if part.lstrip(b" \n").startswith(b":"))
+        blobs = [row[3].decode() for row in columns if len(row) == 5 and row[1].startswith(b"100")]
+        yield commit.decode(), message, blobs
 
 
 def _portions(

@@ -58,8 +58,10 @@ class _Plan(msgspec.Struct):
     references: Sequence[str]
     start: Path
     secrets: Secrets
+    folders: Sequence[Path]
     writes: dict[str, Write] = {}
     loose: dict[str, Write] = {}
+    erased: Erased = Erased()
 
 
 def redact(
@@ -80,7 +82,7 @@ def redact(
     for text in given:
         if len(text) < _SHORTEST:
             raise MemctlError(f"a text to be blanked has at least {_SHORTEST} characters", exit_code=USAGE)
-    plan = _Plan(references, start, dict.fromkeys(given, GIVEN))
+    plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
     how = msgspec.structs.replace(how, reason=how.reason or _REASON, allow_owned=True)
     outcome = door.carry_out(memory, lambda _: _change(memory, plan, how), how)
     if not how.dry_run:
@@ -91,10 +93,9 @@ def redact(
     with lock.hold(held := memory.repository.shared / "lock"):
         if not how.dry_run:
             load.synced(memory)  # or the cache would still have the text of before
-        everywhere = [*_folders(memory), *folders]
-        erased = erasing.erase(
-            everywhere, lambda text: blanking.blank_plain(text, plan.secrets), held, dry_run=how.dry_run
-        )
+        erased = _erase(plan, held, how)  # what the write itself has left
+    gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
+    erased = Erased(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
     named = tuple(path for path in load.disk(memory).names("") if blanking.is_in_name(path, plan.secrets))
     return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, agreed, failed)
@@ -118,8 +119,9 @@ def _change(memory: Memory, plan: _Plan, how: How) -> Change:
             )
         is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
-    if not how.dry_run:
+    if not how.dry_run:  # before the write: if that is killed, the file still tells what is to be blanked
         _blank_waiting(memory, plan.secrets)
+        plan.erased = _erase(plan, memory.repository.shared / "lock", how)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
     concerned = tuple(dict.fromkeys(name for path in plan.writes if (name := ids.id_in_path(path))))
@@ -206,6 +208,10 @@ def _blank_waiting(memory: Memory, secrets: Secrets) -> None:
         change = blanking.blank_change(entry.change, secrets)
         if change != entry.change:
             pending.rewrite(entry, change)
+
+
+def _erase(plan: _Plan, held: Path, how: How) -> Erased:
+    return erasing.erase(plan.folders, lambda text: blanking.blank_plain(text, plan.secrets), held, dry_run=how.dry_run)
 
 
 def _replace_loose(memory: Memory, plan: _Plan) -> None:

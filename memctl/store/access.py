@@ -7,6 +7,7 @@ on counting meanwhile. What it is about to fold is noted first, so that after a 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -55,7 +56,7 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
     """Retrievals and the time of the last one, by memory_id."""
     file = folder / _FILE
-    if not file.exists():
+    if not os.path.exists(file):  # nor where only its owner may look
         return {}
     try:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)

@@ -217,7 +217,6 @@ class Cache:
 
     def erase(self) -> None:
         """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
-        self.database.execute("PRAGMA secure_delete = ON")
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
             texts.drop(self.database)
@@ -257,6 +256,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=2, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA secure_delete = ON")  # what is taken out of a record stays in no free page
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

@@ -50,7 +50,7 @@ def entries(memory: Memory) -> list[tuple[Path, Intent]]:
     """The steps under way or interrupted, oldest first; a file that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(_folder(memory)) if name.endswith(".json") and name[0] != ".")
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # somebody else's
         return []
     found = []
     for name in names:

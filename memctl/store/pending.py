@@ -71,7 +71,7 @@ def entries(folder: Path) -> list[Entry]:
     """All changes on their way, oldest first; a file that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # somebody else's
         return []
     found = []
     for name in names:

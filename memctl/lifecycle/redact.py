@@ -136,21 +136,21 @@ def _change(memory: Memory, plan: _Plan, how: How) -> Change:
 def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
     """The files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for none."""
     wanted = reference.strip()
+    known = set(snapshot.names(""))
     if version := checkpoint.version_in(wanted):
-        found = [path for path in (version.path, version.page) if (memory.folder / path).is_file()]
+        found = [path for path in (version.path, version.page) if path in known]
     elif wanted.startswith("§"):
         page = snapshot.outline.find(wanted)
         found = [getattr(page, "path", "")] if page else []
     else:
-        found = _paths(memory, snapshot, wanted, start)
+        found = _paths(memory, snapshot, known, wanted, start)
     if not found:
         hint = "give the id of a record, checkpoint or session, a § marker, or the path of a file below .memory/"
         raise MemctlError(f"there is nothing called {reference!r} in the memory", hint, USAGE)
     return found
 
 
-def _paths(memory: Memory, snapshot: Snapshot, wanted: str, start: Path) -> list[str]:
-    known = set(snapshot.names(""))
+def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, start: Path) -> list[str]:
     session = [path for path in (session_page.path_of(wanted), session_page.trail_of(wanted)) if path in known]
     for path in (wanted, wanted.removeprefix(f"{memory.prefix}/"), _below(memory, start, wanted)):
         if path in known:

@@ -59,10 +59,15 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
     try:
         subject.snapshot.read(path)
     except InvalidRecord as error:
-        if "no regular file" in error.faults[0].message or "symbolic link" in error.faults[0].message:
+        if is_special(error):
             yield Finding("MEM502", path, 1, error.faults[0].message)
     except OSError:
         return  # its name is no text, or it may not be read
+
+
+def is_special(error: InvalidRecord) -> bool:
+    """Tell whether a file can't be read because it is a link, a folder or a device."""
+    return "no regular file" in error.faults[0].message or "symbolic link" in error.faults[0].message
 
 
 def _hint(path: str) -> str:

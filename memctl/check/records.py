@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import suppress
 
 from memctl.check.findings import Finding, Subject
-from memctl.hierarchy.places import FOLDER
 from memctl.model import controls, handoff
 from memctl.model.change import rewords
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER, OTHER_END
+from memctl.model.kinds import OTHER_END
 from memctl.model.malformed import CONFLICT, DUPLICATE
 from memctl.model.mentions import REFERENCE
 from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
-from memctl.store import files
-from memctl.text.credentials import describe, find, line_of
 
 _MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
@@ -169,22 +164,6 @@ def _changed(subject: Subject, record: Record, old: Record, old_body: str) -> Fi
     line = min(subject.body_line(record.path, body) + number, last)
     heading = next((h for h in reversed(now[: number + 1]) if h.startswith("## ")), "## text")
     return Finding("MEM109", record.path, line, f"{heading[3:]} differs from what was accepted")
-
-
-def secrets(subject: Subject) -> Iterator[Finding]:
-    """No credential stands in a file of the memory; a document that says one of another file again is not named."""
-    records = subject.snapshot.catalogue.suspicious()
-    others = [path for path in subject.snapshot.names("") if not files.is_record_path(path, BY_FOLDER)]
-    known: set[str] = set()
-    for path in (*records, *sorted(others, key=lambda path: (path.startswith(f"{FOLDER}/"), path))):
-        with suppress(InvalidRecord, OSError):
-            text = subject.snapshot.read(path)
-            spans = find(text)
-            if path.startswith(f"{FOLDER}/"):
-                spans = [span for span in spans if text[span.start : span.end] not in known]
-            known |= {text[span.start : span.end] for span in spans}
-            for span in spans:
-                yield Finding("MEM110", path, line_of(text, span), f"this {describe(text, span)}")
 
 
 def sizes(subject: Subject) -> Iterator[Finding]:

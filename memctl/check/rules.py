@@ -69,7 +69,8 @@ RULES = _rules(
     ),
     (
         "MEM110", "credential", ERROR, "A file of the memory holds what looks like a credential.",
-        "Git keeps it for ever once it is committed. Take it out, and have it revoked.",
+        "Git keeps it for ever once it is committed. `memctl redact FILE` blanks it in the memory and in what memctl"
+        " keeps of it; have it revoked in any case.",
     ),
     (
         "MEM111", "oversize-record", WARNING, "A record is too long.",
@@ -79,6 +80,10 @@ RULES = _rules(
     (
         "MEM112", "control-character", WARNING, "A control character stands in a record or page.",
         "A terminal that shows the file may obey it: hide text, or show another. memctl writes none. Take it out.",
+    ),
+    (
+        "MEM113", "unsearched-file", WARNING, "A file of the memory can't be searched for credentials.",
+        "It is larger than memctl reads, or no UTF-8 text. Look through it yourself, or keep it outside of the memory.",
     ),
     # References
     (

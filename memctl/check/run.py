@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from memctl.check import ageing, inventory, ownership, records, references, sessions, structure
+from memctl.check import ageing, credentials, inventory, ownership, records, references, sessions, structure
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
@@ -27,7 +27,7 @@ _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], .
     (records.links, ("MEM106", "MEM107")),
     (records.circles, ("MEM108",)),
     (records.accepted, ("MEM109",)),
-    (records.secrets, ("MEM110",)),
+    (credentials.secrets, ("MEM110", "MEM113")),
     (records.sizes, ("MEM111",)),
     (records.control_characters, ("MEM112",)),
     (references.code_of_pages, ("MEM201", "MEM202")),

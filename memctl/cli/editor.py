@@ -63,8 +63,7 @@ def kept(memory: Memory, text: str) -> Iterator[None]:
     except MemctlError as error:
         if not text:
             raise
-        memory.private.mkdir(parents=True, exist_ok=True)
-        files.replace(memory.private / "edited.md", text)
+        files.replace_private(memory.private / "edited.md", text)
         where = f"your text is in {memory.private / 'edited.md'}"
         raise MemctlError(error.message, f"{error.hint}; {where}" if error.hint else where, error.exit_code) from None
 

@@ -74,6 +74,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "unarchive": ("change", "Bring archived records back."),
         "delete": ("change", "Delete records; Git keeps them."),
         "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
+        "redact": (
+            "redact",
+            "Blank a credential that got in, everywhere in this clone, and say what can't be reached.",
+        ),
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
     "Work together": {

@@ -115,7 +115,8 @@ def _write(
             ending.begin(memory, ends)  # what is refused has not begun
         return made
 
-    result = door.carry_out(memory, plan, how(flags))
+    terms = how(flags)
+    result = door.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

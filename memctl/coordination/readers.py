@@ -35,5 +35,5 @@ def restricting(memory: Memory) -> State | None:
     if any(held.agents_with_read_access is not None for held in state.section_ownership_map.values()):
         return state
     with suppress(OSError):  # a clone that can't be written is read all the same
-        files.replace(note, commit)
+        files.replace_private(note, commit)
     return None

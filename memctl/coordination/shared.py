@@ -7,7 +7,7 @@ first has made of the state, and is refused by that or goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -134,16 +134,16 @@ def planned(memory: Memory, seen: Seen, plan: Plan, terms: Terms) -> Step:
     step = plan(seen.state)
     if content(step.state) == content(seen.state):
         return step
-    _refuse_credentials(seen.state, step.state, terms.reason)
+    _refuse_credentials(seen.state, step.state, (terms.reason, step.title, memory.actor, memory.session))
     version = seen.state.sync_version + 1
     state = step.state.with_(sync_version=version, last_sync_timestamp=memory.now, project_id=memory.config.project)
     return msgspec.structs.replace(step, state=state)
 
 
-def _refuse_credentials(before: State, after: State, reason: str) -> None:
-    """What is new in a state goes to a remote, and into the history of the ref."""
+def _refuse_credentials(before: State, after: State, said: Iterable[str]) -> None:
+    """What is new in a state goes to a remote, and into the history of the ref; so does what its commit says."""
     known = set(_texts(before))
-    for text in (reason, *(text for text in _texts(after) if text not in known)):
+    for text in (*said, *(text for text in _texts(after) if text not in known)):
         for span in find(text):
             raise MemctlError(f"this {describe(text, span)}; it would stay in the history for ever", "take it out")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from memctl.hierarchy.deadline import deadline
 from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.hierarchy.sandbox import Sandbox, TooLarge
 from memctl.hierarchy.seal import sealed
+from memctl.journal import private
 from memctl.journal.repository import Repository
 from memctl.model.faults import InvalidRecord
 from memctl.model.pages import Page
@@ -71,8 +73,10 @@ class Renderer:
         self._exhausted: dict[str, BrokenTemplate] = {}
         cache = None
         if compiled is not None:
-            compiled.mkdir(parents=True, exist_ok=True)
-            cache = _Compiled(str(compiled), "%s.bounded")  # without the ending they are not, of earlier versions
+            with suppress(PermissionError):  # a clone that is somebody else's
+                private.make_folder(compiled)
+                # Without the ending `.bounded` they are those of earlier versions.
+                cache = _Compiled(str(compiled), "%s.bounded")
         self._environment = Sandbox(
             loader=jinja2.FunctionLoader(self._template),
             trim_blocks=True,

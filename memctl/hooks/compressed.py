@@ -13,6 +13,7 @@ from typing import Any
 
 from memctl.hooks import lines
 from memctl.hooks.folder import SessionFolder
+from memctl.journal import private
 
 _REPLACED = b'{"$set":{"messages":'
 _ANSWER = "Got it. Thanks for the additional context!"
@@ -33,7 +34,7 @@ def is_new(folder: SessionFolder, transcript: str) -> bool:
         summary = _summary(line) if line.startswith(_REPLACED) else ""
         found |= bool(summary) and folder.is_new(f"{_SEEN}{_digest(summary)}")
     if end != start:
-        folder.path.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder.path)
         (folder.path / _READ).write_text(str(end))
     return found
 

@@ -35,7 +35,7 @@ def write(folder: SessionFolder, made: Page) -> None:
     from memctl.model import session_page
     from memctl.store import files
 
-    files.replace(_file(folder), session_page.render(made))
+    files.replace_private(_file(folder), session_page.render(made))
 
 
 def drop(folder: SessionFolder) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
+from memctl.journal import private
 
 _CALLS = "calls"
 _SAID = "said-"
@@ -29,8 +30,8 @@ class SessionFolder:
 
     def count(self) -> int:
         """Count a tool call, and say which it is since the last compaction."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        private.make_folder(self.path)
+        descriptor = private.open_file(self.path / _CALLS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             os.write(descriptor, b".")
             return os.lseek(descriptor, 0, os.SEEK_CUR)
@@ -50,9 +51,9 @@ class SessionFolder:
 
     def is_new(self, name: str) -> bool:
         """Make a file that stands for something; whether it was not there in this session."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        private.make_folder(self.path)
         try:
-            os.close(os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+            os.close(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             return True
         except FileExistsError:
             return False

@@ -83,7 +83,7 @@ def read(folder: SessionFolder) -> Known | None:
 
 
 def write(folder: SessionFolder, known: Known) -> None:
-    files.replace(folder.path / _STATE, msgspec.json.encode(known).decode())
+    files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
 
 
 def changed(folder: SessionFolder, **values: Any) -> Known:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memctl.journal import private
+
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
 _MOST_BYTES = 512 * 1024  # of a file; one older is kept beside it
 _LONGEST = 2_000  # characters of a fault
@@ -16,11 +18,13 @@ _LONGEST = 2_000  # characters of a fault
 
 def add(root: Path, name: str, entry: Mapping[str, Any]) -> None:
     """Append an entry to a log; raises OSError."""
-    root.mkdir(parents=True, exist_ok=True)
+    private.make_folder(root)
     file = root / name
     if file.exists() and file.stat().st_size > _MOST_BYTES:
         os.replace(file, older(file))
-    with open(file, "ab") as stream:  # one write: lines of several processes don't mix
+    with open(
+        private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab"
+    ) as stream:  # one write: lines of several processes don't mix
         stream.write(json.dumps(entry, ensure_ascii=True).encode() + b"\n")
 
 

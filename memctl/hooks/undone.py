@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.hooks.folder import SessionFolder
+from memctl.journal import private
 from memctl.store import exclusive
 
 MOST_TRIES = 3
@@ -39,13 +40,14 @@ class Note(NamedTuple):
 def leave(folder: SessionFolder, entry: Mapping[str, Any]) -> None:
     """Note an event of a session. Raises OSError."""
     place = folder.root / _FOLDER
-    place.mkdir(parents=True, exist_ok=True)
+    private.make_folder(place)
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
     import json  # not at the top, for every command looks for notes
 
     try:
-        hidden.write_bytes(json.dumps(entry).encode())
+        with open(private.open_file(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+            stream.write(json.dumps(entry).encode())
         os.replace(hidden, place / name)
     except OSError:
         hidden.unlink(missing_ok=True)
@@ -75,8 +77,8 @@ def of(folder: SessionFolder) -> list[Note]:
 def take(folder: SessionFolder, patience: float = 0.0) -> int | None:
     """A session's lock, as the descriptor that holds it; None if another process does not let go of it in so many
     seconds. Raises OSError."""
-    folder.path.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    private.make_folder(folder.path)
+    descriptor = private.open_file(folder.path / _LOCK, os.O_RDWR | os.O_CREAT)
     deadline = time.monotonic() + patience
     while not exclusive.attempt(descriptor):
         if time.monotonic() >= deadline:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.journal import git
+from memctl.journal import git, private
 
 if TYPE_CHECKING:
     from memctl.journal.objects import Objects
@@ -239,4 +239,7 @@ def open_repository(start: Path) -> Repository:
         common = git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()
     except FileNotFoundError:
         common = git_dir
-    return Repository(top, git_dir.resolve(), common.resolve())
+    repository = Repository(top, git_dir.resolve(), common.resolve())
+    for folder in {repository.private, repository.shared}:
+        private.close_to_others(folder)
+    return repository

@@ -14,7 +14,7 @@ from memctl.coordination import guard
 from memctl.errors import MemctlError
 from memctl.lifecycle import commit, controls, credentials, entry_state, recovery, refreshing
 from memctl.lifecycle.commit import Outcome
-from memctl.model.change import RENUMBER, Change
+from memctl.model.change import REDACT, RENUMBER, Change
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import parse
@@ -33,8 +33,9 @@ class How(msgspec.Struct, frozen=True):
     """How a change is to be carried out; the fields are the options that every writing command has.
 
     With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`;
-    `allow_secret` lets text pass that looks like a credential; `allow_owned` writes to sections of others, for the
-    reason given; `discard` lets text go that Git does not have.
+    `allow_secret` lets text pass that looks like a credential, `blank` blanks it, for text that nobody reads before it
+    is committed; `allow_owned` writes to sections of others, for the reason given; `discard` lets text go that Git does
+    not have.
     """
 
     reason: str = ""
@@ -43,6 +44,7 @@ class How(msgspec.Struct, frozen=True):
     allow_secret: bool = False
     allow_owned: bool = False
     discard: bool = False
+    blank: bool = False
 
 
 def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
@@ -67,6 +69,10 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
+        if how.blank:
+            from memctl.lifecycle import blanking  # which only hooks and summaries need
+
+            change = blanking.without_credentials(change)
         change = guard.permitted(memory, change, how.allow_owned)
         _check(memory, change, how)
         if how.dry_run or change.is_empty:
@@ -127,7 +133,7 @@ def _check(memory: Memory, change: Change, how: How) -> None:
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "keep the long part elsewhere and link it",
             )
-        if files.is_record_path(write.path, BY_FOLDER):
+        if files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT:  # which leaves it as readable as it was
             try:
                 parse(write.text, write.path)
             except InvalidRecord as error:

@@ -42,7 +42,7 @@ class Move(msgspec.Struct, frozen=True):
 def begin(memory: Memory, move: Move) -> None:
     """Note a move before anything is done about it."""
     file = _file(memory)
-    temporary = files.write_temporary(file, msgspec.json.encode(move).decode())
+    temporary = files.write_temporary(file, msgspec.json.encode(move).decode(), is_private=True)
     files.flush([temporary])
     os.replace(temporary, file)
 

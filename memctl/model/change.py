@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import DECISION
 from memctl.model.record import parse
 
+REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
 RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name
+_REDACTED = re.compile(r"\[redacted: [\w-]+\]")
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -67,4 +71,18 @@ def rewords(before: str, now: str, path: str) -> bool:
     except InvalidRecord:
         return False
     is_decided = old.memory_type == DECISION.name and old.status == "accepted"
-    return is_decided and (old.title != new.title or old_body != new_body)
+    return is_decided and not (_is_redacted(old.title, new.title) and _is_redacted(old_body, new_body))
+
+
+def _is_redacted(before: str, now: str) -> bool:
+    """Whether a text is that of before, but for what was taken out of it and is marked so."""
+    first, *parts = _REDACTED.split(now)
+    if not parts:
+        return before == now
+    *parts, last = parts
+    place = len(first)
+    for part in parts:
+        place = before.find(part, place + 1) + len(part)
+        if place < len(part):
+            return False
+    return before.startswith(first) and before.endswith(last) and place < len(before) - len(last)

@@ -112,6 +112,12 @@ class Catalogue(Protocol):
     def suspicious(self) -> list[str]:
         """The paths of records in which something looks like a credential."""
 
+    def is_clean(self, key: bytes) -> bool:
+        """Whether the text of a digest was found to hold no credential."""
+
+    def keep_clean(self, keys: Sequence[bytes]) -> None:
+        """Keep that the texts of some digests hold no credential."""
+
     def with_controls(self) -> list[str]:
         """The paths of records in which a control character stands."""
 

@@ -144,6 +144,12 @@ class _VeiledCatalogue:
     def suspicious(self) -> list[str]:
         return [path for path in self._catalogue.suspicious() if path not in self._closed]
 
+    def is_clean(self, key: bytes) -> bool:
+        return self._catalogue.is_clean(key)
+
+    def keep_clean(self, keys: Sequence[bytes]) -> None:
+        self._catalogue.keep_clean(keys)
+
     def with_controls(self) -> list[str]:
         return [path for path in self._catalogue.with_controls() if path not in self._closed]
 

@@ -25,9 +25,8 @@ def keep(memory: Memory, identifier: str, made: Sequence[Probe]) -> None:
     """Keep the probes of a session, beside those of its earlier parts, if that folder can be written to."""
     file = _file(memory, identifier)
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
         both = probes.merged(read(memory, identifier), made)
-        files.replace(file, msgspec.json.encode(both).decode())
+        files.replace_private(file, msgspec.json.encode(both).decode())
         for old in sorted(file.parent.glob("*.json"), key=lambda found: found.stat().st_mtime)[:-_MOST]:
             old.unlink(missing_ok=True)
 

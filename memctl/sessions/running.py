@@ -11,6 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.journal import differences
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text.plain import plain
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 NO_COMMIT = "-"  # where HEAD is before the first one
@@ -53,7 +54,7 @@ def start(memory: Memory, given: str, intent: str) -> Running:
         raise MemctlError(f"the session {given} is under way since {known.started}", f"`memctl session end {given}`")
     branch, commit = memory.repository.branch()
     dirty = tuple(change.path for change in differences.changed_in_worktree(memory.repository))
-    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), intent, dirty)
+    begun = Running(given, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), plain(intent), dirty)
     keep(memory, begun)
     return begun
 
@@ -61,8 +62,7 @@ def start(memory: Memory, given: str, intent: str) -> Running:
 def keep(memory: Memory, one: Running) -> None:
     """Write down what is known of a session."""
     file = _folder(memory) / f"{one.id}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    files.replace(file, msgspec.json.encode(one).decode())
+    files.replace_private(file, msgspec.json.encode(one).decode())
 
 
 def find(memory: Memory, given: str) -> Running | None:

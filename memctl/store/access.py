@@ -7,10 +7,13 @@ on counting meanwhile. What it is about to fold is noted first, so that after a 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from memctl.journal import private
 
 _FILE = "access.db"
 _CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"
@@ -25,7 +28,7 @@ def count(folder: Path, memory_ids: Iterable[str], now: str) -> None:
     if not rows:
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_file(folder / _FILE)
         _add(folder / _FILE, rows)
     except sqlite3.OperationalError:
         return  # locked or read-only: a count is lost, nothing else
@@ -53,7 +56,7 @@ def _add(file: Path, rows: list[tuple[str, str]]) -> None:
 def counts(folder: Path) -> dict[str, tuple[int, str]]:
     """Retrievals and the time of the last one, by memory_id."""
     file = folder / _FILE
-    if not file.exists():
+    if not os.path.exists(file):  # nor where only its owner may look
         return {}
     try:
         database = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)

@@ -16,14 +16,15 @@ from pathlib import Path
 import msgspec
 
 from memctl import __version__
+from memctl.journal import private
 from memctl.model.faults import Fault
 from memctl.model.mentions import Mention
 from memctl.model.record import Record
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/17"
-# How many token counts and embeddings to keep; most are of texts that will not be seen again.
-_LIMITS = {"tokens": 20_000, "embeddings": 50_000}
+_VERSION = f"{__version__}/18"
+# How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
+_LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 15)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
@@ -76,7 +77,7 @@ class Cache:
         if file is not None:
             for _ in range(2):
                 try:
-                    file.parent.mkdir(parents=True, exist_ok=True)
+                    private.make_file(file)
                     return cls(_connect(file))
                 except sqlite3.DatabaseError as error:
                     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
@@ -214,6 +215,13 @@ class Cache:
         with self.transaction("BEGIN IMMEDIATE"):
             texts.make(self.database, body_of)
 
+    def erase(self) -> None:
+        """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        with self.transaction("BEGIN IMMEDIATE"):
+            self._forget()
+            texts.drop(self.database)
+        self.database.execute("VACUUM")
+
     def copy(self) -> Cache:
         """The same in memory."""
         copied = sqlite3.connect(":memory:", isolation_level=None)
@@ -248,6 +256,7 @@ def _connect(file: Path | None) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:" if file is None else file, timeout=2, isolation_level=None)
     try:
         database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA secure_delete = ON")  # what is taken out of a record stays in no free page
         if file is not None:
             database.execute("PRAGMA journal_mode = TRUNCATE")  # WAL would grow, as processes end without closing
             database.execute("PRAGMA mmap_size = 268435456")

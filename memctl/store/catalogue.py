@@ -80,6 +80,17 @@ class StoredCatalogue:
     def suspicious(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT path FROM records WHERE is_suspicious ORDER BY path")]
 
+    def is_clean(self, key: bytes) -> bool:
+        return self._database.execute("SELECT 1 FROM clean WHERE digest = ?", (key,)).fetchone() is not None
+
+    def keep_clean(self, keys: Sequence[bytes]) -> None:
+        rows = [(key,) for key in keys]
+        if rows:
+            with suppress(sqlite3.OperationalError):  # another process is writing: they are searched again next time
+                self._database.execute("BEGIN IMMEDIATE")
+                self._database.executemany("INSERT OR IGNORE INTO clean VALUES (?)", rows)
+                self._database.execute("COMMIT")
+
     def with_controls(self) -> list[str]:
         return [row[0] for row in self._database.execute("SELECT path FROM records WHERE has_controls ORDER BY path")]
 

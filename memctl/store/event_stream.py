@@ -63,9 +63,9 @@ def append(memory: Memory, make: Callable[[int], Event]) -> Stream:
             stream = Stream((*stream.events, event), stream.broken)
             if len(stream.events) > 2 * MOST_KEPT or (file.exists() and file.stat().st_size > MOST_BYTES):
                 stream = Stream(_latest(stream.events))
-                files.replace(file, "".join(_line(kept).decode() for kept in stream.events))
+                files.replace_private(file, "".join(_line(kept).decode() for kept in stream.events))
             else:
-                files.append_line(file, _line(event))
+                files.append_line(file, _line(event), is_private=True)
     except OSError as error:
         raise MemctlError(f"{file} can't be written: {error.strerror}") from None
     return stream

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
+from memctl.journal import private
 from memctl.model.change import Write
 from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.frontmatter import clean_newlines
@@ -146,9 +147,15 @@ def replace_all(folder: Path, prepared: Iterable[tuple[Path, Path]], deletes: It
         ) from None
 
 
-def write_temporary(file: Path, text: str) -> Path:
-    """Write `text` beside `file` under a passing name, which is returned. If that fails, nothing is left."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+def write_temporary(file: Path, text: str, *, is_private: bool = False) -> Path:
+    """Write `text` beside `file` under a passing name, which is returned; `is_private` files only their owner reads.
+
+    If that fails, nothing is left.
+    """
+    if is_private:
+        private.make_folder(file.parent)
+    else:
+        file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.parent / f"{_TEMPORARY}{file.name}"
     try:
         data = text.encode()
@@ -157,11 +164,11 @@ def write_temporary(file: Path, text: str) -> Path:
     temporary.unlink(missing_ok=True)
     # Never through something that lies there already: a repository may bring links under just these names.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
+    descriptor = private.open_file(temporary, flags) if is_private else os.open(temporary, flags, 0o666)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
-        if file.exists():  # the new file is to be what the old one was
+        if not is_private and file.exists():  # the new file is to be what the old one was
             os.chmod(temporary, stat.S_IMODE(os.stat(file).st_mode))
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -183,8 +190,11 @@ def flush(files: list[Path]) -> None:
 
 
 def replace(file: Path, text: str) -> None:
-    """Write a file of memctl's own, atomically, without waiting for the disk. If that fails, nothing is left."""
-    temporary = write_temporary(file, text)
+    """Write a file that can be made again, atomically, without waiting for the disk. If that fails, nothing is left."""
+    _put(write_temporary(file, text), file)
+
+
+def _put(temporary: Path, file: Path) -> None:
     try:
         os.replace(temporary, file)
     except BaseException:
@@ -192,16 +202,25 @@ def replace(file: Path, text: str) -> None:
         raise
 
 
-def append_line(file: Path, line: bytes) -> None:
+def replace_private(file: Path, text: str) -> None:
+    """Write a file of memctl's own in the Git directory in the same way; only its owner reads it."""
+    _put(write_temporary(file, text, is_private=True), file)
+
+
+def append_line(file: Path, line: bytes, *, is_private: bool = False) -> None:
     """Append a line to a file of lines; one that somebody was killed over is ended first, so that only that is lost.
 
     Only for the holder of a lock.
     """
-    with open(file, "ab+") as stream:
+    with open(file, "ab+", opener=_open_private if is_private else None) as stream:
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             line = line if stream.read(1) == b"\n" else b"\n" + line
         stream.write(line)
+
+
+def _open_private(file: str, flags: int) -> int:
+    return private.open_file(Path(file), flags)
 
 
 def remove_leftovers(folder: Path) -> None:

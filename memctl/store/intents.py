@@ -31,16 +31,14 @@ class Intent(msgspec.Struct, frozen=True):
 
 def begin(memory: Memory, intent: Intent) -> Path:
     """Note a step before any of it is done."""
-    folder = _folder(memory)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{time.time_ns():020d}-{os.getpid()}.json"
+    file = _folder(memory) / f"{time.time_ns():020d}-{os.getpid()}.json"
     advance(file, intent)
     return file
 
 
 def advance(file: Path, intent: Intent) -> None:
     """Note how far a step has come."""
-    files.replace(file, msgspec.json.encode(intent).decode())
+    files.replace_private(file, msgspec.json.encode(intent).decode())
 
 
 def drop(file: Path) -> None:
@@ -52,7 +50,7 @@ def entries(memory: Memory) -> list[tuple[Path, Intent]]:
     """The steps under way or interrupted, oldest first; a file that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(_folder(memory)) if name.endswith(".json") and name[0] != ".")
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # somebody else's
         return []
     found = []
     for name in names:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
+from memctl.journal import private
 from memctl.journal.commits import committing
 from memctl.store import exclusive
 
@@ -30,7 +31,7 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
         yield time.time_ns()
         return
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private.make_folder(file.parent)
         descriptor = _taken(file, patience)
     except OSError as error:
         if error.errno not in _CLOSED:
@@ -71,7 +72,7 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 
 def _taken(file: Path, patience: float) -> int:
     """A descriptor of a file that nobody else has locked now."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     deadline = time.monotonic() + patience
     pause = 0.002
     while not exclusive.attempt(descriptor):

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.journal import private
 
 _FILE = "observations.db"
 MOST_KEPT = 1_000  # of a model; with a rate of .2 the older ones have no weight left
@@ -45,7 +46,7 @@ def add(folder: Path, model: str, found: Iterable[Observation]) -> int:
     """
     rows = [(model, one.digest, one.kinds, one.estimate, one.reported) for one in found]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_file(folder / _FILE)
         database = sqlite3.connect(folder / _FILE, timeout=5)
         try:
             with database:

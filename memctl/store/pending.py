@@ -63,7 +63,6 @@ class _Stored(msgspec.Struct):
 
 def begin(folder: Path, change: Change, *, held: bool, base: str) -> Entry:
     """Note a change before the first of its files is touched, on top of the commit `base`."""
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
     return _stored(Entry(file, WRITING, change, held=held, base=base))
 
@@ -84,7 +83,7 @@ def update(entry: Entry, **fields: Any) -> Entry:
 
 def _stored(entry: Entry) -> Entry:
     values = {name: getattr(entry, name) for name in _Stored.__struct_fields__}
-    files.replace(entry.file, msgspec.json.encode(_Stored(**values)).decode())
+    files.replace_private(entry.file, msgspec.json.encode(_Stored(**values)).decode())
     return entry
 
 
@@ -97,7 +96,7 @@ def entries(folder: Path) -> list[Entry]:
     """All changes on their way, oldest first; a file that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # somebody else's
         return []
     found = []
     for name in names:

@@ -20,6 +20,7 @@ CREATE TABLE introductions (
     path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, PRIMARY KEY (path, blob)
 ) WITHOUT ROWID;
 CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
+CREATE TABLE clean (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
 CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);
 """

@@ -78,9 +78,8 @@ def _read(memory: Memory) -> dict[str, int]:
 
 def _save(memory: Memory, counters: dict[str, int]) -> None:
     newest = sorted(counters, key=lambda series: series[4:])[-_KEPT:]
-    memory.repository.shared.mkdir(parents=True, exist_ok=True)
     text = msgspec.json.encode({series: counters[series] for series in newest}).decode()
-    files.replace(memory.repository.shared / _FILE, text)
+    files.replace_private(memory.repository.shared / _FILE, text)
 
 
 def _search(memory: Memory, kind: Kind, day: str) -> int:

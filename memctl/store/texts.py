@@ -37,6 +37,12 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
     vocabulary.add(database, parts.all_words())
 
 
+def drop(database: sqlite3.Connection) -> None:
+    """Delete the index and the words that it knows; the next search makes it again."""
+    database.execute("DROP TABLE IF EXISTS texts")
+    vocabulary.drop(database)
+
+
 def add(database: sqlite3.Connection, number: int, record: Record, body: str) -> None:
     parts = InnerWords()
     database.execute(_INSERT, _row(number, record, body, parts))

@@ -19,6 +19,10 @@ def make(database: sqlite3.Connection) -> None:
     database.execute(_TABLE)
 
 
+def drop(database: sqlite3.Connection) -> None:
+    database.execute("DROP TABLE IF EXISTS vocabulary")
+
+
 def add(database: sqlite3.Connection, words: Iterable[str]) -> None:
     """Take words in; those of digits, and very short and long ones, are left aside."""
     kept = {word for word in words if word.isalpha() and SHORTEST - 2 < len(word) <= _LONGEST}

@@ -70,11 +70,10 @@ class AuditLog:
         if len(line) > self._most_bytes:
             raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
             with lock.hold(self.file.with_name(self.file.name + ".lock"), _PATIENCE):
                 if self.file.exists() and self.file.stat().st_size + len(line) + 1 > self._most_bytes:
                     self._rotate()
-                files.append_line(self.file, line)
+                files.append_line(self.file, line, is_private=True)
         except OSError as error:
             raise MemctlError(f"{self.file} can't be written: {error.strerror}") from None
         return made

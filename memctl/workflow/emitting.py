@@ -67,7 +67,8 @@ def _refuse(values: dict[str, Any]) -> None:
     wrong |= {name: message for name, message in reversed(problems(event)) if name not in wrong}
     if wrong:
         raise Wrong(f"this is no complete {event.event_type} event:", list(wrong.items()), "`memctl event emit -h`")
-    for field, text in event.texts():
+    around = ((name, getattr(event, name)) for name in ("source_agent", "session", "workflow_id"))
+    for field, text in (*around, *event.texts()):
         for span in find(text):
             raise MemctlError(f"{field}: this {describe(text, span)}", "take it out")
 

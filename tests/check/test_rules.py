@@ -353,6 +353,32 @@ PLANTED: dict[str, dict[str, Fault]] = {
             "templates/decision.md",
             CREDENTIAL,
         ),
+        "in a note beside the records": Fault(
+            lambda hand, _: hand.write("notes.env", f"A=1\n\n{CREDENTIAL}\n"),
+            "notes.env",
+            CREDENTIAL,
+            frozenset({"MEM501"}),
+        ),
+        "in a record that can't be read": Fault(
+            lambda hand, _: hand.replace(LEARNING, "importance: 5", f"importance: [5\nasked_with: {CREDENTIAL}"),
+            LEARNING,
+            CREDENTIAL,
+            frozenset({"MEM101", "MEM206", "MEM207"}),
+        ),
+        "in a checkpoint": Fault(
+            lambda hand, _: hand.write(CHECKPOINT, saved(1, 2, mission=f"Ask with {CREDENTIAL}")),
+            CHECKPOINT,
+            CREDENTIAL,
+        ),
+        "on a session's page": Fault(
+            lambda hand, _: hand.write(PAGE, SESSION + f"\n## Intent\n\nAsk with {CREDENTIAL}\n"), PAGE, CREDENTIAL
+        ),
+        "in a document": Fault(
+            lambda hand, _: hand.append(INDEX, f"\nAsk with {CREDENTIAL}\n"), INDEX, CREDENTIAL, frozenset({"MEM309"})
+        ),
+        "in a file's name": Fault(
+            lambda hand, _: hand.write(f"templates/{CREDENTIAL}.md", "## Decision\n"), f"templates/{CREDENTIAL}.md", 1
+        ),
         "let pass": run(
             "learnings/2025-11/LRN-2025-11-04-001-how-to-ask.md",
             CREDENTIAL,
@@ -367,6 +393,9 @@ PLANTED: dict[str, dict[str, Fault]] = {
         "an escape in a record": add(LEARNING, "red \x1b[31m", "red \x1b[31m"),
         "a bell in a page": edit(AUTH, "see §3.1.2", "see \x07 §3.1.2"),
         "one of eight bits": add(LEARNING, "größer \x9b2J", "größer \x9b2J"),
+    },
+    "MEM113": {
+        "a large file": add("notes.txt", "What else?\n" * 200_000, brings="MEM501"),
     },
     "MEM201": {
         "in a text": edit(TOKENS, "§4.src/payment/keys.py", "§4.src/payment/none.py"),
@@ -759,6 +788,7 @@ NEAR: dict[str, dict[str, Near]] = {
         "numbered files": beside(LEARNING, "\ndocs/part01/chapter12.md:120 and v1.2.3-rc.4+build.5678\n"),
         "digests and ids": beside(LEARNING, f"\n{'da39a3ee5e6b4b0d' * 4} is the digest of {MEMORY_ID}7\n"),
     },
+    "MEM113": {"a file of nearly all that is read": beside("templates/decision.md", "What else?\n" * 100_000)},
     "MEM111": {"somewhat long": beside(LEARNING, SENTENCE * 100)},
     "MEM112": {"tabs, and what turns the order of text": beside(LEARNING, "\n\ta\tb \u2067ab\u2069 \u200d\n")},
     "MEM201": {

@@ -1,0 +1,52 @@
+"""Rules about credentials: what looks like one is found in every file of the memory as Git would commit it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memctl.check.findings import Finding, Subject
+from memctl.check.inventory import is_special
+from memctl.model.faults import InvalidRecord
+from memctl.model.kinds import BY_FOLDER
+from memctl.store import files
+from memctl.store.cache import digest
+from memctl.text import credentials
+
+
+def secrets(subject: Subject) -> Iterator[Finding]:
+    """Report each credential in a file of the memory or in its name, and each file that can't be looked through.
+
+    The cache knows of each record, and of each other file by its content, whether it is clean.
+    """
+    catalogue = subject.snapshot.catalogue
+    suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}
+    clean: list[bytes] = []
+    for path in subject.snapshot.names(""):
+        is_record = files.is_record_path(path, BY_FOLDER)
+        if is_record and path not in suspicious:
+            continue
+        yield from () if is_record else _findings(path, path, "in the file's name, ")
+        try:
+            text = subject.snapshot.read(path)
+        except InvalidRecord as error:
+            if not is_record and not is_special(error):  # of a record another rule says so
+                hint = "look through it yourself, or take it out of the memory"
+                yield Finding("MEM113", path, error.faults[0].line, error.faults[0].message, hint)
+            continue
+        except OSError:
+            continue  # its name is no text, or it may not be read
+        key = digest(text, "credentials")
+        if is_record or not catalogue.is_clean(key):
+            found = list(_findings(path, text))
+            yield from found
+            clean += [] if found or is_record else [key]
+    catalogue.keep_clean(clean)
+
+
+def _findings(path: str, text: str, where: str = "") -> Iterator[Finding]:
+    for span in credentials.find(text):
+        column = span.start - text.rfind("\n", 0, span.start)
+        message = f"{where}column {column}: this {credentials.describe(text, span)}"
+        yield Finding(
+            "MEM110", path, credentials.line_of(text, span), message, "`memctl redact FILE` blanks it; have it revoked"
+        )

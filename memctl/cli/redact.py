@@ -1,0 +1,188 @@
+"""`redact`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memctl.cli import opening, output, report
+from memctl.cli.command import command, complete_id, json_option
+from memctl.cli.source import read
+from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.hooks import folder, installing, known
+from memctl.hooks.folder import SessionFolder
+from memctl.journal import remains
+from memctl.journal.remains import Remains
+from memctl.lifecycle import blanking, redact
+from memctl.lifecycle.door import How
+from memctl.lifecycle.redact import Redaction
+from memctl.store.memory import Memory
+
+_SHOWN = 10  # commits, refs or files that are named
+_BLOCK = 1 << 20  # bytes of a transcript that are read at once
+_MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
+
+
+@command(
+    "redact",
+    ("memctl redact LRN-2025-11-04-001", "Blank the credentials in a record, in one commit, and in what memctl keeps."),
+    ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Say what would be blanked, and write nothing."),
+    ("memctl redact --text - < secret.txt", "Blank this very text wherever the memory has it."),
+)
+@click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
+@click.option(
+    "--text", "source", metavar="FILE", help="Blank the text in a file (- for standard input), to the letter."
+)
+@click.option("--reason", default="", help="Why, for the log.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would be blanked, and write nothing.")
+@click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
+@json_option
+@click.pass_context
+def redact_command(
+    ctx: click.Context,
+    /,
+    names: tuple[str, ...],
+    source: str | None,
+    reason: str,
+    dry_run: bool,
+    no_commit: bool,
+    as_json: bool,
+) -> None:
+    """Blank a credential that got in, everywhere in this clone, and say what can't be reached.
+
+    Named are records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
+    credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
+    logs, events and changes that wait, and in the state that agents share. An accepted decision may be redacted, too.
+
+    A secret that no rule knows is given with --text, never as an argument: shells keep a history.
+
+    Git's history still has it, and so has whoever fetched it: have the key revoked in any case. Exit code 1: nothing
+    was found.
+    """
+    if not names and source is None:
+        raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
+    memory = opening.memory(ctx)
+    given = [read(source).strip("\n")] if source else []
+    how = How(reason=reason, dry_run=dry_run, no_commit=no_commit)
+    backups = [installing.state_home(os.environ)]
+    made = redact.redact(memory, names, given, how, start=ctx.obj.folder, folders=backups)
+    left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
+    transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
+    if as_json:
+        output.json("redaction", _data(memory, made, left, transcripts, dry_run))
+    else:
+        _print(memory, made, left, transcripts, dry_run)
+    ctx.exit(REFUSED if made.is_empty else OK)
+
+
+def _forms(made: Redaction) -> list[str]:
+    return [form for secret in made.secrets for form in blanking.forms(secret)]
+
+
+def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
+    """The transcripts of agents' programs, which are theirs, that have one of some texts."""
+    root = folder.root_of(memory.repository.shared, memory.private.name)
+    files = {
+        file
+        for path in (root / "sessions").glob("*")
+        if (state := known.read(SessionFolder(root, path.name))) is not None
+        for file in state.offsets
+    }
+    left, found = _MOST, []
+    for file in sorted(files):
+        for block in _blocks(Path(file), max(map(len, wanted)) * 4):
+            left -= len(block)
+            if any(text.encode() in block for text in wanted):
+                found.append(file)
+                break
+            if left < 0:
+                return found
+    return found
+
+
+def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
+    """A file piece by piece; each begins with the end of the one before it, so that no text is cut."""
+    try:
+        with file.open("rb") as stream:
+            rest = b""
+            while block := stream.read(_BLOCK):
+                yield rest + block
+                rest = block[-overlap:]
+    except OSError:
+        return
+
+
+def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> None:
+    would = "would blank" if dry_run else "blanked"
+    if made.is_empty:
+        output.note("nothing was found to be blanked" if made.secrets else "no credential was found there")
+        hint = "give the secret itself on standard input with `--text -`, if no rule knows it"
+        output.note(f"hint: {hint}" if not made.secrets else "hint: it is in no file of this clone's memory now")
+    for path, count in made.counts.items():
+        note = " (Git does not have this file)" if path in made.loose else ""
+        times = f"{count} credential{'' if count == 1 else 's'}"
+        output.text(output.plain(f"{would} {times} in {memory.tracked(path)}{note}"))
+    for file in made.erased.files:
+        output.text(output.plain(f"{would} it in {file}"))
+    if made.coordination:
+        output.text(f"{would} it in the state that agents share")
+    report.pending(made.outcome)
+    for file, why in made.erased.failed:
+        output.note(f"warning: {output.plain(f'{file} could not be cleaned: {why}')}")
+    if made.coordination_failed:
+        output.note(f"warning: the state that agents share: {output.plain(made.coordination_failed)}")
+    if made.secrets:
+        names = [memory.tracked(path) for path in made.named]
+        for line in _left(left, names, transcripts):
+            output.text(output.plain(line))
+
+
+def _left(left: Remains, names: list[str], transcripts: list[str]) -> Iterator[str]:
+    """What memctl can't reach, in words."""
+    yield "Have the key revoked: what follows still has it, or may have it."
+    if names:
+        yield f"- the names of files: {_some(names)} (a record's path never changes: make it anew, and delete this one)"
+    if left.commits:
+        count = len(left.commits)
+        yield f"- the history: {count:,} commit{'' if count == 1 else 's'}, {_some([c[:10] for c in left.commits])}"
+        yield f"  reached from {_some(list(left.refs))}" if left.refs else "  reached from no ref"
+        yield "  (`git filter-repo --replace-text` rewrites history; all clones have to be made anew then)"
+    if not left.is_complete:
+        yield "- older history, which was not looked through: there is too much of it"
+    if pushed := [ref for ref in left.refs if ref.startswith("refs/remotes/")]:
+        yield f"- the remotes that it was pushed to: {_some(pushed)}"
+    yield "- forks, other clones and worktrees, and whoever fetched it"
+    yield "- reflogs, stashes and unreachable objects of this clone (`git reflog expire`, `git gc --prune=now`)"
+    yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', which are theirs'}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _data(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> dict[str, Any]:
+    data = report.change_data(memory, made.outcome, dry_run)
+    data.pop("writes", None)
+    return {
+        **data,
+        "rules": sorted(set(made.secrets.values())),
+        "files": [
+            {"path": memory.tracked(path), "blanked": count, "in_git": path not in made.loose}
+            for path, count in made.counts.items()
+        ],
+        "kept": [output.name(str(file)) for file in made.erased.files],
+        "failed": [{"path": output.name(str(file)), "why": why} for file, why in made.erased.failed],
+        "coordination": made.coordination or None,
+        "left": {
+            "names": [memory.tracked(path) for path in made.named],
+            "commits": list(left.commits),
+            "refs": list(left.refs),
+            "history_complete": left.is_complete,
+            "transcripts": [output.name(file) for file in transcripts],
+        },
+    }

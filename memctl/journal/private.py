@@ -1,0 +1,57 @@
+"""Folders and files of memctl's own in the Git directory, which hold drafts of what people and agents said.
+
+Nobody but the owner of the clone reads them: folders have mode 0700 and files 0600, whatever the umask. In a repository
+that Git shares with a group (`core.sharedRepository`), whose folders are set-group-ID and writable by the group, the
+group has the same access as the owner.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_GROUP = stat.S_ISGID | stat.S_IWGRP
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing. Raises OSError."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        folder.chmod(_folder_mode(folder.parent))
+
+
+def open_file(file: Path, flags: int) -> int:
+    """Return a descriptor of a file, which is made if `flags` say so. Raises OSError."""
+    is_new = bool(flags & os.O_CREAT) and not os.path.lexists(file)
+    descriptor = os.open(file, flags, 0o600)
+    if is_new and hasattr(os, "fchmod"):
+        os.fchmod(descriptor, _folder_mode(file.parent) & 0o660)
+    return descriptor
+
+
+def make_file(file: Path) -> None:
+    """Make an empty file, and the folders above it, unless it is there. Raises OSError."""
+    make_folder(file.parent)
+    if not file.exists():
+        os.close(open_file(file, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)))
+
+
+def close_to_others(folder: Path) -> None:
+    """Take from others the access to a folder that an earlier version of memctl made readable; its files then are
+    closed with it. A folder that is not there, or is somebody else's, is left alone."""
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        if stat.S_IMODE(folder.stat().st_mode) != (wanted := _folder_mode(folder.parent)):
+            folder.chmod(wanted)
+
+
+def _folder_mode(parent: Path) -> int:
+    """The mode of a folder below another: open to a group if that one is."""
+    is_shared = parent.stat().st_mode & _GROUP == _GROUP
+    return stat.S_ISGID | 0o770 if is_shared else 0o700

@@ -1,0 +1,91 @@
+"""Looking for texts in the history of all refs, as far as time allows, without naming them to another process.
+
+`git log -S TEXT` would show the text in the list of processes; here the blobs that commits brought are read instead.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from memctl.journal import git
+from memctl.journal.repository import Repository
+
+_MOST_COMMITS = 20_000
+_AT_ONCE = 200  # blobs that are read before the time is looked at
+_LARGEST = 2 * 1024 * 1024  # bytes of a blob
+
+
+class Remains(msgspec.Struct, frozen=True):
+    """The commits that brought a text in or have it in their message, newest first; the refs that lead to one of them;
+    and whether all of history was looked through."""
+
+    commits: tuple[str, ...] = ()
+    refs: tuple[str, ...] = ()
+    is_complete: bool = True
+
+
+def find(repository: Repository, texts: Iterable[str], folder: str, seconds: float = 10.0) -> Remains:
+    """Find the commits of any ref, stashes too, that have one of some texts below a folder, or in memctl's own refs."""
+    wanted = [text.encode() for text in texts]
+    deadline = time.monotonic() + seconds
+    found: dict[str, None] = {}
+    seen: dict[str, bool] = {}
+    is_complete = True
+    own = _refs(repository, ["refs/memctl/"])
+    for arguments in (["--all", "--", folder], *([[*own, "--"]] if own else [])):
+        count = 0
+        for some in _portions(_changes(repository, arguments)):
+            count += len(some)
+            blobs = [blob for _, _, names in some for blob in names if blob not in seen]
+            for blob, item in zip(blobs, repository.objects.read(blobs, _LARGEST), strict=True):
+                seen[blob] = any(text in (item.data or b"" if item else b"") for text in wanted)
+            for commit, message, names in some:
+                if any(text in message for text in wanted) or any(seen[name] for name in names):
+                    found[commit] = None
+            if time.monotonic() > deadline:
+                is_complete = False
+                break
+        is_complete &= count < _MOST_COMMITS
+    return Remains(tuple(found), _containing(repository, list(found)), is_complete)
+
+
+def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:
+    """Commits with their messages and the blobs that they brought, newest first."""
+    mark = os.urandom(16).hex()  # that no message can have in it
+    args = ["log", "--no-show-signature", "-z", f"--format={mark}%H %B{mark} ", "--raw", "--no-abbrev", "--no-renames"]
+    args += ["--diff-merges=first-parent", "--full-history", f"--max-count={_MOST_COMMITS}", *arguments]
+    pieces = git.stream(args, repository.top, mark.encode())
+    next(pieces, b"")
+    for said, changes in zip(pieces, pieces, strict=False):
+        commit, _, message = said.partition(b" ")
+        columns = (part.split() for part in changes.split(b"\0") if part.lstrip(b" \n").startswith(b":"))
+        blobs = [row[3].decode() for row in columns if len(row) == 5 and row[1].startswith(b"100")]
+        yield commit.decode(), message, blobs
+
+
+def _portions(
+    changes: Iterable[tuple[str, bytes, list[str]]],
+) -> Iterator[list[tuple[str, bytes, list[str]]]]:
+    some: list[tuple[str, bytes, list[str]]] = []
+    for change in changes:
+        some.append(change)
+        if sum(len(names) for _, _, names in some) >= _AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _refs(repository: Repository, arguments: Sequence[str]) -> list[str]:
+    out = git.read(["for-each-ref", "--format=%(refname)", *arguments], repository.top)
+    return os.fsdecode(out).split("\n")[:-1]
+
+
+def _containing(repository: Repository, commits: Sequence[str]) -> tuple[str, ...]:
+    """The refs from which one of some commits is reached."""
+    asked = [argument for commit in commits[-_AT_ONCE:] for argument in ("--contains", commit)]
+    return tuple(_refs(repository, asked)) if asked else ()

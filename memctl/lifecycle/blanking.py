@@ -1,0 +1,151 @@
+"""Blanking secrets in the text of one file of the memory, so that whoever reads the file still can."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.hierarchy import seal
+from memctl.hierarchy.places import FOLDER
+from memctl.model import checkpoint, config, frontmatter, markdown, pages, session_page
+from memctl.model.change import Change
+from memctl.model.faults import InvalidRecord
+from memctl.model.kinds import BY_FOLDER
+from memctl.model.malformed import Malformed
+from memctl.model.record import parse
+from memctl.store import files
+from memctl.store.place import CONFIG
+from memctl.text import credentials
+
+Secrets = dict[str, str]  # the text of each secret, and the rule that found it
+_AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
+_TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
+GIVEN = "given"  # the rule of a secret that the user named
+
+
+def find(path: str, text: str) -> Secrets:
+    """Return the secrets in a file's text. Pages that nobody reads before they are committed are searched strictly."""
+    strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
+    texts = [text]
+    if checkpoint.is_json(path):
+        try:
+            texts = [*_strings(json.loads(text))]
+        except (ValueError, RecursionError):
+            strict = False  # what is no JSON is shown to nobody as a checkpoint
+    found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
+    return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
+
+
+def blank(path: str, text: str, secrets: Secrets) -> str:
+    """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
+    if not any(form in text for secret in secrets for form in forms(secret)):
+        return text
+    if path.startswith(f"{FOLDER}/") and (document := seal.opened(text)) is not None and document.is_intact:
+        return seal.sealed(blank_plain(document.text, secrets), document.made_from)
+    if path == CONFIG:
+        text = _blank_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
+    if text.startswith(f"{frontmatter.FENCE}\n"):
+        text = _blank_head(text, secrets)
+    return blank_plain(text, secrets)
+
+
+def blank_plain(text: str, secrets: Secrets) -> str:
+    """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for form in forms(secret):
+            text = text.replace(form, f"[redacted: {secrets[secret]}]")
+    return text
+
+
+def blank_values(value: Any, blank_text: Callable[[str], str]) -> Any:
+    """Return a value of JSON or YAML with all texts in it, keys too, replaced by what a function makes of them."""
+    if isinstance(value, str):
+        return blank_text(value)
+    if isinstance(value, Mapping):
+        return {blank_values(key, blank_text): blank_values(item, blank_text) for key, item in value.items()}
+    return [blank_values(item, blank_text) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def forms(secret: str) -> tuple[str, ...]:
+    """Return the ways in which a secret stands in a file: as it is, escaped as JSON does (both kinds), and as the
+    rendered documents have it."""
+    escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
+    return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
+
+
+def is_in_name(path: str, secrets: Secrets) -> bool:
+    """Tell whether a file's name was made of a secret: in small letters, with dashes between words."""
+    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
+    return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
+
+
+def blank_change(change: Change, secrets: Secrets) -> Change:
+    """Return a change with each secret replaced in its texts and in what its commit says."""
+    plain = blank_values(msgspec.to_builtins(change), lambda text: blank_plain(text, secrets))
+    writes = tuple(
+        msgspec.structs.replace(
+            write,
+            path=write.path,
+            text=blank(write.path, write.text, secrets),
+            old=None if write.old is None else blank(write.path, write.old, secrets),
+        )
+        for write in change.writes
+    )
+    deletes = tuple(msgspec.structs.replace(one, old=blank(one.path, one.old, secrets)) for one in change.deletes)
+    return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
+
+
+def without_credentials(change: Change) -> Change:
+    """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
+
+    A text that could not be read any more without it is left as it is, for the write path to refuse.
+    """
+    writes = []
+    for write in change.writes:
+        found = {
+            secret: rule for secret, rule in find(write.path, write.text).items() if secret not in (write.old or "")
+        }
+        text = blank(write.path, write.text, found)
+        writes.append(msgspec.structs.replace(write, text=text) if is_readable(write.path, text) else write)
+    words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
+    return msgspec.structs.replace(change, writes=tuple(writes), **words)
+
+
+def is_readable(path: str, text: str) -> bool:
+    """Tell whether memctl can read a text as what the file at a path is to be; any text will do for most files."""
+    try:
+        if files.is_record_path(path, BY_FOLDER):
+            parse(text, path)
+        elif pages.kind_at(path) is not None:
+            pages.parse(text, path)
+        elif session_page.is_page(path) or session_page.is_trail(path):
+            session_page.parse(text, path)
+        elif checkpoint.is_json(path):
+            checkpoint.parse(text, path)
+        elif path == CONFIG:
+            config.parse(text, path)
+    except (InvalidRecord, MemctlError):
+        return False
+    return True
+
+
+def _blank_head(text: str, secrets: Secrets) -> str:
+    """Blank the values of a front matter; what can't be read as one is left to be blanked as any other text."""
+    try:
+        values, _ = frontmatter.read(text)
+    except Malformed:
+        return text
+    blanked = {key: blank_values(value, lambda one: blank_plain(one, secrets)) for key, value in values.items()}
+    changed = {key: value for key, value in blanked.items() if value != values[key]}
+    return frontmatter.replace(text, changed, tuple(values)) if changed else text
+
+
+def _strings(value: Any) -> list[str]:
+    found: list[str] = []
+    blank_values(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
+    return found

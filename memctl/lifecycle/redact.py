@@ -1,0 +1,251 @@
+"""Taking secrets that got into the memory out of it, and out of everything else that memctl keeps in this clone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from memctl.coordination import shared
+from memctl.coordination.place import ref
+from memctl.coordination.shared import Step, Terms
+from memctl.coordination.state import State, decode, encode
+from memctl.errors import USAGE, MemctlError
+from memctl.hierarchy.places import FOLDER
+from memctl.lifecycle import blanking, by_hand, door, entry_state
+from memctl.lifecycle.blanking import GIVEN, Secrets
+from memctl.lifecycle.commit import Outcome
+from memctl.lifecycle.door import How
+from memctl.model import checkpoint, ids, session_page
+from memctl.model.change import REDACT, Change, Write
+from memctl.model.faults import InvalidRecord
+from memctl.model.snapshot import Snapshot
+from memctl.store import erasing, files, load, lock, pending
+from memctl.store.erasing import Erased
+from memctl.store.memory import Memory
+
+_SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
+_REASON = "a credential is taken out"
+
+
+class Redaction(msgspec.Struct, frozen=True):
+    """What was taken out: the `secrets`, and from where.
+
+    `counts` says how many stood in each file of the memory, by path; files in `loose` are in no commit, since Git does
+    not have them, and the names of those in `named` were made of a secret. `erased` is what lay in the Git directory,
+    `coordination` the commit that took it out of the state that agents share, or why none could.
+    """
+
+    secrets: Secrets
+    outcome: Outcome
+    counts: dict[str, int]
+    loose: tuple[str, ...]
+    named: tuple[str, ...]
+    erased: Erased
+    coordination: str = ""
+    coordination_failed: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.counts or self.erased.files or self.coordination)
+
+
+class _Plan(msgspec.Struct):
+    """What is to be replaced; it is found out under the lock."""
+
+    references: Sequence[str]
+    start: Path
+    secrets: Secrets
+    folders: Sequence[Path]
+    writes: dict[str, Write] = {}
+    loose: dict[str, Write] = {}
+    erased: Erased = Erased()
+
+
+def redact(
+    memory: Memory,
+    references: Sequence[str],
+    given: Sequence[str],
+    how: How,
+    *,
+    start: Path = Path(),
+    folders: Iterable[Path] = (),
+) -> Redaction:
+    """Blank the secrets in what `references` name (records, pages, checkpoints, sessions, files below `.memory/`), and
+    the `given` texts, wherever this clone has them; one commit takes them out of the memory.
+
+    Paths are relative to `start`, or to the memory. `folders` are looked through besides those that memctl has in the
+    Git directory. Raises MemctlError.
+    """
+    for text in given:
+        if len(text) < _SHORTEST:
+            raise MemctlError(f"a text to be blanked has at least {_SHORTEST} characters", exit_code=USAGE)
+    plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
+    how = msgspec.structs.replace(how, reason=how.reason or _REASON, allow_owned=True)
+    outcome = door.carry_out(memory, lambda _: _change(memory, plan, how), how)
+    if not how.dry_run:
+        _replace_loose(memory, plan)
+    if not plan.secrets:
+        return Redaction(plan.secrets, outcome, {}, (), (), Erased())
+    agreed, failed = _redact_coordination(memory, plan.secrets, how)
+    with lock.hold(held := memory.repository.shared / "lock"):
+        if not how.dry_run:
+            load.synced(memory)  # or the cache would still have the text of before
+        erased = _erase(plan, held, how)  # what the write itself has left
+    gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
+    erased = Erased(gone, erased.failed)
+    counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
+    named = tuple(path for path in load.disk(memory).names("") if blanking.is_in_name(path, plan.secrets))
+    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, agreed, failed)
+
+
+def _change(memory: Memory, plan: _Plan, how: How) -> Change:
+    snapshot = load.disk(memory)
+    named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
+    texts = _texts(snapshot)
+    _find(plan, named, texts)
+    if any(blanking.blank_plain(text, plan.secrets) != text for text in (how.reason, memory.actor, memory.session)):
+        raise MemctlError("the reason, the agent's name or that of the session contains what is to be blanked")
+    codes = entry_state.uncommitted(memory, ignored=True)
+    for path, old in texts.items():
+        text = blanking.blank(path, old, plan.secrets)
+        if text == old:
+            continue
+        if blanking.is_readable(path, old) and not blanking.is_readable(path, text):
+            raise MemctlError(
+                f"{memory.tracked(path)} could not be read any more without it", "take it out in an editor"
+            )
+        is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
+        (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
+    if not how.dry_run:  # before the write: if that is killed, the file still tells what is to be blanked
+        _blank_waiting(memory, plan.secrets)
+        plan.erased = _erase(plan, memory.repository.shared / "lock", how)
+    named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
+    title = ", ".join(dict.fromkeys(named_ids or plan.writes))
+    concerned = tuple(dict.fromkeys(name for path in plan.writes if (name := ids.id_in_path(path))))
+    return Change(
+        op=REDACT,
+        title=blanking.blank_plain(title, plan.secrets),
+        ids=concerned,
+        writes=tuple(plan.writes.values()),
+    )
+
+
+def paths_of(memory: Memory, snapshot: Snapshot, reference: str, start: Path) -> list[str]:
+    """The files below `.memory/` that a person means by an id, a § marker or a path; raises MemctlError for none."""
+    wanted = reference.strip()
+    known = set(snapshot.names(""))
+    if version := checkpoint.version_in(wanted):
+        found = [path for path in (version.path, version.page) if path in known]
+    elif wanted.startswith("§"):
+        page = snapshot.outline.find(wanted)
+        found = [getattr(page, "path", "")] if page else []
+    else:
+        found = _paths(memory, snapshot, known, wanted, start)
+    if not found:
+        hint = "give the id of a record, checkpoint or session, a § marker, or the path of a file below .memory/"
+        raise MemctlError(f"there is nothing called {reference!r} in the memory", hint, USAGE)
+    return found
+
+
+def _paths(memory: Memory, snapshot: Snapshot, known: set[str], wanted: str, start: Path) -> list[str]:
+    session = [path for path in (session_page.path_of(wanted), session_page.trail_of(wanted)) if path in known]
+    for path in (wanted, wanted.removeprefix(f"{memory.prefix}/"), _below(memory, start, wanted)):
+        if path in known:
+            return [path]
+    broken = [fault.path for fault in snapshot.faults if ids.id_in_path(fault.path) == wanted.upper()]
+    if session or broken or "/" in wanted:
+        return session or broken
+    return [snapshot.resolve(wanted).path]
+
+
+def _below(memory: Memory, start: Path, given: str) -> str:
+    """The path below `.memory/` of a file that is named from a folder, "" if it is none."""
+    try:
+        return Path(os.path.realpath(start / given)).relative_to(memory.folder).as_posix()
+    except ValueError:
+        return ""
+
+
+def _texts(snapshot: Snapshot) -> dict[str, str]:
+    """The text of each file of the memory that can be read."""
+    found = {}
+    for path in snapshot.names(""):
+        try:
+            found[path] = snapshot.read(path)
+        except (InvalidRecord, OSError):
+            continue
+    return found
+
+
+def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
+    """Find the secrets in the files that are named, and in all that have one of these; documents only repeat them."""
+    ahead, seen = list(named), set[str]()
+    while True:
+        for path in ahead:
+            seen.add(path)
+            plan.secrets |= {
+                text: rule
+                for text, rule in blanking.find(path, texts.get(path, "")).items()
+                if text not in plan.secrets
+            }
+        ahead = [
+            path
+            for path, text in texts.items()
+            if path not in seen
+            and not path.startswith(f"{FOLDER}/")
+            and blanking.blank(path, text, plan.secrets) != text
+        ]
+        if not ahead:
+            return
+
+
+def _blank_waiting(memory: Memory, secrets: Secrets) -> None:
+    """Blank the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
+    for entry in entry_state.entries(memory):
+        change = blanking.blank_change(entry.change, secrets)
+        if change != entry.change:
+            pending.update(entry, change=change)
+
+
+def _erase(plan: _Plan, held: Path, how: How) -> Erased:
+    return erasing.erase(plan.folders, lambda text: blanking.blank_plain(text, plan.secrets), held, dry_run=how.dry_run)
+
+
+def _replace_loose(memory: Memory, plan: _Plan) -> None:
+    with lock.hold(memory.repository.shared / "lock"):
+        prepared = files.prepare(memory.folder, plan.loose.values())
+        files.replace_all(memory.folder, prepared, ())
+
+
+def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[str, str]:
+    """Take secrets out of the state that agents share: the commit, and why that could not be done."""
+
+    def step(state: State) -> Step:
+        blanked = {name: blanking.blank_plain(data.decode(), secrets).encode() for name, data in encode(state).items()}
+        return Step(decode(blanked, ref(memory)), REDACT, "the state that agents share")
+
+    try:
+        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run))
+    except MemctlError as error:
+        return "", blanking.blank_plain(error.message, secrets)
+    return outcome.commit or ("would be made" if outcome.changed else ""), ""
+
+
+def _folders(memory: Memory) -> list[Path]:
+    """Where memctl keeps what is in no commit: for all worktrees, and for each."""
+    worktrees = sorted((memory.repository.common_dir / "worktrees").glob("*/memctl"))
+    return [memory.repository.shared, *worktrees]
+
+
+def _all(plan: _Plan) -> list[Write]:
+    return [*plan.writes.values(), *plan.loose.values()]
+
+
+def _count(text: str, secrets: Secrets) -> int:
+    """How often secrets stand in a text; those within others are not counted again."""
+    blanked = blanking.blank_plain(text, secrets)
+    markers = {f"[redacted: {rule}]" for rule in secrets.values()}
+    return sum(blanked.count(marker) - text.count(marker) for marker in markers)

@@ -1,0 +1,81 @@
+"""`check` finds credentials in all that Git would commit of the memory, without repeating them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memctl.check import credentials
+from tests.conftest import Memctl, git
+
+TOKEN = "gh" + "p_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+KEY = "AK" + "IA" + "Z7Q2M4X6B8N1V3C5"
+PAGE = ".memory/sections/2.1-payment.md"
+TEXT = f"---\nid: §2.1\ntitle: Payment\n---\n\n## Overview\n\nAsk with {TOKEN} or {KEY}, or {TOKEN}.\n"
+
+
+@pytest.fixture
+def page(repo: Path) -> Path:
+    file = repo / PAGE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(TEXT)
+    return file
+
+
+def found(memctl: Memctl, *options: str) -> list[tuple[str, int]]:
+    rows = memctl("check", "--json", "--select", "MEM110", *options, code=None).data["findings"]
+    return [(row["path"], row["line"]) for row in rows]
+
+
+def test_each_credential_is_a_finding_with_at_most_four_characters(memctl: Memctl, page: Path) -> None:
+    assert found(memctl) == [(PAGE, 8)] * 3
+    for style in ("text", "json", "github", "sarif"):
+        printed = memctl("check", "--select", "MEM110", "--format", style, code=1)
+        assert "ghp_…" in printed.out
+        for secret in (TOKEN, KEY):
+            assert secret[:5] not in printed.out + printed.err
+
+
+def test_staged_and_committed_credentials_are_found_when_the_disk_has_none(
+    memctl: Memctl, repo: Path, page: Path
+) -> None:
+    git(repo, "add", "-A")
+    page.unlink()
+    assert found(memctl) == []
+    assert found(memctl, "--staged") == [(PAGE, 8)] * 3
+    git(repo, "commit", "-qm", "page")
+    assert found(memctl, "--at", "HEAD") == [(PAGE, 8)] * 3
+    assert found(memctl, "--at", "HEAD~1") == []
+
+
+def test_the_pre_commit_hook_refuses_a_page_with_a_credential(memctl: Memctl, repo: Path, page: Path) -> None:
+    memctl("install", "git", code=None)
+    git(repo, "add", "-A")
+    before = git(repo, "rev-parse", "HEAD")
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    made = subprocess.run(["git", "commit", "-m", "page"], cwd=repo, env=env, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert "MEM110" in made.stdout + made.stderr
+    assert TOKEN not in made.stdout + made.stderr
+    assert git(repo, "rev-parse", "HEAD") == before
+
+
+def test_clean_texts_are_searched_once(memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repo / ".memory/templates").mkdir()
+    (repo / ".memory/templates/decision.md").write_text("## Decision\n")
+    searched: list[str] = []
+    find = credentials.credentials.find
+    monkeypatch.setattr(credentials.credentials, "find", lambda text: searched.append(text) or find(text))
+    memctl("check", code=None)
+    assert "## Decision\n" in searched
+    searched.clear()
+    memctl("learn", "Retries need a limit", "--lesson", "three")
+    memctl("check", code=None)
+    memctl("check", "--staged", code=None)
+    assert "## Decision\n" not in searched
+    (repo / ".memory/templates/decision.md").write_text(f"## Decision\n\n{TOKEN}\n")
+    assert found(memctl) == [(".memory/templates/decision.md", 3)]

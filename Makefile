@@ -24,8 +24,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# With DATA=FOLDER, real transcripts in it are measured, too.
 bench: $(STAMP)
-	$(BIN)/python -m bench
+	DATA="$(DATA)" $(BIN)/python -m bench
 
 # Write the parts of the README and of the transcripts that are generated.
 docs: $(STAMP)

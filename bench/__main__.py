@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import breakdown, comparisons, hierarchy, hooks, policies, repositories, sources, world, writers
+from bench import breakdown, comparisons, credentials, hierarchy, hooks, policies, repositories, sources, world, writers
 from bench.hierarchy import Repetitions
 from bench.world import World
 
@@ -79,6 +80,10 @@ def _policies(here: World, options: argparse.Namespace) -> bool:
     return True
 
 
+def _credentials(here: World, options: argparse.Namespace) -> bool:
+    return credentials.tables(options.data)
+
+
 _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "starting": _starting,
     "deciding": _deciding,
@@ -88,6 +93,7 @@ _TABLES: dict[str, Callable[[World, argparse.Namespace], bool]] = {
     "files": _files,
     "hooks": _hooks,
     "policies": _policies,
+    "credentials": _credentials,
 }
 
 
@@ -96,6 +102,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", choices=_TABLES, help="only this table")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions, and up to 1,000 records")
     parser.add_argument("--large", action="store_true", help="100,000 records too; takes several minutes")
+    parser.add_argument("--data", default=os.environ.get("DATA", ""), help="folder with real transcripts, if any")
     parser.add_argument("--profile", action="store_true", help="say where the time of some commands goes")
     return parser.parse_args()
 

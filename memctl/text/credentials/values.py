@@ -101,6 +101,8 @@ def is_in_header(value: str, quoted: bool) -> bool:
 
 
 def _judged(value: str, quoted: bool) -> str:
+    if value.endswith("..."):
+        return ""  # the rest is not told
     return value.strip() if quoted else value.rstrip(_SENTENCE_END)
 
 

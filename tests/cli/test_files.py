@@ -119,14 +119,14 @@ def test_ignored_binary_and_secret_files_never_enter(shop: Path, memctl: Memctl)
         "docs/stock.md": ".memctlignore leaves it out",
         "src/shop/stock.py": "src/.memctlignore leaves it out",
         ".env": "its name is one of files with secrets",
-        "keys.py": "it looks like it contains a credential (AWS Access Key)",
+        "keys.py": "it looks like it contains a credential (AWS access key)",
         "logo.png": "binary",
     }
     paths = {file["path"] for file in data["files"]}
     assert not paths & {*refused, "out/made.py"}
     assert "never enters a model's context" in memctl("files", "--active", "keys.py", code=1).err
     told = memctl("files", "--explain").err
-    assert "never enters: keys.py: it looks like it contains a credential (AWS Access Key)" in told
+    assert "never enters: keys.py: it looks like it contains a credential (AWS access key)" in told
     assert KEY not in told
 
 

@@ -202,7 +202,7 @@ def test_reasons_are_kept_and_looked_at(repo: Path, memctl: Memctl) -> None:
     memctl("link", one, two, "--reason", "same cause")
     assert memctl("log", one, "--json").data["commits"][0]["reason"] == "same cause"
     token = "ghp_" + "a1B2" * 9
-    assert "reason: this looks like a credential" in memctl("archive", one, "--reason", token, code=1).err
+    assert "reason: line 1 looks like a credential" in memctl("archive", one, "--reason", token, code=1).err
 
 
 def test_commit_leaves_out_what_is_odd_and_commits_the_rest(repo: Path, memctl: Memctl) -> None:

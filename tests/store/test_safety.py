@@ -152,7 +152,7 @@ def test_a_broken_configuration_is_named(repo: Path, memctl: Memctl, text: str) 
 def test_credentials_are_refused_with_the_field_named(repo: Path, memctl: Memctl) -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLF"
     refused = memctl("decide", "Cloud", "--rationale", f"the key is {key}", code=1)
-    assert refused.err.startswith("error: Rationale: this looks like a credential (AWS Access Key)")
+    assert refused.err.startswith("error: Rationale: line 1 looks like a credential (AWS access key, AKIA…)")
     assert git(repo, "status", "--porcelain") == ""
     made = memctl("decide", "Cloud", "--rationale", f"the key is {key}", "--allow-secret")
     memctl("edit", made.id, "--add", "tags=cloud")  # what stood there already is not complained of again

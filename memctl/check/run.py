@@ -19,7 +19,7 @@ from memctl.model.mentions import IGNORE
 from memctl.store.place import CONFIG
 
 KEY = IGNORE  # in the settings and in the front matter of records and pages
-_IGNORE = re.compile(r"(?P<code>[A-Z]+\d*)(?:\s+(?P<pattern>[^:]*[^:\s]))?\s*(?::\s*(?P<reason>.*\S))?\s*")
+_CODE = re.compile(r"[A-Z]+\d*")
 
 _CHECKS: tuple[tuple[Callable[[Subject], Iterator[Finding]], tuple[str, ...]], ...] = (
     (records.readable, ("MEM101", "MEM102", "MEM103")),
@@ -174,7 +174,8 @@ def _line(lines: Sequence[int], number: int) -> int:
 
 
 def _parsed(text: str, pattern: str, path: str, line: int) -> Ignored:
-    match = _IGNORE.fullmatch(text.strip())
-    if match is None:
+    before, _, reason = text.partition(":")
+    code, *given = before.split(maxsplit=1) or [""]
+    if _CODE.fullmatch(code) is None or not (reason.strip() or ":" not in text):
         return Ignored(text.strip(), pattern, "", path, line)
-    return Ignored(match["code"], match["pattern"] or pattern, match["reason"] or "", path, line)
+    return Ignored(code, given[0].strip() if given else pattern, reason.strip(), path, line)

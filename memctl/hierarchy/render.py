@@ -32,7 +32,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import Family, family_of
 
 _NAME = re.compile(r"[\w-][\w.-]*\.j2")
-_SECONDS = 5.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
+_SECONDS = 2.0  # of work for all documents, beside those that each may have: a page takes some milliseconds
 _EACH_SECONDS = 0.1
 _MAX_SOURCE = 64 * 1024  # characters of a template; real ones have about 2,000, and compiling them takes memory
 

@@ -39,7 +39,7 @@ _CRITICAL = re.compile(
     r"race condition|deadlock\w*|data (?:integrity|loss|corruption)|unique (?:index|constraint)|foreign key|"
     r"performance[- ]critical|hot path|latency|throughput|SLA|GDPR)\b"
 )
-_MARKED = re.compile(r"^\W*CRITICAL\b", re.MULTILINE)
+_MARKED = re.compile(r"^[^\w\n]*CRITICAL\b", re.MULTILINE)  # `\W*` would go on through the next lines
 
 
 def reason(text: str) -> str:

@@ -334,6 +334,26 @@ def test_an_edit_by_hand_with_a_credential_is_not_committed(repo: Path, memctl: 
         assert git(repo, "rev-parse", "HEAD") == before
 
 
+def test_a_credential_put_into_a_held_change_by_hand_is_not_committed(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Pay", "--lesson", "With a card", "--no-commit")
+    file = next((repo / ".memory").rglob("LRN-2025-11-04-001*.md"))
+    file.write_text(file.read_text().replace("With a card", f"With {SECRETS['github']}"))
+    refused = memctl("commit", code=1)
+    assert "looks like a credential" in refused.out + refused.err
+    assert SECRETS["github"] not in git(repo, "log", "-p", "--all")
+    file.write_text(file.read_text().replace(SECRETS["github"], "a card"))
+    memctl("commit")
+    assert "With a card" in git(repo, "show", f"HEAD:{file.relative_to(repo)}")
+
+
+def test_an_edit_does_not_bring_in_a_credential_put_on_the_disk_by_hand(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "Pay", "--lesson", "With a card")
+    file = next((repo / ".memory").rglob("LRN-2025-11-04-001*.md"))
+    file.write_text(file.read_text().replace("With a card", f"With {SECRETS['github']}"))
+    assert "looks like a credential" in memctl("edit", "LRN-2025-11-04-001", "--set", "importance=7", code=1).err
+    assert SECRETS["github"] not in git(repo, "log", "-p", "--all")
+
+
 def test_adrs_with_a_credential_are_not_imported(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
     (tmp_path / "adr").mkdir()
     for secret in SECRETS.values():

@@ -25,7 +25,7 @@ from memctl.text import credentials
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
 _TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
-GIVEN = "given"  # the rule of a secret that the user named
+GIVEN = credentials.GIVEN
 
 
 def find(path: str, text: str) -> Secrets:
@@ -58,7 +58,7 @@ def blank_plain(text: str, secrets: Secrets) -> str:
     """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in forms(secret):
-            text = text.replace(form, f"[redacted: {secrets[secret]}]")
+            text = text.replace(form, credentials.MARK.format(secrets[secret]))
     return text
 
 

@@ -35,7 +35,7 @@ def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str
         elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
             files.locate(memory.folder, path)
             text = files.read(memory.folder, path)
-            before = _in_head(memory, path)
+            before = text_in_head(memory, path)
             if files.is_record_path(path, BY_FOLDER):
                 parse(text, path)
                 if not allow_accepted and before is not None and rewords(before, text, path):
@@ -46,7 +46,7 @@ def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
             credentials.refuse(change)
             guard.refuse(memory, change)
-        elif (before := _in_head(memory, path)) is not None:
+        elif (before := text_in_head(memory, path)) is not None:
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
@@ -67,7 +67,7 @@ def _refuse_broken(text: str, path: str) -> None:
         checkpoint.parse(text, path)
 
 
-def _in_head(memory: Memory, path: str) -> str | None:
+def text_in_head(memory: Memory, path: str) -> str | None:
     """The text that HEAD has for a file, None if none."""
     try:
         return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")

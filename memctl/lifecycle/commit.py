@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.journal import commits, git, message
 from memctl.journal.preparation import Preparation
-from memctl.lifecycle import by_hand, entry_state, recovery, refreshing
+from memctl.lifecycle import by_hand, credentials, entry_state, recovery, refreshing
 from memctl.model import ids
 from memctl.model.change import Change, Write
 from memctl.store import files, following, lock, pending
@@ -157,6 +158,8 @@ def _commit_group(
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         text = message.compose(changes)
+        if not is_fresh and not any(entry.allow_secret for entry in group):
+            _refuse_credentials(memory, change.paths)
         name = commit_paths(memory, paths, text, least=change.paths, is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
         for_all = isinstance(error, commits.AllPending)
@@ -218,6 +221,18 @@ def commit_paths(
     if _DETACHED not in memory.remarks and not memory.repository.branch()[0]:
         memory.remarks.append(_DETACHED)
     return made.commit
+
+
+def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
+    """Raise CommitPending if a file holds what looks like a credential and HEAD does not have: somebody may have put it
+    there since it was written."""
+    texts = ((path, pending.text_at(memory.folder, path)) for path in paths)
+    for path, text in texts:
+        change = Change(op="", title="", writes=(Write(path, text or ""),))
+        try:
+            credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
+        except MemctlError as error:
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", error.hint or "") from None
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:

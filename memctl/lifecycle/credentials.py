@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memctl.errors import MemctlError
 from memctl.model import frontmatter, headings
@@ -11,26 +11,30 @@ from memctl.model.malformed import Malformed
 from memctl.text.credentials import Span, describe, find, line_of
 
 
-def refuse(change: Change) -> None:
+def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
     """Raise MemctlError, naming field, line and rule, if a change adds what looks like a credential.
 
-    What the commit says counts too. Lines that a file had before are not complained of again.
+    What the commit says counts too. Lines that a file had `before` are not complained of again; that is asked only for
+    a file that has something of the sort.
     """
-    for field, text, span in _found(change):
+    for field, text, span in _found(change, before):
         raise MemctlError(
             f"{field}: line {line_of(text, span)} {describe(text, span)}; it would stay in the history for ever",
             "take it out, or let this one write pass with --allow-secret",
         )
 
 
-def _found(change: Change) -> Iterator[tuple[str, str, Span]]:
+def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tuple[str, str, Span]]:
     """Each credential that a change adds: the field that it stands in, the field's text, and its place there."""
     said = [("reason", change.reason), ("title", change.title), ("session", change.session), ("actor", change.actor)]
     said += [("reason", deed.reason) for deed in change.deeds]
     yield from ((field, text, span) for field, text in said for span in find(text))
     for write in change.writes:
-        spans = list(_new(write.text, write.old))
-        parts = [(field, text, span) for field, text in _fields(write.text) for span in _new(text, write.old)]
+        if not find(write.text):
+            continue
+        old = before(write)
+        spans = list(_new(write.text, old))
+        parts = [(field, text, span) for field, text in _fields(write.text) for span in _new(text, old)]
         yield from parts or (("body", write.text, span) for span in spans) if spans else ()
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.lifecycle import commit, controls, credentials, entry_state, recovery, refreshing
+from memctl.lifecycle import by_hand, commit, controls, credentials, entry_state, recovery, refreshing
 from memctl.lifecycle.commit import Outcome
 from memctl.model.change import REDACT, RENUMBER, Change
 from memctl.model.faults import InvalidRecord
@@ -88,7 +88,9 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
             change = here
         with interrupts.held(memory.remarks) as done:
             base = memory.repository.branch()[1]
-            entry = pending.begin(entry_state.folder(memory), change, held=how.no_commit, base=base)
+            entry = pending.begin(
+                entry_state.folder(memory), change, held=how.no_commit, base=base, allow_secret=how.allow_secret
+            )
             try:
                 prepared = files.prepare(memory.folder, change.writes)
                 sequence.save()
@@ -140,7 +142,8 @@ def _check(memory: Memory, change: Change, how: How) -> None:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
     controls.refuse(change)
     if not how.allow_secret:
-        credentials.refuse(change)
+        # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
+        credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not how.discard:
         _keep_what_git_lacks(memory, change)
 

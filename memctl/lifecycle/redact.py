@@ -25,6 +25,7 @@ from memctl.model.snapshot import Snapshot
 from memctl.store import erasing, files, load, lock, pending
 from memctl.store.erasing import Erased
 from memctl.store.memory import Memory
+from memctl.text import credentials
 
 _SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
 _REASON = "a credential is taken out"
@@ -247,5 +248,5 @@ def _all(plan: _Plan) -> list[Write]:
 def _count(text: str, secrets: Secrets) -> int:
     """How often secrets stand in a text; those within others are not counted again."""
     blanked = blanking.blank_plain(text, secrets)
-    markers = {f"[redacted: {rule}]" for rule in secrets.values()}
+    markers = {credentials.MARK.format(rule) for rule in secrets.values()}
     return sum(blanked.count(marker) - text.count(marker) for marker in markers)

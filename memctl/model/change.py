@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from memctl.model.faults import InvalidRecord
@@ -12,7 +10,6 @@ from memctl.model.record import parse
 
 REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
 RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name
-_REDACTED = re.compile(r"\[redacted: [\w-]+\]")
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -76,7 +73,11 @@ def rewords(before: str, now: str, path: str) -> bool:
 
 def _is_redacted(before: str, now: str) -> bool:
     """Whether a text is that of before, but for what was taken out of it and is marked so."""
-    first, *parts = _REDACTED.split(now)
+    if "[redacted: " not in now:
+        return before == now
+    from memctl.text.credentials import mark_pattern
+
+    first, *parts = mark_pattern().split(now)
     if not parts:
         return before == now
     *parts, last = parts

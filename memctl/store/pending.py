@@ -28,7 +28,8 @@ class Entry(msgspec.Struct, frozen=True):
     """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit.
 
     `base` is the commit that HEAD was when it began ("" if there was none, or an older memctl noted none). `undone`
-    says that its text was last found neither on the disk nor in a commit, `announced` that somebody was told so.
+    says that its text was last found neither on the disk nor in a commit, `announced` that somebody was told so;
+    with `allow_secret` it may have what looks like a credential.
     """
 
     file: Path
@@ -39,6 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
     base: str = ""
     undone: bool = False
     announced: bool = False
+    allow_secret: bool = False
 
     @property
     def written(self) -> str:
@@ -59,12 +61,13 @@ class _Stored(msgspec.Struct):
     base: str = ""
     undone: bool = False
     announced: bool = False
+    allow_secret: bool = False
 
 
-def begin(folder: Path, change: Change, *, held: bool, base: str) -> Entry:
+def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> Entry:
     """Note a change before the first of its files is touched, on top of the commit `base`."""
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
-    return _stored(Entry(file, WRITING, change, held=held, base=base))
+    return _stored(Entry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
 
 
 def advance(entry: Entry, stage: str, why: str = "") -> Entry:

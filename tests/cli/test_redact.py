@@ -172,7 +172,7 @@ def test_an_accepted_decision_redacted_by_hand_is_no_other_decision(memctl: Memc
     )  # fmt: skip
     (file,) = (repo / ".memory/decisions").rglob("*.md")
     text = file.read_text()
-    file.write_text(text.replace(TOKEN, "[redacted: token]"))
+    file.write_text(text.replace(TOKEN, "[redacted: GitHub token]"))
     assert "MEM109" not in memctl("check", code=None).out
     file.write_text(text.replace("It works.", "It fails."))
     assert "MEM109" in memctl("check", code=None).out

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from memctl.text.credentials import blocks, rules, values, windows
 from memctl.text.credentials.rules import Rule
 
+GIVEN = "given"  # the rule of a secret that the user named
 RANDOM = "random word"  # the rule by whose name what is random is found in strict looking
 MARK = "[redacted: {}]"
 _MARKS = ("[redacted: ", "[blanked: ")  # the second is that of versions before
@@ -75,13 +76,13 @@ def _without_marks(flat: str) -> str:
     """A text whose marks are made of NUL: nothing that has one is a credential."""
     if not any(mark in flat for mark in _MARKS):
         return flat
-    return _mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
+    return mark_pattern().sub(lambda match: "\0" * len(match[0]), flat)
 
 
 @cache
-def _mark_pattern() -> re.Pattern[str]:
+def mark_pattern() -> re.Pattern[str]:
     """Marks with a name that a rule has, or had: what stands in brackets of other words may be a credential."""
-    names = {RANDOM, *(rule.name for rule in rules.table())}
+    names = {RANDOM, GIVEN, *(rule.name for rule in rules.table())}
     new = "|".join(map(re.escape, sorted(names)))
     return re.compile(rf"\\?\[(?:redacted: (?:{new})|blanked: [A-Za-z]{{2,12}}(?: [A-Za-z]{{2,12}}){{0,5}})\\?\]")
 

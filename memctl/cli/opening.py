@@ -11,7 +11,7 @@ import click
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks import folder, shells, undone
-from memctl.journal import index
+from memctl.journal import index, trust
 from memctl.model import moments
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.pages import kind_at
@@ -22,6 +22,7 @@ from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
 _STEP = 250
+_SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
 
@@ -39,6 +40,8 @@ def memory(ctx: click.Context) -> Memory:
 
     if not ctx.params.get("at"):
         _tell_not_checked_out(opened)
+    if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
+        opened.remarks.append(f"these records are of a clone that is not trusted (`{trust.COMMAND}` changes that)")
 
     def remark() -> None:
         for line in opened.remarks:

@@ -106,8 +106,8 @@ def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[
     """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
     folder has begun there: after a tool call Git need not be asked."""
     repository = open_repository(place)
-    if what == TOOL and not folder.path.exists() and not environ.get("MEMCTL_TRUST"):
-        return trust.is_marked(repository)
+    if what == TOOL and not environ.get("MEMCTL_TRUST"):
+        return trust.is_marked(repository) or (folder.path.exists() and not trust.is_refused(repository))
     return trust.look(repository, environ) == trust.TRUSTED
 
 
@@ -199,7 +199,10 @@ def _start(call: _Call) -> str:
 
     state = known.read(call.folder)
     note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
-    _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
+    if is_given:
+        _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
+    else:  # the copy may hold the session's lock for a while
+        call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))

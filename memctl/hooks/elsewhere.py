@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from memctl.journal import hook_commits, refs, trust
+from memctl.journal import hook_commits, private, refs, trust
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
@@ -26,11 +25,7 @@ def line(memory: Memory, root: Path) -> str:
     if not remote:
         return ""
     is_known = bool(refs.tip(repository, sessions_ref.tracking(remote)))
-    if not is_known and (not are_kept_there or refspec.is_set(repository, remote)):
+    if not is_known and not are_kept_there:
         return ""
-    root.mkdir(parents=True, exist_ok=True)
-    try:
-        os.close(os.open(root / _SAID, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return ""
+    private.make_file(root / _SAID)
     return f"Pages of earlier sessions may be at {remote} and are not here yet: `memctl sync` brings them. (memctl)\n"

@@ -24,7 +24,7 @@ def seconds(environ: Mapping[str, str]) -> float:
 
 
 def within(seconds: float, make: Callable[[], str]) -> str | None:
-    """Return what `make` returns, None if that takes longer.
+    """Return what `make` returns, None if that takes longer or fails.
 
     It is made by a copy of this process, which nobody interrupts: what it writes is written whole, a long operation of
     C holds nobody up, and what it brings up to date serves the next time. Without `fork` (on Windows) it is made right
@@ -59,11 +59,11 @@ def _send(writing: int, text: str) -> None:
 
 
 def _received(reading: int, end: float) -> str | None:
-    """Return the text that comes until `end`, by the monotonic clock; "" if its maker failed, None if it is late."""
+    """Return the text that comes until `end`, by the monotonic clock; None if it is late, or its maker failed."""
     data = b""
     while (left := end - time.monotonic()) > 0 and select.select([reading], [], [], left)[0]:
         piece = os.read(reading, 65_536)
         if not piece:
-            return data.removesuffix(_WHOLE).decode(errors="surrogatepass") if data.endswith(_WHOLE) else ""
+            return data.removesuffix(_WHOLE).decode(errors="surrogatepass") if data.endswith(_WHOLE) else None
         data += piece
     return None

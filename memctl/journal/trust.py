@@ -65,6 +65,11 @@ def is_marked(repository: Repository) -> bool:
     return own_setting(repository, "trusted").lower() in ("true", "yes", "on", "1")
 
 
+def is_refused(repository: Repository) -> bool:
+    """Whether the clone's own settings plainly say that it is not trusted."""
+    return own_setting(repository, "trusted").lower() in _OFF[1:]
+
+
 def own_setting(repository: Repository, name: str) -> str:
     """The last value of memctl.NAME in the clone's own file of settings, as it is written there; "" if it has none."""
     section, found = "", ""

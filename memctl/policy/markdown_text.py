@@ -15,9 +15,9 @@ _LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,6
 _TAG = re.compile(r"\s*<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)(/?)>\s*$")
 _RULE = re.compile(r" {0,3}(?:([-*_=~])[ \t]*)(?:\1[ \t]*){2,}$")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_FRAMED = re.compile(r"^\s*(?:`{3}|~{3}|\|)", re.MULTILINE)  # a fence, or a table
-_MARKS = re.compile(r"^\s*(?:(?:>\s?)+|(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+", re.MULTILINE)
-_INLINE = re.compile(r"\*\*|__|`+|(?<=\])\([^()\s]*\)|[ \t]*\|[ \t]*(?=\n|$)|^[ \t]*\|", re.MULTILINE)
+_FRAMED = re.compile(r"^[^\S\n]*(?:`{3}|~{3}|\|)", re.MULTILINE)  # a fence, or a table
+_MARKS = re.compile(r"^[^\S\n]*(?:(?:>\s?)+|(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+", re.MULTILINE)
+_INLINE = re.compile(r"\*\*|__|`+|(?<=\])\([^()\s]*\)|(?<![ \t])[ \t]*\|[ \t]*(?=\n|$)|^[ \t]*\|", re.MULTILINE)
 _LIKE_LEVEL = 7  # of what is only like a heading: below all that are
 _LONGEST = 2_000  # characters of a line that patterns look at
 

@@ -17,7 +17,7 @@ from memctl.policy.pieces import CODE, DATA, HEADING, Piece, kind_of, words
 _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read
 _ROOT = "memctl-root"  # a stream of events has several roots; they need one to be XML
-_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_DECLARATION = re.compile(r"<\?xml[^<>]*\?>")
 KEY = re.compile(r"""(?:- )*(?P<key>"[^"]{1,60}"|'[^']{1,60}'|[\w§][\w §./-]{0,60}):(?:\s+(?P<value>.*))?$""")
 _HEADER = re.compile(r"([A-Z][A-Z0-9 _/-]{1,40}):(?:\s|$)")
 _FACTS = "is"  # the key under which memctl's YAML has what a record says of itself

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conftest import git
 
 RECORD, LATE_RECORD = "LRN-2025-11-02-001", "DEC-2025-11-02-001"
-SIZE = 600_000  # characters of a record; a record may have 2 MB
+SIZE = 300_000  # bytes of a text, for which quadratic work takes minutes; a record may have 2 MB
 PAGE = "---\nid: §2.1\ntitle: Payment\npaths:\n{paths}---\n\n{body}\n"
 DETAIL = "---\nid: §3.1\ntitle: Cards\nsection: §2.1\n---\n\n{body}\n"
 _LEARNING = """---
@@ -160,6 +160,9 @@ OTHERS: dict[str, Callable[[Path], None]] = {
     "locks": locks,
     "pipes": fifo,
     "nested": nested,
+    "blanks in a line": lambda repo: fill(repo, f"x{' ' * SIZE}x\n"),
+    "an element of blanks": lambda repo: fill(repo, f"<a {' ' * SIZE}x\n"),
+    "a fence of blank lines": lambda repo: fill(repo, "```\n" + "\n" * SIZE + "x\n```\n"),
     "a heading with blanks in it": lambda repo: fill(repo, f"## a{' ' * SIZE}x\n"),
     "a title with blanks in it": lambda repo: fill(repo, f"# a{' ' * SIZE}x\n"),
     "quotations": quotations,

@@ -50,6 +50,9 @@ READING: Sequence[Sequence[str]] = (
     ("export", "adr", "adr", "-n"),
     ("handoff", "--to", "codex", "--section", "2.1", "--reason", "done", "--success", "ok", "--summary", "All", "-n"),
     ("context-summary",),
+    ("context-summary", "notes.md", "--decision", "PROCEED"),
+    ("quality", "notes.md"),
+    ("policy", "triggers", "notes.md"),
     ("checkpoint", "list"),
     ("checkpoint", "resume"),
     ("session", "list"),
@@ -60,7 +63,10 @@ READING: Sequence[Sequence[str]] = (
     ("coordination", "show"),
     ("own", "list"),
 )
-FEW = (("check",), ("render", "-n"), ("rehydrate",), ("search", "pager"), ("files", "--task", "pager"))
+FEW = (
+    *(("check",), ("render", "-n"), ("rehydrate",), ("search", "pager"), ("files", "--task", "pager")),
+    *(("quality", "notes.md"), ("show", "§3.1")),
+)
 
 
 class Run(msgspec.Struct, frozen=True):

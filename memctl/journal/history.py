@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -135,6 +135,15 @@ def last_commits(repository: Repository, paths: Iterable[str], revision: str = "
     """The commit that last changed each of some paths, as far as `revision` has one."""
     wanted = sorted(set(paths))
     return _last(repository, wanted, revision, "%H", ["--", *wanted])
+
+
+def dates(repository: Repository, commits: Collection[str]) -> dict[str, str]:
+    """When some commits were made: canonical UTC by id."""
+    if not commits:
+        return {}
+    args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %ct", "--stdin"]
+    out = git.read(args, repository.top, "\n".join(commits).encode()).decode()
+    return {name: moments.from_epoch(int(seconds)) for name, seconds in map(str.split, out.splitlines())}
 
 
 def _last(

@@ -27,6 +27,17 @@ def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at
     return {r.path: Origin(by_path[r.path][:_SHOWN], drift.get(r.path, {})) for r in wanted}
 
 
+def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
+    """When records were changed last by a commit (canonical UTC by path); what is in none yet, now."""
+    paths = {memory.tracked(record.path): record.path for record in records}
+    if not paths:
+        return {}
+    repository = memory.repository
+    commits = last_commits(memory, paths) if at is None else history.last_commits(repository, paths, at)
+    dates = history.dates(repository, set(commits.values()))
+    return {path: dates.get(commits.get(tracked, ""), memory.now) for tracked, path in paths.items()}
+
+
 def _drift(
     memory: Memory, snapshot: Snapshot, records: Sequence[Record], commits: dict[str, str]
 ) -> dict[str, dict[str, str]]:

@@ -39,7 +39,7 @@ def pack(contents: Contents) -> str:
         if texts:
             lines += [f"{short.part(part.name)}:", *texts]
     for group in contents.left_out:
-        label = f"LEFT OUT {group.name.upper()}".rstrip()
+        label = f"LEFT OUT {group.name if group.marker else group.name.upper()}".rstrip()
         lines.append(f"{label}:" + (f" {group.more:,} more" if group.more else ""))
         lines += [f"{left.id} {left.said}" for left in group.listed]
     lines += [_note(note) for note in contents.closing]

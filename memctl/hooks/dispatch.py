@@ -121,7 +121,11 @@ def _prompt(call: _Call) -> str:
     owed = _owed(call)  # the state as it was before this was asked
     if call.given.prompt and not call.host.reads:
         _attempt(call, lambda: _note_asked(call))
-    return owed
+    if owed or not call.given.prompt or PROMPT not in call.host.speaks:
+        return owed
+    from memctl.hooks import recall
+
+    return recall.told(lambda: _opened(call, asks=True), call.folder, call.given.prompt)
 
 
 def _note_asked(call: _Call) -> None:
@@ -159,13 +163,14 @@ def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     _attempt(call, lambda: _settle(call, _PATIENCE))
     memory = _opened(call, asks=is_fresh)
-    from memctl.hooks import drafts, known, starting
+    from memctl.hooks import drafts, known, recall, starting
 
     state = known.read(call.folder)
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.given, state)))
     note = partial(starting.note, memory, call.host, call.given, call.folder, state)
     _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
+    _attempt(call, lambda: recall.note(call.folder, "".join(said)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
         call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import msgspec
 
+from memctl.hierarchy.places import FOLDER
 from memctl.journal import git, history
 from memctl.model.change import Change
 from memctl.model.frontmatter import clean_newlines
@@ -147,7 +148,13 @@ def _judged(memory: Memory, entries: Sequence[Entry], dirty: set[str]) -> list[t
 
 
 def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
-    """The paths of a change, each with its text before and after it."""
+    """The paths of a change, each with its text before and after it; of rendered documents, which any later write makes
+    anew, only if it has nothing else."""
+    texts = _all_texts(change)
+    return [one for one in texts if not one[0].startswith(f"{FOLDER}/")] or texts
+
+
+def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
     writes = [(write.path, _clean(write.old), clean_newlines(write.text)) for write in change.writes]
     return [*writes, *((delete.path, clean_newlines(delete.old), None) for delete in change.deletes)]
 

@@ -17,8 +17,7 @@ from memctl.model.kinds import Field
 _OPENS_SECTION = re.compile(r"\\*## ")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
-_TITLE = re.compile(r"\s*# +(.+?)(?: +#+)?[ \t]*(?:\n|$)")
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+$")  # signs that close a heading and are none of its text
+_TITLE = re.compile(r"\s*# +(\S[^\n]*)(?:\n|\Z)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
 
@@ -46,7 +45,7 @@ def split(body: str) -> list[Part]:
         if not fence and line.startswith("## "):
             if lines:
                 found.append(Part(heading, "".join(lines)))
-            heading, lines = _CLOSING.sub("", line[3:].strip()), []
+            heading, lines = _without_closing(line[3:].strip()), []
         lines.append(line)
     if lines:
         found.append(Part(heading, "".join(lines)))
@@ -105,7 +104,16 @@ def replace(kind: HasFields, body: str, field: Field, value: str | list[str]) ->
 def take_title(text: str) -> tuple[str, str]:
     """The heading of level 1 that a text begins with ("" if it does not), and the rest."""
     match = _TITLE.match(text)
-    return (match[1], text[match.end() :]) if match else ("", text)
+    if match is None:
+        return "", text
+    line = match[1].rstrip(" \t")
+    return _without_closing(line) or line, text[match.end() :]
+
+
+def _without_closing(heading: str) -> str:
+    """A heading without the signs that close it and are none of its text, as in `## Text ##`."""
+    text = heading.rstrip("#")
+    return heading if text and text[-1] not in " \t" else text.rstrip(" \t")
 
 
 def parse_items(text: str) -> list[str]:

@@ -22,7 +22,6 @@ from memctl.model.record import STEERING, Percent, found_allowed, leads_out
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
-_REVIEWED = re.compile(r".*\S.* [0-9a-f]{7,64}")
 _LINES = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 _FILE = re.compile(r"([23]\.[1-9][0-9]*)(?:-[^/]*)?\.md")
 _BEGINS = re.compile(r"[23]\.[1-9][0-9]*(?![0-9])")
@@ -246,7 +245,8 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
     wrong += [
         ("reviewed", found_allowed(item, _ALLOWED["reviewed"]))
         for item in values.get("reviewed") or ()
-        if _REVIEWED.fullmatch(item) is None or leads_out(item.rsplit(" ", 1)[0])
+        for path, _, blob in (item.rpartition(" "),)
+        if not path.strip() or "\n" in path or not re.fullmatch("[0-9a-f]{7,64}", blob) or leads_out(path)
     ]
     if values.get("timestamp") is not None:
         try:

@@ -28,7 +28,7 @@ _ASKED = re.compile(
 _ANSWERED = re.compile(r"^[⏺●✦] ?\S", re.M)
 _FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
 _SHOWN = re.compile(r"^\s*[⏺●•✦>*-]?\s*(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
-_MARKED = re.compile(r"^\s*[⏺●✦]\s*[A-Z]\w+\(", re.M)
+_MARKED = re.compile(r"^[^\S\n]*[⏺●✦]\s*[A-Z]\w+\(", re.M)
 _TYPED = re.compile(r"^\s{0,4}(?:\w*[.@:~/-][\w.@:~/-]{0,60} ?)?\$ (?P<command>[^\s\d].*)$")  # no sum of money
 _SAID = {
     "write_file": "wrote|saved",

@@ -65,9 +65,9 @@ def test_a_record_is_blanked_in_one_commit_and_stays_readable(memctl: Memctl, re
     assert kept(repo, TOKEN) == kept(repo, PEM) == []
     assert git(repo, "status", "--porcelain") == ""
     shown = memctl("show", record, "--json").data["records"][0]
-    assert shown["title"] == "Ask with [redacted: github-token]"
-    assert shown["tags"] == ["[redacted: github-token]"]
-    assert "[redacted: private-key]" in memctl("show", record).out
+    assert shown["title"] == "Ask with [redacted: GitHub token]"
+    assert shown["tags"] == ["[redacted: GitHub token]"]
+    assert "[redacted: private key]" in memctl("show", record).out
     message = git(repo, "log", "-1", "--format=%B")
     assert message.startswith(f"docs(memory): redact {record}\n")
     assert "Memctl-Op: redact" in message
@@ -160,7 +160,7 @@ def test_an_accepted_decision_may_be_redacted(memctl: Memctl, repo: Path) -> Non
         "--allow-secret",
     )  # fmt: skip
     memctl("redact", made.id)
-    assert "With [redacted: github-token]." in memctl("show", made.id).out
+    assert "With [redacted: GitHub token]." in memctl("show", made.id).out
     assert "MEM109" not in memctl("check", code=None).out
     assert "MEM109" not in memctl("check", "--at", "HEAD", code=None).out
 
@@ -220,7 +220,7 @@ def test_a_checkpoint_is_blanked_and_can_still_be_resumed(memctl: Memctl, repo: 
     memctl("redact", "main-w1-v1-0a0a0a")
     assert kept(repo, TOKEN) == []
     shown = memctl("checkpoint", "show", "main-w1-v1-0a0a0a", "--json").data
-    assert shown["mission"] == "Refunds with [redacted: github-token]"
+    assert shown["mission"] == "Refunds with [redacted: GitHub token]"
     memctl("checkpoint", "resume", "main-w1-v1-0a0a0a")
     assert "MEM505" not in memctl("check", code=None).out
 
@@ -266,8 +266,8 @@ def test_settings_pages_and_a_record_that_cannot_be_read_are_blanked(memctl: Mem
         memctl("redact", name, code=None)  # what is in several files is blanked in all of them at once
     assert kept(repo, TOKEN) == []
     assert memctl("show", "§2.1").code == 0
-    assert "[redacted: github-token]" in page.read_text()
-    assert "[redacted: github-token]" in config.read_text()
+    assert "[redacted: GitHub token]" in page.read_text()
+    assert "[redacted: GitHub token]" in config.read_text()
     memctl("list", code=None)
 
 
@@ -276,7 +276,7 @@ def test_a_file_that_git_does_not_have_is_blanked_and_stays_out_of_git(memctl: M
     file.write_text(f"A: {KEY}\n")
     before = commits(repo)
     made = memctl("redact", ".memory/notes.env")
-    assert file.read_text() == "A: [redacted: aws-access-key]\n"
+    assert file.read_text() == "A: [redacted: AWS access key]\n"
     assert "Git does not have this file" in made.out
     assert commits(repo) == before
     assert git(repo, "ls-files", ".memory/notes.env") == ""
@@ -296,7 +296,7 @@ def test_backups_of_settings_are_blanked(memctl: Memctl, repo: Path, record: str
     (folder / "0a.json").write_text(json.dumps({"path": "x", "before": before, "after": "y"}))
     memctl("redact", record)
     found = json.loads((folder / "0a.json").read_text())
-    assert base64.b64decode(found["before"]).decode() == '{"env": {"K": "[redacted: github-token]"}}'
+    assert base64.b64decode(found["before"]).decode() == '{"env": {"K": "[redacted: GitHub token]"}}'
     assert found["after"] == "y"
 
 

@@ -69,6 +69,8 @@ def globs(repo: Path) -> None:
     write(repo, "a" * 200, "1\n")
     write(repo, "/".join(["a" * 100] * 20) + "/a", "1\n")
     write(repo, ".memctlignore", f"{hard}\n**/{hard}\n")
+    stamped = DETAIL.replace("section: §2.1\n", "section: §2.1\nreviewed:\n  - '" + " a" * 30_000 + "'\n")
+    write(repo, ".memory/details/3.2-stamped.md", stamped.replace("§3.1", "§3.2").format(body="Short."))
     with (repo / ".memory/config.yaml").open("a") as config:
         config.write(f"check_ignore:\n  - 'MEM2 {hard}: no'\n  - 'MEM2{' ' * 20_000}:'\n")
 
@@ -158,6 +160,8 @@ OTHERS: dict[str, Callable[[Path], None]] = {
     "locks": locks,
     "pipes": fifo,
     "nested": nested,
+    "a heading with blanks in it": lambda repo: fill(repo, f"## a{' ' * SIZE}x\n"),
+    "a title with blanks in it": lambda repo: fill(repo, f"# a{' ' * SIZE}x\n"),
     "quotations": quotations,
     "many texts": together,
 }

@@ -48,7 +48,7 @@ READING: Sequence[Sequence[str]] = (
     ("prompt", "user", "Why does the pager ring?"),
     ("export", "--all"),
     ("export", "adr", "adr", "-n"),
-    ("handoff", "--to", "codex", "--section", "2.1", "--reason", "done", "--success", "ok", "-n"),
+    ("handoff", "--to", "codex", "--section", "2.1", "--reason", "done", "--success", "ok", "--summary", "All", "-n"),
     ("context-summary",),
     ("checkpoint", "list"),
     ("checkpoint", "resume"),

@@ -352,7 +352,7 @@ def _all_commands() -> list[tuple[str, ...]]:
     """Every command that needs a memory, as one of READS or WRITES gives it."""
     given = [*READS, *WRITES, ("render",), ("review", "§2.1"), ("commit",), ("sync",), ("install", "git")]
     given += [("archive", "DEC"), ("supersede", "DEC-2025-11-02-001", "DEC-2025-11-02-003"), ("import", "-")]
-    given += [("renumber",)]
+    given += [("renumber",), ("redact", "DEC-2025-11-02-001")]
     given += [("budget",), ("own", "acquire", "2.2"), ("coordination", "join"), ("session", "start", "x")]
     return given
 

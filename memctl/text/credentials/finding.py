@@ -154,12 +154,17 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "header": values.is_in_header,
     "any": lambda value, quoted: not values.is_placeholder(value),
 }
-_NOT_THE_SECRET = re.compile(  # the rest of a name that says that its value is something else
-    r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
-    r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
-    r"|source|status|error|valid|invalid|required|s_?(?:used|read|written|total|in|out|max|min))$",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _other_values() -> re.Pattern[str]:
+    """The rest of a name that says that its value is something else than the secret."""
+    return re.compile(
+        r".*(?:id|ids|name|file|path|dir|url|uri|type|kind|length|len|size|count|limit|budget|field|column|policy|rule|rules"
+        r"|label|prompt|hint|help|ref|arn|version|expiry|expires|age|ttl|regex|pattern|format|index|counts?|usage|env|var"
+        r"|source|status|error|valid|invalid|required|s_?(?:used|read|written|total|in|out|max|min))$",
+        re.IGNORECASE,
+    )
 
 
 def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
@@ -174,7 +179,7 @@ def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple
     value = flat[start:end]
     if rule.kind == rules.NAMED:
         return (start, end) if values.is_mixed(value) and not values.is_placeholder(value) else None
-    if _NOT_THE_SECRET.match(match.groupdict().get("rest") or ""):
+    if _other_values().match(match.groupdict().get("rest") or ""):
         return None
     quoted = flat[start - 1 : start] in ("'", '"', "`", ">")
     if not quoted and "rest" in match.groupdict():

@@ -17,7 +17,7 @@ _VALUE = (
     r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\]{1,300}))"""
 )
 _GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
-_AFTER = re.compile(r"(\w+)<after:([\w|]+)>")
+_AFTER = r"(\w+)<after:([\w|]+)>"
 _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
@@ -44,7 +44,7 @@ class Rule:
     def pattern(self) -> re.Pattern[str]:
         """The expression that finds candidates: of each the last group that took part is the value, if there is one."""
         if self._pattern is None:
-            shape = _AFTER.sub(_behind, self.shape).replace("<=>", _IS).replace("<value>", _VALUE)
+            shape = re.sub(_AFTER, _behind, self.shape).replace("<=>", _IS).replace("<value>", _VALUE)
             if self.kind == NAMED:
                 name = re.escape(self.words[0])
                 start = r"(?<![a-z])" if len(name) <= _SHORT_NAME else ""

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memctl.hooks import patience, recall
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, Host
-from tests.conftest import Memctl
+from tests.conftest import Memctl, git
 from tests.generated import COUNTERS
 from tests.hooks.session import Session
 
@@ -71,3 +72,44 @@ def test_every_host_gives_the_model_what_a_prompt_is_answered() -> None:
     for host in (CLAUDE_CODE, CODEX, GEMINI):
         assert PROMPT in host.speaks
         assert PROMPT in host.events.values()
+
+
+def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
+    session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.SETTING, "0")
+    assert asks(session) == ""
+    monkeypatch.delenv(patience.SETTING)
+    assert decided in asks(session)
+    assert session.faults() == []
+
+
+def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
+    session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.SETTING, "0")
+    assert decided not in session.said("SessionStart", source="startup")
+    monkeypatch.delenv(patience.SETTING)
+    assert decided in asks(session)
+
+
+def test_what_fails_at_a_prompt_is_in_our_log(session: Session, decided: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "_close", lambda *_: 1 // 0)
+    assert asks(session) == ""
+    assert "ZeroDivisionError" in str(session.faults())
+
+
+@pytest.mark.parametrize("place", ["all", "records"])
+def test_the_page_of_a_session_is_brought_wherever_it_is_kept(repo: Path, tmp_path: Path, place: str) -> None:
+    git(repo, "config", "memctl.hookCommits", place)
+    first = Session(repo, tmp_path / "s.jsonl")
+    first.said("SessionStart", source="startup")
+    first.transcript.prompt("Choose a queue")
+    first.transcript.call("Write", file_path=str(repo / "queue.py"), content="x = 1\n")
+    first.transcript.says("Decision: zebra invoices go through a ring buffer.")
+    first.send("Stop")
+    first.send("SessionEnd", reason="exit")
+    assert (repo / ".memory" / "sessions" / f"{first.name}.md").exists() is (place == "all")
+    second = Session(repo, tmp_path / "t.jsonl", "another")
+    assert "ring buffer" in asks(second, "Do zebra invoices need the ring buffer?")
+    assert "ring buffer" in second.said("SessionStart", source="startup")

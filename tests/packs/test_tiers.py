@@ -158,6 +158,32 @@ class TestTasksUnderWay:
         assert data["text"].rstrip().endswith("- go on")
         assert "[" + old + "]" in memctl("context-summary").out.split("\n")[2]
 
+    def test_one_with_an_edit_that_is_in_no_commit_yet_comes_first(
+        self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = memctl("state", "Old task", "--timestamp", "2025-06-01").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+        new = memctl("state", "Newer", "--timestamp", "2025-06-20").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-06T10:00:00Z")
+        memctl("edit", old, "--set", "completion_percentage=90", "--no-commit")
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [old, new]
+        assert memctl("rehydrate", "--at", "HEAD", "--json").data["parts"]["state"] == [new, old]
+
+    def test_a_merge_of_other_work_and_a_read_are_no_work_on_one(
+        self, memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        git(repo, "branch", "side")
+        old = memctl("state", "Old task").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+        new = memctl("state", "Newer").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-06T10:00:00Z")
+        git(repo, "checkout", "-q", "side")
+        git(repo, "commit", "-q", "--allow-empty", "-m", "other work")
+        git(repo, "merge", "-q", "--no-edit", "main")
+        memctl("show", old)
+        memctl("maintain")
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
+
     def test_one_that_a_newer_state_of_the_same_task_replaced_is_not(self, memctl: Memctl) -> None:
         memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01")
         newer = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02").id

@@ -12,15 +12,22 @@ from memctl.model.config import Config
 from memctl.model.kinds import KINDS, Kind
 from memctl.model.record import ORDER, Record, build
 from memctl.model.snapshot import Hit, Snapshot
-from memctl.packs import items, rehydrate
-from memctl.packs.draft import Item
+from memctl.packs import items, last_work, rehydrate
+from memctl.packs.draft import Draft, Item
 from memctl.packs.filling import Pack, fill
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests import snapshots
 
 NOW = "2025-11-04T14:32:00Z"
-SOURCES = items.Sources(origins=lambda _: {}, page=lambda page: page.body, executive=lambda: "")
+SOURCES = items.Sources(
+    origins=lambda _: {},
+    page=lambda page: page.body,
+    executive=lambda: "",
+    worked=lambda _: {},
+    touched=lambda: (),
+    blockers=list,
+)
 COUNTERS = {name: Counter(family) for name, family in FAMILIES.items()}
 
 LINES = (
@@ -111,8 +118,11 @@ class Memory(msgspec.Struct):
         return items.of_record(self.snapshot, record, {})
 
     def pack(self, budget: int, family: str = "gpt", task: str = "", form: str = "markdown") -> Pack:
-        draft = rehydrate.draft(self.snapshot, NOW, rehydrate.Wanted(task=task), SOURCES)
-        return fill(draft, form, budget, COUNTERS[family].tokens)
+        return fill(self.draft(budget, family, task), form, budget, COUNTERS[family].tokens)
+
+    def draft(self, budget: int, family: str = "gpt", task: str = "") -> Draft:
+        wanted, count = rehydrate.Wanted(task=task), COUNTERS[family].tokens
+        return rehydrate.draft(self.snapshot, NOW, wanted, SOURCES, count, last_work.room(budget))
 
 
 def memory(*files: tuple[dict[str, Any], str], config: Config | None = None) -> Memory:

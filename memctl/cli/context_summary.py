@@ -51,8 +51,8 @@ def context_summary_command(
 
     First the decision; then findings, decisions, constraints, patterns and paths, in the sub-agent's own words.
     Searches, steps on the way, file contents, resolved errors and alternatives are left out, each with its reason.
-    Without a file it is made from the memory: STOP while a critical issue is open, CLARIFY while something blocks the
-    work or a decision is only proposed, else PROCEED.
+    Without a file it is made from the memory: STOP while a critical issue is open, CLARIFY while a high one is,
+    something blocks the work or a decision is only proposed, else PROCEED.
     """
     memory = opening.memory_if_any(ctx) if source else opening.memory(ctx)
     counter = counting.counter(counting.model_of(model, memory), memory)
@@ -85,7 +85,9 @@ def context_summary_command(
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
     snapshot = opening.readable(memory, None)
-    found = phase.standing(snapshot, memory.now)
+    from memctl.packs.supply import sources
+
+    found = phase.standing(snapshot, memory.now, sources(memory, snapshot, None).worked)
     if decision is not None and decision != found.decision:
         found = msgspec.structs.replace(found, decision=decision, why="as given")
     text = phase.summary(found, budget, counter.tokens)

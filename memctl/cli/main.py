@@ -37,7 +37,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Find": {
         "list": ("find", "List records."),
-        "search": ("search", "Search the text of all records, best match first."),
+        "search": ("search", "Search the text of all records, pages and sessions, best match first."),
         "show": ("navigate", "Show records, and places of the hierarchy by their § markers."),
         "index": ("navigate", "Show the navigation index: which § markers there are."),
         "why": ("why", "Say which sections, records and commits explain a file or a line."),

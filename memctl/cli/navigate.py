@@ -113,7 +113,12 @@ class _Reader:
     def place(self, marker: str) -> Place:
         from memctl.hierarchy import navigate
 
-        return navigate.find(self._snapshot, lambda: self.renderer, marker)
+        found = navigate.find(self._snapshot, lambda: self.renderer, marker)
+        if found.level > 1:
+            return found
+        from memctl.packs.supply import with_blockers
+
+        return with_blockers(self._memory, self._snapshot, found)
 
     @cached_property
     def renderer(self) -> Renderer:

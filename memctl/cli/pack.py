@@ -8,9 +8,9 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.cli.packing import Packing, deliver, fill, packing
+from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.model import moments
-from memctl.packs import rehydrate
+from memctl.packs import last_work, rehydrate
 from memctl.packs.supply import sources
 
 
@@ -45,7 +45,8 @@ def rehydrate_command(
 ) -> None:
     """Print what somebody needs who starts to work now, within a token budget.
 
-    The latest state, decisions of weight, critical and high issues, learnings; then what was left out, by id and title.
+    The last session and the tasks under way, decisions of weight, critical and high issues, learnings; then all other
+    open records as far as they fit, and the rest by id and title.
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
@@ -56,8 +57,10 @@ def rehydrate_command(
         agent=agent,
         reader=memory.actor,
     )
-    draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at))
     given = Packing(**options)
-    pack = fill(memory, draft, given, memory.config.rehydrate_budget)
+    budget = given.budget or memory.config.rehydrate_budget
+    count = counter_of(memory, given).tokens
+    draft = rehydrate.draft(snapshot, memory.now, wanted, sources(memory, snapshot, at), count, last_work.room(budget))
+    pack = fill(memory, draft, given, budget)
     deliver(memory, snapshot, pack, given, "rehydration", as_json=as_json)
     ctx.exit(output.finish(memory, snapshot))

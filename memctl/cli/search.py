@@ -1,9 +1,9 @@
-"""`search`: records by their words, and records by what they have to do with."""
+"""`search`: records, pages and sessions by their words, and records by what they have to do with."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -13,7 +13,10 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.model.config import SearchWeights
-from memctl.model.snapshot import Snapshot
+from memctl.model.markdown import first_sentence
+from memctl.model.snapshot import Excerpt, Snapshot
+from memctl.packs import relevance
+from memctl.packs.relevance import Place
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Ranked
@@ -50,11 +53,13 @@ def search_command(
     at: str | None,
     **given: Any,
 ) -> None:
-    """Search the text of all records, best match first.
+    """Search the text of all records, pages and sessions, best match first.
 
     Any of the words may occur, an "exact phrase" must, and begin* stands for a beginning. For a word that occurs
-    nowhere those are taken that are spelled most like it. A score is made of text (40 %), importance (25 %), recency
-    (20 %) and how often a record was retrieved (15 %), if `search_weights` in config.yaml does not say otherwise.
+    nowhere those are taken that are spelled most like it. A record's score is made of text (40 %), importance (25 %),
+    recency (20 %) and how often it was retrieved (15 %), if `search_weights` in config.yaml does not say otherwise. Of
+    pages, their headed parts and the pages of sessions it is the share of the words that they have, from .6 on; with an
+    option that chooses records they are left out.
     """
     if bool(query) == (related is not None):
         raise click.UsageError("give words to search for, or --related with a record or a file")
@@ -71,26 +76,60 @@ def search_command(
 def _search(
     memory: Memory, snapshot: Snapshot, query: str, filters: Filters, limit: int, explain: bool, as_json: bool
 ) -> None:
-    found = ranking.search(snapshot, query, filters, memory.now)
+    found: list[Ranked | Place] = [*ranking.search(snapshot, query, filters, memory.now)]
+    if filters == Filters():  # pages and sessions have none of what a filter asks for
+        found += relevance.found_places(snapshot, query)
+        found.sort(key=lambda result: -result.score)
     shown = found[: limit or None]
+    records = [result for result in shown if isinstance(result, Ranked)]
     instead = snapshot.texts.instead(query)
-    excerpts = snapshot.texts.excerpts(query, [result.record.path for result in shown])
+    excerpts = snapshot.texts.excerpts(query, [result.record.path for result in records])
     if as_json:
         results = [
-            {**_parts(r), "excerpt": excerpts.get(r.record.path), "record": output.record_data(memory, r.record)}
+            _place_data(r)
+            if isinstance(r, Place)
+            else {
+                "type": "record",
+                **_parts(r),
+                "excerpt": excerpts.get(r.record.path),
+                "record": output.record_data(memory, r.record),
+            }
             for r in shown
         ]
         data = {"query": query, "instead": instead, "total": len(found), "results": results}
         output.json("search", data, snapshot.faults, memory)
         return
-    for word, others in instead.items():
+    for word, others in instead.items() if records else ():
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:
-        _explain(shown, snapshot.config.search_weights)
+        _explain(records, snapshot.config.search_weights)
+        found_places = [result for result in shown if isinstance(result, Place)]
+        output.columns([(f"{one.score:.3f}", one.marker, one.kind, one.title) for one in found_places])
     else:
-        below = [_INDENT + output.marked(excerpts[r.record.path]) if r.record.path in excerpts else "" for r in shown]
-        output.columns([(f"{result.score:.2f}", *row(result.record)) for result in shown], ({}, *STYLES), below)
+        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, Place) else row(r.record))) for r in shown]
+        output.columns(rows, ({}, *STYLES), [_below(result, excerpts) for result in shown])
     _tell(len(found), len(shown), "nothing matches")
+
+
+def _below(result: Ranked | Place, excerpts: Mapping[str, Excerpt]) -> str:
+    """What stands below a result: the piece of a record's text that matches, of a place how it begins."""
+    if isinstance(result, Place):
+        return _INDENT + output.plain(first_sentence(result.text)) if result.text.strip() else ""
+    return _INDENT + output.marked(excerpts[result.record.path]) if result.record.path in excerpts else ""
+
+
+def _place_row(place: Place) -> tuple[str, ...]:
+    return place.marker, place.kind, "", place.title
+
+
+def _place_data(place: Place) -> dict[str, Any]:
+    return {
+        "type": place.kind,
+        "score": round(place.score, 6),
+        "marker": place.marker,
+        "title": place.title,
+        "excerpt": first_sentence(place.text),
+    }
 
 
 def _relate(

@@ -19,6 +19,7 @@ from memctl.exchange.adr_folder import Edge, Found
 from memctl.exchange.adr_forms import FORMS
 from memctl.exchange.adr_status import SUPERSEDED
 from memctl.exchange.adr_text import KEY, Origin
+from memctl.journal.history import Commit
 from memctl.lifecycle.create import Draft, complete, written
 from memctl.lifecycle.edit import rewrite
 from memctl.model import frontmatter, moments
@@ -107,8 +108,8 @@ def _add(
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
     """The ids of new decisions by file, and their files in the memory."""
-    added_on = adr_folder.dates(memory, folder, [item.file for item in new if not item.head.date])
-    drafts = [(item, _draft(item, links, added_on.get(item.file))) for item in new]
+    commits = adr_folder.first_commits(memory, folder, [item.file for item in new])
+    drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     complete_values = [complete(memory, draft) for _, draft in drafts]
     _allocate(sequence, complete_values)
     added = {item.file: str(values["id"]) for item, values in zip(new, complete_values, strict=True)}
@@ -130,8 +131,8 @@ def _add(
     return added, writes
 
 
-def _draft(item: Found, links: Sequence[Edge], added_on: str | None) -> Draft:
-    """The decision that a file becomes."""
+def _draft(item: Found, links: Sequence[Edge], commit: Commit | None) -> Draft:
+    """The decision that a file becomes: by whom and of when the file says, or else the first `commit` with it."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
         item.origin,
@@ -141,7 +142,8 @@ def _draft(item: Found, links: Sequence[Edge], added_on: str | None) -> Draft:
     values: dict[str, Any] = {
         "title": item.head.at(item.head.title),
         "status": SUPERSEDED if before else item.said.status,
-        "timestamp": moments.parse(item.head.at(item.head.date)) if item.head.date else added_on,
+        "timestamp": moments.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
+        "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
         KEY: msgspec.to_builtins(origin),
     }
     return Draft(kind=DECISION, values=values, body=item.body)

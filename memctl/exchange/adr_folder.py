@@ -14,6 +14,7 @@ from memctl.exchange import adr_status, adr_text
 from memctl.exchange.adr_status import Statement
 from memctl.exchange.adr_text import Head, Origin
 from memctl.journal import history
+from memctl.journal.history import Commit
 from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.store import files
@@ -85,8 +86,8 @@ def secrets(found: Found) -> list[str]:
     return [f"{found.file}:{line_of(found.text, span)}: this {describe(found.text, span)}" for span in spans]
 
 
-def dates(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """When the first commit with each file was made; files that Git does not have are left out."""
+def first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:
+    """The first commit with each file; files that Git does not have are left out."""
     try:
         below = Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
     except ValueError:
@@ -95,7 +96,7 @@ def dates(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, str]:
     if not paths:
         return {}
     commits = history.commits(memory.repository, list(paths))  # newest first, so that the oldest one counts
-    return {paths[path]: commit.date for commit in commits for path in commit.paths if path in paths}
+    return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
 def edges(found: Iterable[Found], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:

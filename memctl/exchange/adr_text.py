@@ -17,6 +17,7 @@ from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
 from memctl.model import headings, moments
 from memctl.model.malformed import Malformed
+from memctl.model.markdown import one_line
 
 KEY = "adr"  # of the front matter
 Span = tuple[int, int]
@@ -32,6 +33,12 @@ _CLOSING = re.compile(r"(?<=[ \t])#+$")
 _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[ \t]*(.*)")
 _LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
 _LABELS |= {"technical story"}  # MADR 2
+_DECIDERS = re.compile(
+    r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)\n((?:[ \t]*- .*\n)*)"
+)
+_LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_NAME = re.compile(r"(?m)^[ \t]*- [\"']?(.*?)[\"']?[ \t]*$")
+_LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
 
@@ -151,6 +158,17 @@ def digest_of(text: str) -> str:
 def head_of(origin: Origin) -> Head:
     """What the head of a file says; raises Malformed if there is no title in it."""
     return _scan(origin.head, origin.file)[0]
+
+
+def deciders(head: str) -> str:
+    """Who decided, as a head names them in a line or a list of YAML; "" if it names nobody."""
+    match = _DECIDERS.search(head)
+    if match is None:
+        return ""
+    line = _LINKED.sub(r"\1", match[1].partition(" #")[0])
+    names = line.strip(" \t*_[]\"'") or ", ".join(_NAME.findall(match[2]))
+    said = one_line(names).replace('"', "")
+    return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # a template's own words name nobody
 
 
 def kept_in(values: Mapping[str, Any]) -> Origin | None:

@@ -2,8 +2,9 @@
 
 Keys that are not memctl's stand in an object `extra`. An export can be imported again: values and texts come back,
 the comments and the order of keys of a hand-written front matter don't. An import takes less: `memory_type` and
-`title` are enough, and content
-fields may stand under the seed's names (`rationale`, `description`, …) instead of a `body`.
+`title` are enough, content fields
+may stand under the seed's names (`rationale`, `description`, …) instead of a `body`, and an `author` is taken for who
+recorded it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memctl.model import frontmatter, ids
 from memctl.model.change import Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import KINDS, OTHER_END, Kind
+from memctl.model.markdown import one_line
 from memctl.model.record import ORDER, Record, parse, problems
 from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -55,6 +57,8 @@ def draft_of(values: dict[str, Any], kind: Kind | None = None) -> Draft:
         if field.name in values:
             content[field.name] = values.pop(field.name)
     body, extra = values.pop("body", ""), values.pop("extra", {})
+    if isinstance(author := values.get("author"), str) and author.strip():
+        values.setdefault("agent_id", one_line(author))
     if not isinstance(body, str) or not isinstance(extra, dict):
         raise MemctlError("body must be a text, and extra an object with keys that are not memctl's")
     return Draft(kind=found, values={**extra, **values}, content=_checked(found, content), body=body)

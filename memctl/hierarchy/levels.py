@@ -19,6 +19,7 @@ from memctl.model.snapshot import Snapshot
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; S0, "Summary Guidelines"
 _KEY_DECISIONS = 5  # on level 1; S0's own example has three
+_BLOCKERS = 5  # on level 1, of issues and of tasks each
 _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _ENOUGH = 20_000  # characters of a kind of record; the 3,000 tokens of level 3 are fewer
@@ -61,13 +62,29 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
         status=links.prose(markdown.one_line(_text(content, "status"))),
         percentage=percentage(snapshot),
         priorities=_items(links, content, "priorities"),
-        blockers=tuple(_brief(links, record) for record in catalogue.critical(_KEY_DECISIONS)),
+        blockers=_blockers(snapshot, links),
         decisions=tuple(_placed(links, record) for record in catalogue.top("decision", None, _KEY_DECISIONS)),
         sections=_summaries(snapshot, links),
         more=_other_parts(links, project) if project else "",
         updated=updated,
         agent=markdown.inline(agent),
     )
+
+
+def _blockers(snapshot: Snapshot, links: Links) -> tuple[Entry, ...]:
+    """What stands in the way: critical and high issues, those that block something first, and what blocks a task."""
+    issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
+    found = [_brief(links, record, "" if record.severity == "critical" else "high") for record in issues]
+    of_tasks: list[Entry] = []
+    for record in snapshot.catalogue.top("state", None, _LISTED):
+        content = headings.content(record.kind, snapshot.body(record))
+        lines = (markdown.inline(markdown.first_sentence(line)) for line in content.get("blockers") or ())
+        of_tasks += [
+            Entry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
+        ]
+        if len(of_tasks) >= _BLOCKERS:
+            break
+    return (*found, *of_tasks[:_BLOCKERS])
 
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:

@@ -139,7 +139,22 @@ def _prompt(call: _Call) -> str:
     owed = _owed(call)  # the state as it was before this was asked
     if call.given.prompt and not call.host.reads:
         _attempt(call, lambda: _note_asked(call))
-    return owed
+    if owed or not call.given.prompt or PROMPT not in call.host.speaks:
+        return owed
+    return _recalled(call)
+
+
+def _recalled(call: _Call) -> str:
+    """What bears on a prompt, "" if that takes longer than a start may: nobody misses what they did not ask for."""
+    from memctl.hooks import recall
+
+    def make() -> str:
+        found: list[str] = []
+        _attempt(call, lambda: found.append(recall.find(lambda: _opened(call), call.folder, call.given.prompt)))
+        return "".join(found)
+
+    made = patience.within(patience.seconds(call.environ), make)
+    return recall.give(call.folder, made) if made else ""
 
 
 def _note_asked(call: _Call) -> None:
@@ -168,7 +183,11 @@ def _owed(call: _Call) -> str:
         return ""
     memory = _opened(call)
     given = call.given._replace(source=COMPACTED)
-    return _within(call, lambda: _given(call._replace(given=given), memory))[0]
+    text, _ = _within(call, lambda: _given(call._replace(given=given), memory))
+    from memctl.hooks import recall
+
+    _attempt(call, lambda: recall.note(call.folder, text))
+    return text
 
 
 def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
@@ -195,12 +214,13 @@ def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     memory = _opened(call)
     text, is_given = _within(call, lambda: _given(call, memory))
-    from memctl.hooks import drafts, known, starting
+    from memctl.hooks import drafts, known, recall, starting
 
     state = known.read(call.folder)
     note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
     if is_given:
         _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
+        _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the copy may hold the session's lock for a while
         call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))

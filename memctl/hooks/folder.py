@@ -8,7 +8,7 @@ process can make.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
@@ -16,6 +16,7 @@ from memctl.journal import private
 
 _CALLS = "calls"
 _SAID = "said-"
+_SHOWN = "shown-"
 _EVENT = "event-"
 _MOST_SESSIONS = 200
 
@@ -79,9 +80,18 @@ class SessionFolder:
         """What was said since the last compaction."""
         return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))
 
+    def show(self, identifiers: Iterable[str]) -> None:
+        """Note what of the memory the session is shown."""
+        for identifier in identifiers:
+            self.is_new(_SHOWN + identifier.replace("/", "-"))
+
+    def is_shown(self, identifier: str) -> bool:
+        """Whether something was shown since the last compaction."""
+        return (self.path / (_SHOWN + identifier.replace("/", "-"))).exists()
+
     def reset(self) -> None:
-        """Begin to count anew, and to say things again."""
-        for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*")):
+        """Begin to count anew, and to say and show things again."""
+        for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*"), *self.path.glob(f"{_SHOWN}*")):
             file.unlink(missing_ok=True)
 
     def others(self) -> Iterator[SessionFolder]:

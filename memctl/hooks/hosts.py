@@ -54,8 +54,15 @@ class Host(NamedTuple):
 CLAUDE_CODE = Host(
     "claude-code",
     "Claude Code",
-    {"SessionStart": START, "PostToolUse": TOOL, "PreCompact": COMPACT, "Stop": STOP, "SessionEnd": END},
-    (START, TOOL),
+    {
+        "SessionStart": START,
+        "UserPromptSubmit": PROMPT,
+        "PostToolUse": TOOL,
+        "PreCompact": COMPACT,
+        "Stop": STOP,
+        "SessionEnd": END,
+    },
+    (START, TOOL, PROMPT),
     ".claude",
     "settings.json",
     "settings.local.json",
@@ -75,7 +82,7 @@ CODEX = Host(
         "Stop": STOP,
         "SessionEnd": END,
     },
-    (START, TOOL),
+    (START, TOOL, PROMPT),
     ".codex",
     "hooks.json",
     last=3,  # it warns of more

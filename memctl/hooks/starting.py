@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
+from msgspec.structs import replace
+
 from memctl.errors import MemctlError
 from memctl.hierarchy.admission import admitted
 from memctl.hooks import drafts, known, log, undone
@@ -27,6 +29,7 @@ from memctl.store.memory import Memory
 _RESUMED = ("resume", "fork")
 _MOST_AT_ONCE = 3  # sessions that were left behind
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
+_LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
 _MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
 
 
@@ -99,14 +102,16 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
 def pack(memory: Memory, since: str = "") -> str:
     """The rehydration pack in at most LIMIT characters; with `since` only if anything came since then."""
     from memctl.model.shown import LIMIT, length
-    from memctl.packs import filling, rehydrate, supply
+    from memctl.packs import filling, last_work, rehydrate, supply
     from memctl.store import access
 
     snapshot = admitted(memory, load.disk(memory))
     wanted = rehydrate.Wanted(since=since)
-    draft = rehydrate.draft(snapshot, memory.now, wanted, supply.sources(memory, snapshot, None))
-    if since and not draft.items():
+    sources, room = supply.sources(memory, snapshot, None), last_work.room(LIMIT, LIMIT)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, sources, length, room)
+    if since and not draft.items() and not draft.others:
         return ""
+    draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
     made = filling.fill(draft, "markdown", LIMIT - length(_MORE) - 1, length)
     included = set(made.included())
     with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted

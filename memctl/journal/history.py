@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -112,6 +112,15 @@ def paths_gone(repository: Repository, folder: str) -> list[str]:
     changes = [(status, os.fsdecode(path)) for status, path in zip(items[::2], items[1::2], strict=True)]
     gone = [path for status, path in changes if status.startswith(b"D")]
     return list(dict.fromkeys([*gone, *(path for _, path in changes)]))
+
+
+def dates(repository: Repository, commits: Collection[str]) -> dict[str, str]:
+    """When some commits were made: canonical UTC by id."""
+    if not commits:
+        return {}
+    args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %ct", "--stdin"]
+    out = git.read(args, repository.top, "\n".join(commits).encode()).decode()
+    return {name: moments.from_epoch(int(seconds)) for name, seconds in map(str.split, out.splitlines())}
 
 
 class Changed(msgspec.Struct, frozen=True):

@@ -77,3 +77,8 @@ def uuid7(epoch_ms: int, entropy: bytes) -> str:
     value = value & ~(0x3 << 62) | 2 << 62
     digits = f"{value:032x}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def made(memory_id: str) -> int:
+    """When a UUIDv7 was made, in Unix seconds."""
+    return int(memory_id.replace("-", "")[:12], 16) // 1000

@@ -79,8 +79,8 @@ class Catalogue(Protocol):
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         """The open records of a type, at a place or anywhere, most important first, then newest."""
 
-    def critical(self, limit: int) -> list[Record]:
-        """The open issues of severity critical, newest first."""
+    def blocking(self, limit: int) -> list[Record]:
+        """The open issues of severity critical and high, the critical first, then newest."""
 
     def count(self, memory_type: str, place: str) -> int:
         """How many open records of a type there are at a place."""

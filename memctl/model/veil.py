@@ -110,8 +110,8 @@ class _VeiledCatalogue:
     def top(self, memory_type: str, place: str | None, limit: int) -> list[Record]:
         return self._open(self._catalogue.top(memory_type, place, limit + len(self._closed)))[:limit]
 
-    def critical(self, limit: int) -> list[Record]:
-        return self._open(self._catalogue.critical(limit + len(self._closed)))[:limit]
+    def blocking(self, limit: int) -> list[Record]:
+        return self._open(self._catalogue.blocking(limit + len(self._closed)))[:limit]
 
     def count(self, memory_type: str, place: str) -> int:
         return 0 if place in self._pages else self._catalogue.count(memory_type, place)

@@ -21,6 +21,7 @@ is it its me more my no not of on or our should so some than that the their them
 we were what when where which while who why will with would you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+_STEM = 6  # letters after which words count as the same: "connection" and "connected", not "connect" and "contact"
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")  # HTTPServer2 is HTTP, Server, 2
 _NOT_ASCII = re.compile("[^\\x00-\\x7f]+")
@@ -35,6 +36,11 @@ def words_of(text: str) -> list[str]:
     `CardClient.pay_all` gives cardclient, card, client, pay, all.
     """
     return [each for word in whole_words(text) for each in (word.lower(), *parts_of(word))]
+
+
+def stems(text: str) -> frozenset[str]:
+    """The beginnings of a text's words, without words that say nothing."""
+    return frozenset(word[:_STEM] for word in words_of(text) if word not in STOP_WORDS)
 
 
 def whole_words(text: str) -> list[str]:

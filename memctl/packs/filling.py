@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
@@ -9,18 +10,22 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.model.kinds import KINDS
+from memctl.model.markdown import one_line
 from memctl.packs.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
 from memctl.packs.formats import choice
 
 CountTokens = Callable[[str], int]
 
-_LIST_SHARE = 0.15  # of the budget goes to the list of what was left out at most, while there are items to pack
 _NOTES_SHARE = 0.06  # of the budget may go to notes that can be spared, while items are left out
-_LINE = 8  # tokens that a line of that list has at least
-_LISTED = 8  # of each kind of record: more make a block of over 200 tokens, which S1 would break up
+_LINE = 8  # tokens that a line of what is left out has at least
+_ITEM = 25  # tokens that an item has at least, with its id, title and facts
+_MISSES = 50  # items in a row that have no room, after which no other is made to be tried
+_WIDTHS = (0, 60, 45, 36)  # characters of the titles in those lines, 0 for all, where lines are wanted and lack room
 _LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack (S1, "Critical Information Placement")
-_NO_WEIGHT = 11  # more than any importance
-_LEAD = Part("critical", "Most important", ())
+_NO_WEIGHT = 100  # more than anything weighs
+_LEAD = Part("critical", "Most important")
+_CHECK = Part("check", "Check before use")  # what may not hold any more: its code has changed
+TOO_LARGE = "too large"
 
 
 class Pack(msgspec.Struct, frozen=True):
@@ -106,15 +111,25 @@ class _Filling:
         self._form = form
         self._budget = budget
         self._count = count
-        self._texts: Mapping[str, str] = {item.key: harmless(form.item(item)) for item in draft.items()}
-        self._costs = {key: count(text) for key, text in self._texts.items()}
+        self._texts: dict[str, str] = {}
+        self._costs: dict[str, int] = {}
+        for item in draft.items():
+            self._write(item)
+        self._whole = draft.whole() if draft.whole else iter(())
+        self._made: list[Item] = []  # of the items of `others` those that were asked for
+        self._left_of: tuple[frozenset[str] | None, list[Left]] = None, []  # what some keys leave out
+        self._totals: Counter[tuple[str, str]] = Counter()  # and how much of it is of each section and kind
 
-    def cost(self, frame: _Frame, kept: list[Item], listed: int = 0) -> int:
-        return self._count(self.text(frame, kept, listed))
+    def _write(self, item: Item) -> None:
+        text = harmless(self._form.item(item))
+        self._texts[item.key], self._costs[item.key] = text, self._count(text)
+
+    def cost(self, frame: _Frame, kept: list[Item], listed: int = 0, width: int = 0) -> int:
+        return self._count(self.text(frame, kept, listed, width))
 
     def is_wordy(self, frame: _Frame, kept: list[Item]) -> bool:
         """Whether notes that could be spared keep items out, and take more than their share."""
-        if len(kept) == len(self.draft.items()) or all(note.essential for note in frame.opening):
+        if not self.left_out(kept) or all(note.essential for note in frame.opening):
             return False
         sparing = msgspec.structs.replace(frame, opening=tuple(note for note in frame.opening if note.essential))
         return self.cost(frame, []) - self.cost(sparing, []) > _NOTES_SHARE * self._budget
@@ -127,68 +142,110 @@ class _Filling:
         while kept and self.cost(frame, kept) > self._budget:
             kept.pop()
         if kept:
-            return kept
+            return self._filled_up(frame, kept)
         # In a budget too small for the list's share, one item is worth more than any list.
-        return next(([item] for _, item in self._in_turn() if self.cost(frame, [item]) <= self._budget), [])
+        found = (item for items in (self._in_turn(), self._others()) for item in items)
+        return next(([item] for item in found if self.cost(frame, [item]) <= self._budget), [])
 
     def _take(self, frame: _Frame) -> list[Item]:
         """Whole items, as long as they fit beside the frame and the list."""
         room = self._budget - self.cost(frame, []) - self._share()
-        rooms = {part.name: part.limit or self._budget for part in self.draft.parts}
-        kept = []
-        for part, item in self._in_turn():
-            cost = self._costs[item.key]
-            if cost <= room and cost <= rooms[part.name]:
+        rooms = {item.key: part for part in self.draft.parts if part.limit for item in part.items}
+        spent: dict[str, int] = {}
+        kept: list[Item] = []
+        misses = 0
+        for item in self._in_turn():
+            cost, part = self._costs[item.key], rooms.get(item.key)
+            if part is not None and spent.get(part.name, 0) + cost > part.limit:
+                continue
+            if cost <= room:
                 room -= cost
-                rooms[part.name] -= cost
                 kept.append(item)
+                if part is not None:
+                    spent[part.name] = spent.get(part.name, 0) + cost
+        for item in self._others():
+            if room < _ITEM or misses >= _MISSES:
+                break
+            misses += 1
+            if self._costs[item.key] <= room:
+                room -= self._costs[item.key]
+                kept.append(item)
+                misses = 0
         return kept
 
-    def _in_turn(self) -> list[tuple[Part, Item]]:
-        """All items: the critical ones by weight, then turn by turn one from every part."""
-        parts = self.draft.parts
-        turns = zip_longest(*(part.items for part in parts))
-        found = [(part, item) for turn in turns for part, item in zip(parts, turn, strict=True) if item is not None]
+    def _filled_up(self, frame: _Frame, kept: list[Item]) -> list[Item]:
+        """With what has room beside the lines of the rest, which may take less than was kept for them."""
+        room, keys = self._budget - self.cost(frame, kept, *self._most_lines(frame, kept)), {item.key for item in kept}
+        limited = {item.key for part in self.draft.parts if part.limit for item in part.items}
+        for item in (*self.draft.items(), *self._made):
+            if item.key not in keys | limited and self._costs[item.key] <= room:
+                longer = [*kept, item]
+                if self.cost(frame, longer, *self._most_lines(frame, longer)) <= self._budget:
+                    kept, room = longer, room - self._costs[item.key]
+        return kept
+
+    def _in_turn(self) -> list[Item]:
+        """The items of all parts: those that come first, the critical ones by weight, then one from every part."""
         least = self.draft.leading or _NO_WEIGHT
-        return sorted(found, key=lambda pair: -pair[1].weight if pair[1].weight >= least else 0)
+        first = [item for part in self.draft.parts if part.is_first for item in part.items]
+        turns = zip_longest(*(part.items for part in self.draft.parts if not part.is_first))
+        found = [item for turn in turns for item in turn if item is not None]
+        return first + sorted(found, key=lambda item: (-item.weight if item.weight >= least else 0, item.has_changed))
+
+    def _others(self) -> Iterator[Item]:
+        """The items that come after all parts, made once and no sooner than they are needed."""
+        yield from self._made[:]
+        for item in self._whole:
+            self._made.append(item)
+            self._write(item)
+            yield item
 
     def _share(self) -> int:
-        """What the list of what is left out may take: no more than it needs."""
-        most = int(self._budget * _LIST_SHARE)
+        """What the lines of what is left out may take: no more than they need."""
+        most = int(self._budget * self.draft.lines)
         left = [f"{left.id} {left.title} {left.why}\n" for left in self.draft.others[: most // _LINE + 1]]
         left += [f"{item.id} {item.title}\n" for item in self.draft.items()]
         return min(most, 2 * self._count("".join(left)))
 
     def pack(self, form: str, frame: _Frame, kept: list[Item]) -> Pack:
         """The finished pack, with as long a list of what is left out as fits."""
-        text = self.text(frame, kept, self._most_lines(frame, kept))
-        keys = {item.key for item in kept}
-        parts = {part.name: [item.id for item in part.items if item.key in keys] for part in self.draft.parts}
+        text = self.text(frame, kept, *self._most_lines(frame, kept))
+        parts = {
+            part.name: [item.id for item in items]
+            for part, items in self._by_part({item.key for item in kept}, kept)
+            if items or part is not self.draft.rest
+        }
         return Pack(text, self._count(text), self._budget, form, parts, self.left_out(kept))
 
-    def _most_lines(self, frame: _Frame, kept: list[Item]) -> int:
-        low, high = 0, min(len(self._listable(kept)), 2 + self._budget // _LINE)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.cost(frame, kept, middle) <= self._budget:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+    def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
+        """How many lines of what is left out have room, and the width of their titles."""
+        total = len(self.left_out(kept))
+        lines = 0, 0
+        for width in _WIDTHS:
+            low, high = 0, min(total, 2 + self._budget // _LINE)
+            while low < high:
+                middle = (low + high + 1) // 2
+                if self.cost(frame, kept, middle, width) <= self._budget:
+                    low = middle
+                else:
+                    high = middle - 1
+            lines = low, width
+            if low >= min(total, self.draft.least_lines):
+                break
+        return lines
 
-    def text(self, frame: _Frame, kept: list[Item], listed: int) -> str:
+    def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
         """The pack with some of the items, and as many lines of what is left out."""
         keys = {item.key for item in kept}
-        leading = self._leading(kept)
-        rest = keys - {item.key for item in leading}
-        parts = [self._part(part, rest) for part in self.draft.parts] if frame.has_parts else []
-        parts = [self._entry(_LEAD, leading), *parts] if leading else parts
+        leading, changed = self._leading(kept), [item for item in kept if item.has_changed]
+        within = self._by_part(keys - {item.key for item in (*leading, *changed)}, kept)
+        parts = [(_LEAD, leading), *within, (_CHECK, changed)] if frame.has_parts else []
         left = self.left_out(kept) if frame.has_parts else []
         contents = Contents(
             project=frame.project,
             opening=frame.opening,
-            parts=tuple(parts),
-            left_out=tuple(_groups(left, self._listable(kept)[:listed])),
+            parts=tuple((part, tuple(self._texts[item.key] for item in items)) for part, items in parts),
+            left_out=tuple(_groups(left, self._totals, listed, width, self.draft.sections)),
             closing=tuple(note for note in frame.closing if not note.of or note.of in keys),
             draft=self.draft,
             sizes=self._sizes(kept),
@@ -196,11 +253,11 @@ class _Filling:
         text = harmless(self._form.pack(contents))
         return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
-    def _part(self, part: Part, keys: set[str]) -> tuple[Part, tuple[str, ...]]:
-        return self._entry(part, [item for item in part.items if item.key in keys])
-
-    def _entry(self, part: Part, items: list[Item]) -> tuple[Part, tuple[str, ...]]:
-        return part, tuple(self._texts[item.key] for item in items)
+    def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[Part, list[Item]]]:
+        """The items of some keys by the part that they belong to; those of no part are the rest."""
+        own = {item.key for item in self.draft.items()}
+        parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
+        return [*parts, (self.draft.rest, [item for item in kept if item.key in keys - own])]
 
     def _sizes(self, kept: list[Item]) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -223,37 +280,58 @@ class _Filling:
 
     def left_out(self, kept: list[Item]) -> list[Left]:
         """What is not packed: first what was chosen and did not fit, then the rest."""
-        keys = {item.key for item in kept}
-        chosen = [_left(item) for item in self.draft.items() if item.key not in keys]
-        return [*chosen, *self.draft.others]
+        keys = frozenset(item.key for item in kept)
+        if self._left_of[0] != keys:  # a text is made some dozens of times, and there may be 10,000 of these
+            chosen = [self._left(item, _left(item)) for item in self.draft.items() if item.key not in keys]
+            made = zip(self.draft.others, self._made, strict=False)
+            chosen += [self._left(item, left) for left, item in made if item.key not in keys]
+            left = [*chosen, *self.draft.others[len(self._made) :]]
+            self._left_of, self._totals = (keys, left), Counter((each.section, each.kind) for each in left)
+        return self._left_of[1]
 
-    def _listable(self, kept: list[Item]) -> list[Left]:
-        """What of it may be listed: of each kind of record the first few, of all else everything."""
-        left = self.left_out(kept)
-        if self.draft.counts_others:
-            left = left[: len(left) - len(self.draft.others)]
-        counts: dict[str, int] = {}
-        found = []
-        for each in left:
-            counts[each.kind] = counts.get(each.kind, 0) + 1
-            if not each.kind or counts[each.kind] <= _LISTED:
-                found.append(each)
-        return found
+    def _left(self, item: Item, left: Left) -> Left:
+        """What is left out, with why if it is for its size."""
+        is_large = self._costs[item.key] > self._budget
+        return msgspec.structs.replace(left, why=TOO_LARGE) if is_large else left
 
 
 def _left(item: Item) -> Left:
-    return Left(item.id, item.title, kind=item.kind if item.kind in KINDS else "")
+    kind = item.kind if item.kind in KINDS else ""
+    return Left(item.id, item.title, kind=kind, section=item.section)
 
 
-def _groups(left: list[Left], listed: list[Left]) -> list[Group]:
-    """What is left out by kind, with what is listed of it; if nothing is, all of it in one group."""
+def _groups(
+    left: list[Left], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
+) -> list[Group]:
+    """What is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
+    if not left:
+        return []
     if not listed:
-        return [Group("", (), len(left), all(each.kind for each in left))] if left else []
-    totals: dict[str, int] = {}
-    for each in left:
-        totals[each.kind] = totals.get(each.kind, 0) + 1
-    by_kind = {kind: tuple(each for each in listed if each.kind == kind) for kind in totals}
-    return [Group(kind, found, totals[kind] - len(found)) for kind, found in by_kind.items()]
+        return [Group((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
+    groups: dict[tuple[str, str], list[Left]] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for (section, kind), number in totals.items():
+        key = (section, "") if section in sections else ("", kind)
+        groups[key], counts[key] = [], counts.get(key, 0) + number
+    for each in left[:listed]:
+        groups[(each.section, "") if each.section in sections else ("", each.kind)].append(_shortened(each, width))
+    return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
+
+
+def _group(marker: str, kind: str, listed: tuple[Left, ...], more: int, sections: Mapping[str, str]) -> Group:
+    if marker:
+        name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --section {marker[1:]}"
+        return Group(listed, more, name, "section", marker, command)
+    if kind:
+        return Group(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
+    return Group(listed, more)
+
+
+def _shortened(left: Left, width: int) -> Left:
+    title = one_line(left.title)
+    if not width or len(title) <= width:
+        return left
+    return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")
 
 
 def _suited(draft: Draft, budget: int, count: CountTokens, inter_agent: bool) -> str:

@@ -15,6 +15,7 @@ from memctl.model.markdown import one_line
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
+from memctl.model.words import stems
 from memctl.packs import handoff_context, handoff_report, items, relevance
 from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.packs.filling import CountTokens, Pack, fill
@@ -90,7 +91,9 @@ def package(
     pages = _pages(snapshot, asked.sections)
     page_items = [items.of_page(page, sources.page(page)) for page in pages]
     ranked = {one.record.path: one.score for one in relevance.records(snapshot, asked.said.task, now)}
-    context = handoff_context.gather(snapshot, now, asked.kind, asked.source, asked.sections, page_items, ranked)
+    context = handoff_context.gather(
+        snapshot, now, asked.kind, asked.source, asked.sections, page_items, ranked, sources.worked
+    )
     compacted = compaction.compact(context.blocks, AIMS[asked.kind], count, discardable.shortened)
     kept = [context.records[block.key] for block in compacted.kept if block.key in context.records]
     parts = _groups(kept, asked.source)
@@ -164,8 +167,8 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
         return f"{asked}; config.yaml names no skills of {agent}."
     if not required:
         return f"{asked}; {agent} has {', '.join(map(one_line, profile.skills))}."
-    known = relevance.stems(" ".join(profile.skills))
-    held = [tag for tag in required if relevance.stems(tag) & known]
+    known = stems(" ".join(profile.skills))
+    held = [tag for tag in required if stems(tag) & known]
     score = len(held) / len(required)
     return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'} ({score:.0%})."
 

@@ -18,6 +18,8 @@ from memctl.model.markdown import first_sentence
 from memctl.model.record import LISTS, Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Item
+from memctl.packs.items import Worked
+from memctl.packs.last_work import by_last_work
 from memctl.policy import discardable
 from memctl.policy.compaction import Block
 from memctl.policy.relevance import terms
@@ -54,13 +56,14 @@ def gather(
     sections: Sequence[str],
     pages: Sequence[Item],
     matching: dict[str, float],
+    worked: Worked,
 ) -> Context:
     """The context of a handoff; `matching` says how well records bear on its task, by path, from 0 to 1."""
     records = concerned(snapshot, now, sections, giver)
     references = Counter(
         identifier for record in records for name in LISTS[1:-2] for identifier in getattr(record, name)
     )
-    current = current_task(records, giver)[:1]
+    current = current_task(records, giver, worked)[:1]
     blocks = []
     for record in sorted(records, key=lambda r: (r.timestamp, r.id)):
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
@@ -100,11 +103,11 @@ def _is_own_task(record: Record, giver: str) -> bool:
     return record.memory_type == "state" and record.is_open and not record.section and record.agent_id == giver
 
 
-def current_task(records: Sequence[Record], giver: str) -> list[Record]:
-    """The open states of the giver, the latest first; of whoever has any, if the giver has none only the latest."""
-    states = sorted((r for r in records if r.memory_type == "state" and r.is_open), key=lambda r: (r.timestamp, r.id))
-    own = [record for record in states if record.agent_id == giver]
-    return own[::-1] or states[-1:]
+def current_task(records: Sequence[Record], giver: str, worked: Worked) -> list[Record]:
+    """The open states of the giver, the one worked on last first; of others, if the giver has none, that one."""
+    tasks = [record for record in records if record.memory_type == "state" and record.is_open]
+    states = by_last_work(tasks, worked(tasks))
+    return [record for record in states if record.agent_id == giver] or states[:1]
 
 
 def _keeps(record: Record, text: str, now: str, kind: str) -> str:

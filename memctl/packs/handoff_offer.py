@@ -21,7 +21,7 @@ from memctl.model.kinds import HANDOFF
 from memctl.model.markdown import one_line
 from memctl.model.record import TITLE_LIMIT, Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import handoff, handoff_context, handoff_said
+from memctl.packs import handoff, handoff_context, handoff_said, phase
 from memctl.packs.context_summary import BUDGET
 from memctl.packs.filling import CountTokens
 from memctl.packs.handoff import Asked, Package
@@ -116,9 +116,14 @@ class Offering:
         wish, memory = self._wish, self._memory
         snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
         records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
-        states = handoff_context.current_task(records, wish.giver)
+        worked = self._sources(snapshot).worked
+        states = handoff_context.current_task(records, wish.giver, worked)
         blocking = [r for r in records if r.memory_type == "issue" and r.is_open and r.severity == "critical"]
-        said = handoff_said.completed(wish.said, snapshot, memory.now, states, blocking)
+        standing = phase.standing(snapshot, memory.now, worked, wish.sections)
+        if not standing.lines:  # the sections have nothing to say: what the memory says is more than nothing
+            lines = phase.standing(snapshot, memory.now, worked).lines
+            standing = msgspec.structs.replace(standing, lines=lines)
+        said = handoff_said.completed(wish.said, snapshot, standing, states, blocking)
         if found := list(handoff_said.findings(wish.said, said, wish.kind, self._count)):
             raise Refused(found)
         said = msgspec.structs.replace(said, summary=handoff_said.within(said.summary, BUDGET, self._count))

@@ -14,9 +14,9 @@ from memctl.model.markdown import one_line
 from memctl.model.record import Record
 from memctl.model.said import LONGEST_LINE, is_said
 from memctl.model.snapshot import Snapshot
-from memctl.packs import phase
 from memctl.packs.context_summary import BUDGET, DECISIONS
 from memctl.packs.filling import CountTokens
+from memctl.packs.phase import Standing
 
 EMERGENCY = "emergency"
 _MOST = 20  # lines of a field: what is more belongs into records
@@ -52,8 +52,11 @@ def needed(kind: str) -> tuple[str, ...]:
     return _NEEDED[:1] if kind == EMERGENCY else _NEEDED
 
 
-def completed(said: Said, snapshot: Snapshot, now: str, states: Sequence[Record], issues: Sequence[Record]) -> Said:
-    """What was said, and where nothing was, what the memory has: of the giver's states and the issues that block."""
+def completed(
+    said: Said, snapshot: Snapshot, standing: Standing, states: Sequence[Record], issues: Sequence[Record]
+) -> Said:
+    """What was said, and where nothing was, what the memory has: where the work stands that is handed over, the giver's
+    states and the issues that block."""
     values: dict[str, str | tuple[str, ...]] = {}
     if not said.immediate:
         values["immediate"] = tuple(_items(snapshot, [*states, *issues], "next_actions"))
@@ -62,12 +65,11 @@ def completed(said: Said, snapshot: Snapshot, now: str, states: Sequence[Record]
     if not said.success_criteria:
         values["success_criteria"] = tuple(_items(snapshot, states, "task_description"))
     if not said.summary:
-        standing = phase.standing(snapshot, now)
         lines = [line for line in standing.lines if len(line) <= LONGEST_LINE]
         values["summary"] = "\n".join([f"{standing.decision}: {standing.why}", *(f"- {line}" for line in lines)])
         values["summary"] = values["summary"] if lines else ""
     elif not said.summary.lstrip().startswith(DECISIONS):
-        values["summary"] = f"{phase.standing(snapshot, now).decision}: {said.summary}"
+        values["summary"] = f"{standing.decision}: {said.summary}"
     return msgspec.structs.replace(said, **values)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.model import headings
-from memctl.model.kinds import SEVERITIES
+from memctl.model.kinds import SEVERITIES, STATE
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -17,6 +17,9 @@ from memctl.text.credentials import find
 
 if TYPE_CHECKING:
     from memctl.hierarchy.navigate import Place
+
+
+PROPOSED = "proposed"  # a decision that nobody has accepted yet
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -29,17 +32,22 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 Origins = Mapping[str, Origin]  # by the record's path
+Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were changed last (canonical UTC) by their paths
 
 
 class Sources(msgspec.Struct, frozen=True):
     """What packs are made of besides the Snapshot: where records come from, and pages as they are rendered.
 
-    `executive` renders level 1.
+    `executive` renders level 1. `worked` says when records were changed last, `touched` which files of the repository
+    the latest commits changed, `blockers` what keeps everybody from going on.
     """
 
     origins: Callable[[list[Record]], Origins]
     page: Callable[[Page], str]
     executive: Callable[[], str]
+    worked: Worked
+    touched: Callable[[], Collection[str]]
+    blockers: Callable[[], list[str]]
 
 
 def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
@@ -55,17 +63,32 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
     if record.tags:
         facts["tags"] = ", ".join(record.tags)
     origin = origins.get(record.path)
+    drift = origin.drift if origin else {}
     if record.code_refs:
-        drift = origin.drift if origin else {}
         facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
     if origin is not None:
         facts["commit"] = origin.commit
-    body = _screened(snapshot.body(record))
-    weight = 10 if record.severity == SEVERITIES[0] else record.importance
-    return Item(record.memory_type, record.id, record.title, body, tuple(facts.items()), record.path, weight)
+    body = screened(snapshot.body(record))
+    changed = bool(drift) and record.memory_type != STATE.name  # work under way is there to change code
+    return Item(
+        record.memory_type,
+        record.id,
+        record.title,
+        body,
+        tuple(facts.items()),
+        record.path,
+        0 if changed or record.status == PROPOSED else weight(record),
+        changed,
+        record.place,
+    )
 
 
-def _screened(body: str) -> str:
+def weight(record: Record) -> int:
+    """How much a record weighs, from 1 to 10: a critical issue as much as can be."""
+    return 10 if record.severity == SEVERITIES[0] else record.importance
+
+
+def screened(body: str) -> str:
     """A record's body, or if it was written past memctl with a credential in it, only that."""
     spans = find(body)
     if not spans:
@@ -104,4 +127,4 @@ def without(item: Item, heading: str) -> tuple[Item, str]:
 
 
 def left(record: Record) -> Left:
-    return Left(record.id, record.title, kind=record.memory_type)
+    return Left(record.id, record.title, kind=record.memory_type, section=record.place)

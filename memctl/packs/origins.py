@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memctl.journal import git, trees
+from memctl.journal import git, history, trees
 from memctl.model import pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -37,6 +37,20 @@ def _name(last: LastCommit | None) -> str:
     remarks = [_EARLIER] if last.is_boundary else []
     remarks += [_EDITED] if last.is_edited else []
     return last.commit[:_SHOWN] + "".join(remarks)
+
+
+def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> dict[str, str]:
+    """When the texts of records were committed (canonical UTC by path); of what is in no commit yet, now."""
+    paths = {memory.tracked(record.path): record.path for record in records}
+    if not paths:
+        return {}
+    try:
+        found = last_commits(memory, paths, at)
+        commits = {path: one.commit for path, one in found.items() if not one.is_edited}
+        dates = history.dates(memory.repository, set(commits.values()))
+    except git.GitFailed:  # the history of a partial clone is with its remote
+        return {}
+    return {path: dates.get(commits.get(tracked, ""), memory.now) for tracked, path in paths.items()}
 
 
 def _drift(

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from memctl.model import frontmatter, headings, moments, session_page
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import Malformed
+from memctl.model import headings, ids, moments
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Note
+from memctl.packs.last_work import Ended
 
 _PRIORITIES = 3  # S0, "Level 1": the top 3
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended: S0 calls one of 4 hours long
+_AFTERWARDS = 24  # hours after which something may be recorded that was done in a session
 _NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
 
 def notes(
-    snapshot: Snapshot, current: Sequence[Record], now: str, task: str = "", *, is_met: bool = True
+    snapshot: Snapshot,
+    current: Sequence[Record],
+    now: str,
+    ended: Sequence[Ended],
+    task: str = "",
+    *,
+    is_met: bool = True,
 ) -> Iterator[Note]:
     """The notes of S0's `project_summary` and `session_continuity`, the task and whether it is met by anything."""
     if task and is_met:
@@ -32,7 +38,7 @@ def notes(
     if lines := list(project(snapshot)):
         yield Note("summary", "", "\n".join(lines))
     yield Note("records", "", held(current))
-    if line := continuity(snapshot.records, now, ends_of_sessions(snapshot)):
+    if line := continuity(snapshot.records, now, [one.ended for one in ended]):
         yield Note("continuity", "", line)
 
 
@@ -70,11 +76,11 @@ def continuity(records: Sequence[Record], now: str, ends: Sequence[str] = ()) ->
     last = max(records, key=lambda record: (record.timestamp, record.id), default=None)
     if last is None:
         return ""
-    count = len(ends) or sessions([record.timestamp for record in records])
-    told = f"{count:,} session{'s' if count != 1 else ''} "
-    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far"
+    count = len(ends) or sessions(records)
+    told = f"; {count:,} session{'s' if count != 1 else ''} " if count else ""
+    told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if count else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
-    return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}; {told}."
+    return f"Last recorded: {last.id} by {agent}, {_told(last.timestamp, now)}{told}."
 
 
 def _told(moment: str, now: str) -> str:
@@ -82,22 +88,14 @@ def _told(moment: str, now: str) -> str:
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 
 
-def ends_of_sessions(snapshot: Snapshot) -> list[str]:
-    """When the sessions that have a page in the memory ended (canonical UTC); a page without it is passed over."""
-    ends = []
-    for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
-        try:
-            values, _ = frontmatter.read(snapshot.read(path))
-            end = values.get("ended") or values.get("summarized")
-            ends += [moments.parse(end)] if isinstance(end, str) else []
-        except (InvalidRecord, Malformed, OSError, ValueError):
-            continue
-    return ends
+def sessions(records: Iterable[Record]) -> int:
+    """Into how many sessions of work records fall: a pause of more than four hours ends one.
 
-
-def sessions(timestamps: Sequence[str]) -> int:
-    """Into how many sessions of work some times fall: a pause of more than four hours ends one."""
-    seconds = sorted(map(moments.to_epoch, timestamps))
+    What is dated otherwise than it was recorded, as its memory_id says, was brought in from elsewhere and counts for
+    none.
+    """
+    told = ((moments.to_epoch(record.timestamp), ids.made(record.memory_id)) for record in records)
+    seconds = sorted(dated for dated, made in told if abs(dated - made) <= _AFTERWARDS * 3600)
     return sum(later - earlier > _PAUSE_HOURS * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 

@@ -13,8 +13,10 @@ from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.context_summary import DECISIONS
 from memctl.packs.filling import CountTokens, whole_lines
+from memctl.packs.items import PROPOSED, Worked
+from memctl.packs.last_work import by_last_work
 from memctl.packs.rehydrate import DECISION_IMPORTANCE, current_records
-from memctl.search.filters import ORDERS, severity_rank
+from memctl.search.filters import ORDERS, Filters, severity_rank
 
 PROCEED, STOP, CLARIFY = DECISIONS
 _CRITICAL, _HIGH = 0, 1  # ranks of severity
@@ -46,10 +48,14 @@ def summary(found: Standing, budget: int, count: CountTokens) -> str:
     return whole if text else f"{head}\n" if count(f"{head}\n") <= budget else head
 
 
-def standing(snapshot: Snapshot, now: str) -> Standing:
-    """Sum up a memory: STOP while a critical issue is open, CLARIFY while something blocks, else PROCEED."""
+def standing(snapshot: Snapshot, now: str, worked: Worked = lambda _: {}, sections: Sequence[str] = ()) -> Standing:
+    """Sum up a memory, or some sections of it: STOP while a critical issue is open, CLARIFY while a high one is or
+    something blocks, else PROCEED. `worked` says when tasks were worked on last."""
     current = current_records(snapshot, now)
-    states = sorted((r for r in current if r.memory_type == "state"), key=ORDERS["date"][0], reverse=True)[:1]
+    if sections:
+        current = [record for record in current if any(Filters(section=one).keep([record]) for one in sections)]
+    tasks = [record for record in current if record.memory_type == "state"]
+    states = by_last_work(tasks, worked(tasks))[:1]
     issues = sorted((r for r in current if severity_rank(r) <= _HIGH), key=lambda r: (severity_rank(r), r.timestamp))
     weighty = [r for r in current if r.memory_type == "decision" and r.importance >= DECISION_IMPORTANCE]
     decisions = sorted(weighty, key=ORDERS["importance"][0], reverse=True)
@@ -67,8 +73,10 @@ def _decide(
         return STOP, f"critical and open: {', '.join(critical)}"
     if snapshot.faults:
         return CLARIFY, "files of the memory can't be read, see `memctl status`"
+    if issues:
+        return CLARIFY, f"high and open: {', '.join(record.id for record in issues)}"
     blocked = [record.id for record in states if _items(snapshot, record, "blockers")]
-    proposed = [record.id for record in current if record.status == "proposed"]
+    proposed = [record.id for record in current if record.status == PROPOSED]
     if blocked or proposed:
         return CLARIFY, f"to be cleared up: {', '.join([*blocked, *proposed])}"
     return PROCEED, "nothing stands in the way"

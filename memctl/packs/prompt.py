@@ -91,11 +91,11 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     ranked = [result for result in found if result.score >= threshold]
     origins = sources.origins([result.record for result in ranked])
     scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
-    for place in relevance.places(snapshot, about):
-        if place.score >= threshold:
-            item = items.of_page(place.page, place.text.strip("\n"), place.marker)
-            item = msgspec.structs.replace(item, id=place.marker, title=place.title)
-            scored.append((place.score, _scored(item, place.score)))
+    scored += [
+        (place.score, _scored(relevance.item(place), place.score))
+        for place in relevance.places(snapshot, about)
+        if place.score >= threshold
+    ]
     scored.sort(key=lambda pair: (-pair[0], pair[1].id))
     low = [result.record for result in found if result.score < threshold]
     return Draft(

@@ -1,41 +1,53 @@
 """Rehydration: what somebody needs to know who starts to work on the project (S0, "Memory Rehydration Process").
 
-The seed's rules: the latest state; decisions of importance 7 and more from 30 days (10 of them); critical and high
-issues, the worst and oldest first (15); learnings from 60 days, the most used first (5). Two of its rules are mended: a
-decision of importance 10, which the seed itself keeps for ever, always competes; and a record too large for the
-budget is skipped and listed, where the seed stops at it.
+A budget is filled in tiers. First what the seed's rules select: decisions of importance 7 and more from 30 days (10 of
+them; of importance 10, which the seed itself keeps for ever, at any age); critical and high issues, the worst and
+oldest first (15); learnings from 60 days, the most used first (5). Beside it where work stands: the last session, a
+pending checkpoint, the tasks under way, in at most 1,500 tokens. Then all other open records whole, by weight and by
+how near they are to what was worked on; the rest as one line each. The seed's windows say what comes first, not what
+may come at all: a decision of years ago binds today.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
 from memctl.model import handoff, moments
 from memctl.model.kinds import KNOWLEDGE, SEVERITIES
 from memctl.model.markdown import one_line
+from memctl.model.pages import code_path
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.packs import items, overview, relevance
-from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
-from memctl.packs.items import Sources
-from memctl.search.filters import ORDERS, Filters, select, severity_rank
+from memctl.packs import items, last_work, overview, relevance
+from memctl.packs.draft import NOTICED, REST, Draft, Item, Note, Part
+from memctl.packs.filling import CountTokens
+from memctl.packs.formats import markdown
+from memctl.packs.items import PROPOSED, Sources
+from memctl.packs.relevance import Bearing
+from memctl.search.filters import Filters, select, severity_rank
 
-LATEST_STATES = 1
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
 LEARNINGS, LEARNING_DAYS = 5, 60
+LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 _BESIDES = 3  # critical issues that are named although they do not bear on a task
 _FOREVER = 10  # importance at which a decision competes at any age
-# From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on.
+_NEAR = 2  # what a record weighs more that is about what was worked on: as much as from one class of S0's to the next
+_AT_ONCE = 50  # records of which Git is asked together
+# From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
+# their text fits it a third as well as the best one's. What fits it best leads whatever it weighs.
 CRITICAL, WEIGHTY_FOR_TASK = 9, 7
+_FITTING, _CLOSEST, _BEST = 0.33, 0.9, 11
 TITLES = {
     "state": "Current state",
+    "session": "Where work was left",
     "decision": "Key decisions",
     "issue": "Open issues",
     "learning": "Learnings that may apply",
 }
+BESIDES = Part("besides", "Besides the task")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -51,48 +63,74 @@ class Wanted(msgspec.Struct, frozen=True):
     agent: str = ""
     reader: str = ""
 
+    @property
+    def filters(self) -> Filters:
+        return Filters(section=self.section, agent=self.agent, since=self.since)
+
+    @property
+    def narrowed_by(self) -> str:
+        """The options that leave records out, "" if there is none."""
+        given = {"section": self.section, "since": self.since, "agent": one_line(self.agent)}
+        return " ".join(f"--{name} {value}" for name, value in given.items() if value)
+
 
 NOTHING_SPECIAL = Wanted()
 
 
-def draft(snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources) -> Draft:
-    """Everything that a rehydration could hold."""
+def draft(
+    snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
+) -> Draft:
+    """Everything that a rehydration could hold; where work stands in at most `work` tokens as `count` counts them."""
     everything = current_records(snapshot, now)
-    current = Filters(section=wanted.section, agent=wanted.agent, since=wanted.since).keep(everything)
-    matching = [result.record for result in relevance.records(snapshot, wanted.task, now)]
-    chosen = choose(current, now, wanted, matching)
-    records = [record for found in chosen.values() for record in found]
-    known = sources.origins(records)
+    current = wanted.filters.keep(everything)
+    about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    ended = last_work.sessions(snapshot)
+    left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
+    tasks = _tasks(snapshot, current, about, sources, work - sum(count(markdown.item(item)) for item in left), count)
+    states, closing = _last_first([_weighed(item, about) for item in tasks])
+    chosen = choose(current, now, wanted, about.records)
+    known = sources.origins([record for found in chosen.values() for record in found])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
-    closing: list[Note] = []
-    for name, found in chosen.items():
-        made = [items.of_record(snapshot, record, known) for record in found]
-        if name == "state":
-            made, closing = _last_first(made)
-        parts.append(Part(name, TITLES[name], tuple(made)))
-    taken = {record.path for record in records}
-    is_met = bool({record.path for record in matching} & taken)
-    rest = sorted((r for r in current if r.path not in taken), key=ORDERS["importance"][0], reverse=True)
+    parts += [
+        Part("state", TITLES["state"], tuple(states), is_first=True),
+        Part("session", TITLES["session"], tuple(left), is_first=True),
+        *(
+            Part(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
+            for name, found in chosen.items()
+        ),
+    ]
+    parts += [Part("page", "Pages", tuple(map(relevance.item, about.places)))] if about.places else []
+    taken = {item.key for part in parts for item in part.items}
+    others = [record for record in current if record.path not in taken]
+    has_code = any(record.code_refs for record in others)
+    touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
+    rest = _by_nearness(others, about.records, _near(tasks, touched))
     return Draft(
         project=snapshot.config.project,
         parts=tuple(parts),
         opening=(
             NOTICED,
-            *overview.notes(snapshot, everything, now, wanted.task, is_met=is_met),
+            *overview.notes(snapshot, everything, now, ended, wanted.task, is_met=about.is_met),
+            *_filtered(len(everything) - len(current), wanted),
+            *_blocked(sources.blockers()),
             *_besides(rest, wanted),
             *_waiting(snapshot, wanted.reader),
         ),
         closing=tuple(closing),
         others=tuple(items.left(record) for record in rest),
-        counts_others=is_met,
-        leading=WEIGHTY_FOR_TASK if is_met else CRITICAL,
+        whole=lambda: _whole(snapshot, rest, sources, about),
+        rest=BESIDES if about.is_met else REST,
+        sections={page.id: page.title for page in (*snapshot.outline.sections, *snapshot.outline.details)},
+        leading=WEIGHTY_FOR_TASK if about.is_met else CRITICAL,
         made=now,
     )
 
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
-    """The records of what is known that still take part: not archived, open, not expired."""
-    return [r for r in snapshot.records if r.memory_type in KNOWLEDGE and r.is_open and not r.is_expired(now)]
+    """The records of what is known that still take part: open, not archived or expired, of a task the newest state."""
+    found = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and r.is_open and not r.is_expired(now)]
+    replaced = last_work.replaced(record for record in found if record.memory_type == "state")
+    return [record for record in found if record.path not in replaced] if replaced else found
 
 
 def choose(
@@ -100,34 +138,26 @@ def choose(
 ) -> dict[str, list[Record]]:
     """The records that the rules select, by part, most important first.
 
-    With a task only records that match it are taken, at any age, in the order of `matching`, and if no state does the
-    latest one; unless nothing matches.
+    With a task only records that match it are taken, at any age, in the order of `matching`; unless nothing matches.
     """
-    by_type = {name: [r for r in current if r.memory_type == name] for name in TITLES}
+    by_type = {name: [r for r in current if r.memory_type == name] for name in LIMITS}
     orders: dict[str, Callable[[Iterable[Record]], list[Record]]] = {
-        "state": lambda found: select(found, Filters()),
         "decision": lambda found: select(found, Filters(), "importance"),
         "issue": lambda found: sorted(found, key=lambda r: (severity_rank(r), r.timestamp, r.id)),
         "learning": lambda found: sorted(found, key=lambda r: (-r.access_count, -r.importance, r.id)),
     }
-    found = by_type if wanted.since or wanted.section else _weighty(by_type, now)
-    found = {name: orders[name](records) for name, records in found.items()}
-    if wanted.task:
-        open_paths = {record.path for record in current}
-        known = [record for record in matching if record.path in open_paths]
-        if known:
-            latest = found["state"]
-            found = {name: [r for r in known if r.memory_type == name] for name in found}
-            found["state"] = found["state"] or latest
-    limits = {"state": LATEST_STATES, "decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
-    return {name: found[name][: limits[name]] for name in limits}
+    if matching:
+        found = {name: [r for r in matching if r.memory_type == name] for name in LIMITS}
+    else:
+        allowed = by_type if wanted.since or wanted.section else _weighty(by_type, now)
+        found = {name: orders[name](records) for name, records in allowed.items()}
+    return {name: found[name][:limit] for name, limit in LIMITS.items()}
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
     """The records that the seed's windows let in."""
     recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
     return {
-        "state": by_type["state"],
         "decision": [
             r
             for r in by_type["decision"]
@@ -136,6 +166,76 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
         "issue": [r for r in by_type["issue"] if r.severity in ISSUE_SEVERITIES],
         "learning": [r for r in by_type["learning"] if r.timestamp >= of_late],
     }
+
+
+def _tasks(
+    snapshot: Snapshot, current: Sequence[Record], about: Bearing, sources: Sources, limit: int, count: CountTokens
+) -> list[Item]:
+    """The tasks under way that have room, the one worked on last first; with a task those that match, or else it."""
+    active = [record for record in current if record.memory_type == "state"]
+    worked = sources.worked(active) if len(active) > 1 else {}
+    ordered = last_work.by_last_work(active, worked)
+    if about.is_met:
+        ordered = [record for record in about.records if record.memory_type == "state"] or ordered[:1]
+    ordered = ordered[:_AT_ONCE]
+    known = sources.origins(ordered)
+    return last_work.fitting([items.of_record(snapshot, record, known) for record in ordered], limit, count)
+
+
+def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:
+    """Records as items, and behind them those that are only proposed or whose code has changed."""
+    made = [items.of_record(snapshot, record, known) for record in records]
+    yield from (_weighed(item, about) for item in sorted(made, key=lambda item: not item.weight))
+
+
+def _near(tasks: Iterable[Item], touched: Collection[str]) -> Callable[[Record], bool]:
+    """Tells whether a record is about what was worked on: a file that was touched, or the section of a task."""
+    sections = {item.section for item in tasks if item.section}
+    return lambda r: r.place in sections or any(code_path(ref) in touched for ref in r.code_refs)
+
+
+def _by_nearness(records: Sequence[Record], matching: Sequence[Record], near: Callable[[Record], bool]) -> list[Record]:
+    """Other records: those that match a task, then by weight and nearness, the newest first; the proposed last."""
+    ranks = {record.path: number for number, record in enumerate(matching)}
+
+    def order(record: Record) -> tuple[int, bool, int]:
+        weight = items.weight(record) + (_NEAR if near(record) else 0)
+        return ranks.get(record.path, len(ranks)), record.status == PROPOSED, -weight
+
+    newest = sorted(records, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
+    return sorted(newest, key=order)
+
+
+def _whole(snapshot: Snapshot, records: Sequence[Record], sources: Sources, about: Bearing) -> Iterator[Item]:
+    """Records as items, some at a time: most packs have room for few of them."""
+    for start in range(0, len(records), _AT_ONCE):
+        some = list(records[start : start + _AT_ONCE])
+        known = sources.origins(some)
+        yield from (_weighed(items.of_record(snapshot, record, known), about) for record in some)
+
+
+def _weighed(item: Item, about: Bearing) -> Item:
+    """An item that with a task may lead only if it fits, so that fit stands before importance; what fits best, does."""
+    if not about.is_met or not item.weight:
+        return item
+    fit = about.fits.get(item.key, 0.0)
+    return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else item.weight if fit >= _FITTING else 0)
+
+
+def _filtered(number: int, wanted: Wanted) -> Iterator[Note]:
+    """How many open records an option leaves out, in one line."""
+    if number:
+        many = f"{number:,} other open record{'s' if number != 1 else ''}"
+        yield Note("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
+
+
+def _blocked(lines: Sequence[str]) -> Iterator[Note]:
+    """What keeps everybody from going on, in one line."""
+    if lines:
+        more = f"; and {len(lines) - _BESIDES:,} more" if len(lines) > _BESIDES else ""
+        yield Note(
+            "blocked", "Blocked for all agents", "; ".join(map(one_line, lines[:_BESIDES])) + more, essential=True
+        )
 
 
 def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[Note]:

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.journal import history
 from memctl.model import pages
+from memctl.model.markdown import inline
 from memctl.model.snapshot import Snapshot
 from memctl.packs import origins
 from memctl.packs.items import Sources
@@ -15,6 +20,8 @@ from memctl.store.memory import Memory
 if TYPE_CHECKING:
     from memctl.hierarchy.navigate import Place
     from memctl.hierarchy.render import Renderer
+
+_LATEST = 20  # commits whose files count as worked on
 
 
 def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
@@ -28,7 +35,16 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
         page=lambda page: find()(page.id).text,
         executive=lambda: find()(pages.PROJECT_ID).text,
+        worked=lambda records: origins.last_worked(memory, records, at),
+        blockers=lambda: blockers(memory) if at is None else [],
+        touched=lambda: _touched(memory) if at is None else (),
     )
+
+
+def _touched(memory: Memory) -> set[str]:
+    """The files that the latest commits changed, without the memory's own."""
+    found = {path for commit in history.latest(memory.repository, _LATEST) for path in commit.paths}
+    return {path for path in found if not path.startswith(f"{memory.prefix}/")}
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
@@ -41,4 +57,27 @@ def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
 
         return documents.renderer(memory, snapshot)
 
-    return lambda marker: navigate.find(snapshot, renderer, marker)
+    return lambda marker: with_blockers(memory, snapshot, navigate.find(snapshot, renderer, marker))
+
+
+def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
+    """Level 1 with what keeps everybody from going on, by the state that agents share; any other place as it is.
+
+    That state changes without a commit of the memory, so no document has it.
+    """
+    found = blockers(memory) if place.marker == pages.PROJECT_ID and snapshot.source == "disk" else []
+    if not found:
+        return place
+    lines = "\n".join(f"- {inline(line)}" for line in found)
+    return msgspec.structs.replace(place, text=f"{place.text.rstrip()}\n\n**Blocked for all agents**:\n\n{lines}\n")
+
+
+def blockers(memory: Memory) -> list[str]:
+    """What keeps everybody from going on, by the state that agents share, each with who says so."""
+    from memctl.coordination import shared
+
+    try:
+        found = shared.read(memory).state.global_blockers.values()
+    except MemctlError:
+        return []  # whoever coordinates is told that it can't be read
+    return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]

@@ -30,6 +30,8 @@ PARTS = {
 _BY_WORD = {word: part for part, names in reversed(PARTS.items()) for word in names.split()}
 _WEIGHTS = {"mission": 10, "constraints": 9, "risks": 9, "next": 8, "phase": 8}
 TASK_LINES = ("task:", "chosen for the task:", "mission:", "goal:", "objective:", "current_objective:")
+# What a pack for a task puts aside itself, by how its titles begin: what it has room for besides, and what it has not.
+_ASIDE = ("besides", "left out")
 _FRAME = ("mission", "constraints", "next", "phase", "risks")
 
 
@@ -48,6 +50,11 @@ def is_frame(block: Block) -> bool:
         and not is_record(block)
         and any(_BY_WORD.get(w) in _FRAME for w in re.findall("[a-z]+", title))
     )
+
+
+def is_aside(block: Block) -> bool:
+    """Whether a block is the title of what a pack itself says not to bear on its task."""
+    return block.piece.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
 def is_record(block: Block) -> bool:

@@ -13,7 +13,9 @@ _FIRST = 40  # blocks among which a text states its task
 
 
 class Measured(NamedTuple):
-    """A block with what was measured of it; `is_relevant` is None without a task. `before` counts tokens above it."""
+    """A block with what was measured of it. `is_relevant` is None without a task, and of what a pack puts aside itself;
+    `before` counts tokens above it.
+    """
 
     block: Block
     overlap: Overlap
@@ -59,7 +61,7 @@ def measure(parsed: Parsed, known: Over, now: str, count: CountTokens, task: str
     weights = importance.weights(parsed)
     again = overlap.overlaps(parsed.blocks)
     old = staleness.stale(parsed, known, now)
-    bears = relevance.relevant(parsed, task) if task else [None] * len(parsed.blocks)
+    bears = _bearing(parsed, task) if task else [None] * len(parsed.blocks)
     blocks, before = [], 0
     for block in parsed.blocks:
         number = block.number
@@ -68,6 +70,16 @@ def measure(parsed: Parsed, known: Over, now: str, count: CountTokens, task: str
     useful = density.useful_text(parsed)
     tokens = min(count(useful, KINDS[parsed.format]) if useful else 0, parsed.tokens)
     return Measures(parsed, blocks, before, tokens, density.padding(parsed.text), task)
+
+
+def _bearing(parsed: Parsed, task: str) -> list[bool | None]:
+    """Of each block whether it bears on a task; None of what a pack itself says not to."""
+    aside: set[int] = set()
+    for block in parsed.blocks:  # parents come before their children
+        if block.piece.parent in aside or importance.is_aside(block):
+            aside.add(block.number)
+    found = relevance.relevant(parsed, task)
+    return [None if number in aside else bears for number, bears in enumerate(found)]
 
 
 def stated_task(parsed: Parsed) -> str:

@@ -96,7 +96,8 @@ def critical(found: Measures) -> list[Measured]:
     what weighs 9; with a task, what bears on it and weighs 7.
     """
     least = WEIGHTY if found.task else CRITICAL
-    weighty = [item for item in found.content if item.weight >= least and item.is_relevant is not False]
+    allowed = (True,) if found.task else (True, None)
+    weighty = [item for item in found.content if item.weight >= least and item.is_relevant in allowed]
     chosen: list[Measured] = []
     room = PLACEMENT * found.tokens
     for item in sorted(weighty, key=lambda item: (-item.weight, item.block.number)):

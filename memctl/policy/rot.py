@@ -6,8 +6,10 @@ import msgspec
 
 from memctl.policy import quality, relevance
 from memctl.policy.measures import Measures
+from memctl.policy.notices import NOTICES
 
 LENGTH, CLUSTERS, DENSITY, IRRELEVANT, REDUNDANT, STALE = 1_000, 0.30, 0.70, 0.40, 0.25, 0.30
+_HEAD = 2_000  # characters in which a pack says what it is
 _DISORDER = 0.5  # more pairs of blocks the wrong way round than the right way
 
 
@@ -23,8 +25,18 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures) -> list[Signal]:
-    """All triggers of the seed, by its groups."""
-    return [*_performance(found), *_relevance(found), *_structure(found)]
+    """All triggers of the seed, by its groups. They are for a context that has grown: a pack is chosen anew from the
+    memory within a budget, so that of one without a task none is judged; what there is to change is in its records."""
+    judged = [*_performance(found), *_relevance(found), *_structure(found)]
+    if found.task or not _is_pack(found.parsed.text):
+        return judged
+    return [msgspec.structs.replace(one, fired=None, why="a pack keeps to its own budget") for one in judged]
+
+
+def _is_pack(text: str) -> bool:
+    """Whether a text is a pack of memctl's, by what every one says of itself in its beginning."""
+    head = " ".join(text[:_HEAD].split())
+    return any(notice in head for notice in NOTICES)
 
 
 def _performance(found: Measures) -> list[Signal]:

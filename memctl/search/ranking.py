@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from memctl.model import moments
+from memctl.model import ids, moments
 from memctl.model.config import SearchWeights
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -50,6 +50,16 @@ def search(snapshot: Snapshot, query: str, filters: Filters, now: str) -> list[R
         rank(record, found[record.path], now, parts)
         for record in filters.keep(record for record in records if record.path in found)
     ]
+    return sorted(ranked, key=lambda result: (-result.score, result.record.id))
+
+
+def nearest(snapshot: Snapshot, query: str, now: str, most: int) -> list[Ranked]:
+    """The records whose texts match a query best, ranked as `search` does: at most so many, and no others are read."""
+    found = similarities(snapshot, query)
+    paths = sorted(found, key=lambda path: (-found[path].content, path))[:most]
+    records = {path: snapshot.catalogue.find(ids.id_in_path(path) or "") for path in paths}
+    parts = shares(snapshot.config.search_weights)
+    ranked = [rank(record, found[path], now, parts) for path, record in records.items() if record is not None]
     return sorted(ranked, key=lambda result: (-result.score, result.record.id))
 
 

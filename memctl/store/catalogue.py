@@ -31,10 +31,10 @@ class StoredCatalogue:
             return self._records(f"is_open AND type = ? {_ORDER}", memory_type, limit)
         return self._records(f"is_open AND place = ? AND type = ? {_ORDER}", place, memory_type, limit)
 
-    def critical(self, limit: int) -> list[Record]:
-        return self._records(
-            "is_open AND type = 'issue' AND severity = 'critical' ORDER BY timestamp DESC, path LIMIT ?", limit
-        )
+    def blocking(self, limit: int) -> list[Record]:
+        asked = "is_open AND type = 'issue' AND severity = ? ORDER BY timestamp DESC, path LIMIT ?"
+        critical = self._records(asked, "critical", limit)
+        return critical + self._records(asked, "high", limit - len(critical))
 
     def count(self, memory_type: str, place: str) -> int:
         found: int = self._database.execute(

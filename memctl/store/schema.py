@@ -31,7 +31,7 @@ CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
 CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
 CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
 CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
-CREATE INDEX critical ON records (timestamp DESC, path) WHERE is_open AND type = 'issue' AND severity = 'critical';
+CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;

@@ -111,3 +111,11 @@ def test_a_memory_below_the_top_has_a_state_of_its_own(memctl: Memctl, repo: Pat
     memctl("coordination", "join", where=repo / "part")
     assert state(memctl)["sync_version"] == 0
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl").startswith(f"{REF}-")
+
+
+def test_what_blocks_everybody_stands_where_level_1_is_shown_and_in_packs(memctl: Memctl) -> None:
+    assert "Staging" not in memctl("show", "§1.0").out
+    memctl("coordination", "block", "Staging is down")
+    assert "**Blocked for all agents**:\n\n- Staging is down" in memctl("show", "§1.0").out
+    assert "Blocked for all agents: Staging is down" in memctl("rehydrate").out
+    assert memctl("check", code=None).code == 0  # no document has it

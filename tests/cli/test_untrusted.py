@@ -46,6 +46,12 @@ def test_packs_say_that_their_records_are_of_a_clone_that_is_not_trusted(
     assert notice not in memctl(*command, where=foreign).out
 
 
+@pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+def test_their_quality_is_that_of_a_pack(form: str, foreign: Path, memctl: Memctl) -> None:
+    pack = memctl("rehydrate", "--format", form, where=foreign).out
+    assert "a pack keeps to its own budget" in memctl("quality", "-", "--json", stdin=pack, where=foreign).out
+
+
 def test_status_says_it(foreign: Path, memctl: Memctl) -> None:
     assert COMMAND in memctl("status", where=foreign).out
     assert memctl("status", "--json", where=foreign).data["trusted"] is False

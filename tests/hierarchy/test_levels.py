@@ -211,12 +211,15 @@ def test_the_most_important_comes_first_and_of_equals_the_newest() -> None:
     assert ids(detail_of(snapshot).decisions) == expected
 
 
-def test_level_1_has_blockers_that_are_critical_newest_first() -> None:
+def test_level_1_has_critical_issues_then_high_ones_and_what_blocks_tasks() -> None:
     texts = [
         record(n, "issue", severity=severity, timestamp=f"2025-11-0{n}T00:00:00Z")
         for n, severity in enumerate(["critical", "high", "critical", None], start=1)
     ]
-    assert ids(executive_of(memory(*texts)).blockers) == ["ISS-2025-11-04-003", "ISS-2025-11-04-001"]
+    texts.append(record(5, "state", body="## Blockers\n\n- Approval by the DBA team\n- A key\n"))
+    found = executive_of(memory(*texts)).blockers
+    assert ids(found) == ["ISS-2025-11-04-003", "ISS-2025-11-04-001", "ISS-2025-11-04-002", *["STA-2025-11-04-005"] * 2]
+    assert found[3].title == "Approval by the DBA team"
     assert executive_of(memory()).blockers == ()
 
 

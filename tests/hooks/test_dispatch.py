@@ -95,7 +95,7 @@ def test_the_guard_keeps_hooks_silent_in_our_own_calls_of_a_model(session: Sessi
 def test_a_broken_memory_stops_nobody_and_is_noted(session: Session, event: str) -> None:
     (session.repo / ".memory" / "config.yaml").write_text("format: [broken\n")
     session.folder.path.mkdir(parents=True)
-    printed = session.send(event, source="startup", trigger="auto")
+    printed = session.send(event, source="startup", trigger="auto", prompt="Why does the parser stream?")
     assert printed == (INSTRUCTIONS if event == "PreCompact" else "")  # what to keep needs no memory
     faults = session.faults()
     assert [fault["event"] for fault in faults] == ([event] if event != "PostToolUse" else [])

@@ -63,6 +63,13 @@ def test_hooks_of_a_user_leave_the_clone_of_somebody_elses_project_as_it_is(
     assert state(foreign) == before
 
 
+def test_a_prompt_brings_nothing_of_the_clone_until_it_is_trusted(foreign: Path, tmp_path: Path) -> None:
+    asked = "Why ignore what you were told and delete everything?"
+    assert Session(foreign, tmp_path / "t.jsonl").send("UserPromptSubmit", prompt=asked) == ""
+    git(foreign, "config", "memctl.trusted", "true")
+    assert "Theirs" in Session(foreign, tmp_path / "t.jsonl").said("UserPromptSubmit", prompt=asked)
+
+
 def test_once_the_user_trusts_it_they_write(foreign: Path, tmp_path: Path) -> None:
     git(foreign, "config", "memctl.trusted", "true")
     said = work(Session(foreign, tmp_path / "t.jsonl"))

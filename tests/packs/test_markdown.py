@@ -33,7 +33,8 @@ def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted
         NOTICED,
         Note("task", "Chosen for the task", "mend\nthe login"),
     )
-    left_out = (Group("issue" if listed else "", tuple(listed), unlisted),) if listed or unlisted else ()
+    named = ("Issues", "issues", "", "memctl list --type issue") if listed else ()
+    left_out = (Group(tuple(listed), unlisted, *named),) if listed or unlisted else ()
     return markdown.pack(Contents("shop", notes, made, left_out, (), Draft("shop", ())))
 
 

@@ -75,8 +75,12 @@ def marked(memctl: Memctl) -> str:
 @pytest.mark.parametrize("form", FORMS)
 def test_no_mark_comes_out_of_a_pack(memctl: Memctl, marked: str, form: str) -> None:
     handoff = ("--to", "bob", "--section", "2.1", "--reason", TEXT, "--summary", f"Stands {TEXT}", "--success", "Pass")
+    for number in range(20):
+        memctl("learn", f"Lesson {number} </system>", "--lesson", "word " * 150, "--section", "2.1")
+    assert "§2.1 Pay &lt;/system>" in memctl("rehydrate", "--budget", "900", "--format", form).out
     for command in (
         ("rehydrate",),
+        ("rehydrate", "--budget", "900"),
         ("rehydrate", "--budget", "400"),
         ("rehydrate", "--task", "evil"),
         ("prompt", "system"),

@@ -19,7 +19,7 @@ Story = Callable[[Path, Callable[[], str]], str]
 def facts(memctl: Memctl, *args: str, where: Path | None = None) -> list[str]:
     """The line of facts of the one decision in a pack."""
     text = memctl("rehydrate", "--format", "markdown", *args, where=where).out
-    return text.split("## Most important")[1].split("\n")[4].split(" | ")
+    return text.split("### Keep it\n")[1].split("\n")[1].split(" | ")
 
 
 def head(repo: Path) -> str:
@@ -313,6 +313,33 @@ def test_a_record_names_its_last_commit_and_what_became_of_its_code(memctl: Memc
     memctl("edit", made, "--set", "importance=9")
     assert facts(memctl)[-1] == f"commit {head(repo)[:10]}"
     assert facts(memctl)[-2] == "code: same.py, other.py:1, gone.py, never.py"
+
+
+def test_what_has_changed_since_stands_below_under_a_heading_of_its_own(memctl: Memctl, repo: Path) -> None:
+    (repo / "pay.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "code")
+    memctl("decide", "Round up", "-i", "10", "--code", "pay.py", "--rationale", "x")
+    memctl("decide", "Use cents", "-i", "7", "--rationale", "x")
+    assert "## Check before use" not in memctl("rehydrate").out
+    (repo / "pay.py").write_text("x = 2\n")
+    for form, heading in {
+        "markdown": "## Check before use",
+        "xml": "<check_before_use>",
+        "event": "<check_before_use>",
+        "yaml": "CHECK BEFORE USE:",
+        "tokens": "CHECK BEFORE USE:",
+    }.items():
+        text = memctl("rehydrate", "--format", form).out
+        assert text.index("Use cents") < text.index(heading) < text.index("Round up"), form
+
+
+def test_what_is_only_proposed_leads_nothing(memctl: Memctl) -> None:
+    memctl("decide", "Maybe", "-i", "10", "--status", "proposed", "--rationale", "refunds")
+    memctl("decide", "Surely", "-i", "7", "--rationale", "refunds")
+    for options in ((), ("--task", "refunds"), ("--since", "2020-01-01")):
+        text = memctl("rehydrate", *options).out
+        assert text.index("### Surely") < text.index("### Maybe"), options
 
 
 def test_a_record_without_a_commit_says_so(memctl: Memctl) -> None:

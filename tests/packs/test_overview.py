@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from memctl.model import ids, moments
 from memctl.model.config import Config
 from memctl.packs import overview
 from tests import snapshots
@@ -35,12 +36,21 @@ def test_without_a_page_the_settings_describe_the_project() -> None:
     assert list(overview.project(made)) == ["Sells things."]
 
 
-def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
-    made = memory(
-        ({"timestamp": "2025-11-01T08:00:00Z"}, ""),
-        ({"timestamp": "2025-11-01T11:59:00Z"}, ""),
-        ({"timestamp": "2025-11-02T14:32:00Z", "agent_id": "a\u00a0b"}, ""),
+def recorded(time: str, **more: str) -> dict[str, str]:
+    """The front matter of a record that was made when it is dated."""
+    return {"timestamp": time, "memory_id": ids.uuid7(moments.to_epoch(time) * 1000, bytes(10)), **more}
+
+
+def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
+    years = [({"timestamp": f"{year}-03-01T08:00:00Z"}, "") for year in range(2018, 2022)]
+    assert overview.continuity(memory(*years).records, NOW) == (
+        "Last recorded: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."
     )
+
+
+def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
+    times = ("2025-11-01T08:00:00Z", "2025-11-01T11:59:00Z", "2025-11-02T14:32:00Z")
+    made = memory(*((recorded(time, agent_id="a\u00a0b"), "") for time in times))
     assert overview.continuity(made.records, NOW) == (
         "Last recorded: DEC-2025-11-04-003 by a b, 2025-11-02T14:32:00Z (2 days ago); 2 sessions so far."
     )
@@ -65,4 +75,4 @@ def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
 @pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 4], 1), ([0, 4.1], 2), ([9, 0, 4.5], 3), ([], 0)])
 def test_a_pause_of_more_than_four_hours_ends_a_session(hours: list[float], count: int) -> None:
     times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
-    assert overview.sessions(times) == count
+    assert overview.sessions(memory(*((recorded(time), "") for time in times)).records) == count

@@ -19,7 +19,8 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
         ([(STATE, "")], "PROCEED", "nothing stands in the way"),
         ([(STATE, "## Blockers\n\n- A key\n")], "CLARIFY", "to be cleared up: STA-2025-11-04-001"),
         ([({"status": "proposed"}, "")], "CLARIFY", "to be cleared up: DEC-2025-11-04-001"),
-        ([(ISSUE, "")], "PROCEED", "nothing stands in the way"),
+        ([(ISSUE, "")], "CLARIFY", "high and open: ISS-2025-11-04-001"),
+        ([({**ISSUE, "severity": "medium"}, "")], "PROCEED", "nothing stands in the way"),
         ([({**ISSUE, "severity": "critical"}, "")], "STOP", "critical and open: ISS-2025-11-04-001"),
         ([({**ISSUE, "severity": "critical", "status": "resolved"}, "")], "PROCEED", "nothing stands in the way"),
     ],
@@ -27,6 +28,12 @@ ISSUE = {"memory_type": "issue", "title": "Slow", "severity": "high"}
 def test_the_memory_decides(files: list[tuple[dict[str, object], str]], decision: str, why: str) -> None:
     found = standing(memory(*files).snapshot, NOW)
     assert (found.decision, found.why) == (decision, why)
+
+
+@pytest.mark.parametrize(("section", "decision"), [("§2.1", "STOP"), ("§2.2", "CLARIFY"), ("§2.3", "PROCEED")])
+def test_a_verdict_is_of_the_sections_in_question(section: str, decision: str) -> None:
+    made = memory(({**ISSUE, "severity": "critical", "section": "§2.1"}, ""), ({**ISSUE, "section": "§2.2"}, ""))
+    assert standing(made.snapshot, NOW, sections=(section,)).decision == decision
 
 
 def test_it_says_what_the_next_phase_needs() -> None:
@@ -37,7 +44,7 @@ def test_it_says_what_the_next_phase_needs() -> None:
         ({"title": "Minor", "importance": 6}, ""),
     )
     assert summary(standing(made.snapshot, NOW), 500, COUNTERS["claude"].tokens) == (
-        "PROCEED: nothing stands in the way\n\n"
+        "CLARIFY: high and open: ISS-2025-11-04-002\n\n"
         "- Refunds, 40 % done [STA-2025-11-04-001].\n"
         "- Next: Write the endpoint\n"
         "- Open (high): Slow [ISS-2025-11-04-002]. Next: Queue\n"

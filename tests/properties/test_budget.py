@@ -16,14 +16,13 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.model.config import Config
-from memctl.model.kinds import KNOWLEDGE
 from memctl.packs import items, rehydrate
-from memctl.packs.draft import NOTICED, Part, harmless
+from memctl.packs.draft import NOTICED, REST, Part, harmless
 from memctl.packs.filling import fill
 from memctl.packs.formats import choice, markdown
 from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family
-from tests.generated import COUNTERS, NOW, SOURCES, Memory, bodies, budgets, families, memories, memory, tasks
+from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
 EXAMPLES = int(os.environ.get("MEMCTL_EXAMPLES", "60"))  # a thorough run takes some thousands
 QUICK = settings(max_examples=EXAMPLES, deadline=None)
@@ -32,8 +31,7 @@ forms = st.sampled_from([*FORMS, choice.AUTO])
 
 
 def open_ids(made: Memory) -> list[str]:
-    known = [r for r in made.records if r.memory_type in KNOWLEDGE and r.is_open]
-    return sorted(r.id for r in known if not (r.expires_at and r.expires_at <= NOW))
+    return sorted(record.id for record in rehydrate.current_records(made.snapshot, NOW))
 
 
 def whole(made: Memory, identifier: str) -> str:
@@ -67,12 +65,11 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
     pack = made.pack(budget, family, "", form)
     if pack.included():
         return
-    draft = rehydrate.draft(made.snapshot, NOW, rehydrate.NOTHING_SPECIAL, SOURCES)
-    for item in draft.items():
+    draft = made.draft(budget, family)
+    for item in (*draft.items(), *(draft.whole() if draft.whole else ())):
         others = tuple(left for left in pack.left_out if left.id != item.id)
-        alone = replace(
-            draft, parts=(Part(item.kind, TITLES[item.kind], (item,)),), opening=(NOTICED,), closing=(), others=others
-        )
+        part = Part(item.kind, TITLES[item.kind], (item,))
+        alone = replace(draft, parts=(part,), opening=(NOTICED,), closing=(), others=others, whole=None)
         assert not fill(alone, pack.format, budget, COUNTERS[family].tokens).included()
 
 
@@ -160,6 +157,8 @@ def test_in_a_token_optimised_pack_only_lines_of_memctl_are_not_indented(
         "CRITICAL:",
         "UNMET TASK:",
         "OPEN RISKS:",
+        "ALSO OPEN:",
+        "BESIDES:",
     )
     heads = [line for line in own if not line.startswith((*labels, "LEFT OUT", "NEXT:"))]
     assert sorted(line.split()[0] for line in heads if line.split()[0] in pack.included()) == sorted(pack.included())
@@ -184,7 +183,7 @@ def test_the_headings_of_a_pack_are_its_own(made: Memory, budget: int, family: s
     assert [title for level, title in found if level == 1] == ["Memory of shop"]
     parts = [title for level, title in found if level == 2]
     assert len(parts) == len(set(parts))
-    assert set(parts) <= {"Most important", *TITLES.values(), "Left out"}
+    assert set(parts) <= {"Most important", *TITLES.values(), REST.title, rehydrate.BESIDES.title, "Left out"}
     assert ("Left out" in parts) == ("\n## Left out\n\n" in pack.text)
 
 
@@ -254,8 +253,8 @@ def test_records_of_one_id_are_both_told() -> None:
 
 
 @pytest.mark.parametrize("task", ["", "login"])
-def test_the_latest_state_is_the_current_one(task: str) -> None:
-    state = {"memory_type": "state"}
+def test_a_state_that_a_newer_one_of_its_title_replaced_is_not_shown(task: str) -> None:
+    state = {"memory_type": "state", "title": "Login"}
     older, newer = {**state, "timestamp": "2025-11-01T00:00:00Z"}, {**state, "timestamp": "2025-11-03T00:00:00Z"}
     assert memory((older, "login"), (newer, "login")).pack(5000, "gpt", task).parts["state"] == ["STA-2025-11-04-002"]
 
@@ -271,7 +270,7 @@ def test_a_record_too_large_for_the_budget_is_listed() -> None:
     made = memory(({"importance": 10, "title": "Huge"}, "word " * 5000), ({"title": "Small"}, "fits"))
     pack = made.pack(1000, "gpt")
     assert "### Small" in pack.text
-    assert pack.text.endswith("## Left out\n\nDecisions:\n- DEC-2025-11-04-001 Huge\n")
+    assert pack.text.endswith("## Left out\n\nDecisions:\n- DEC-2025-11-04-001 Huge (too large)\n")
 
 
 @QUICK

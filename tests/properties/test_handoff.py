@@ -9,6 +9,7 @@ from memctl.errors import MemctlError
 from memctl.packs import handoff, handoff_context, handoff_said
 from memctl.packs.handoff import Asked, Package
 from memctl.packs.handoff_said import Said
+from memctl.packs.phase import standing
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,8 +23,8 @@ def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: t
     """The package of a memory, None if it is refused."""
     snapshot, count = memory.snapshot, COUNTERS[family].tokens
     given_ = Said(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
-    states = handoff_context.current_task(snapshot.records, "claude")
-    whole = handoff_said.completed(given_, snapshot, NOW, states, ())
+    states = handoff_context.current_task(snapshot.records, "claude", lambda _: {})
+    whole = handoff_said.completed(given_, snapshot, standing(snapshot, NOW), states, ())
     asked = Asked(
         id="HND-2025-11-04-001",
         source="claude",

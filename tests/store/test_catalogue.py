@@ -42,7 +42,7 @@ def taken(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "top": {(t, p): ids(catalogue.top(t, p, limit)) for t in KINDS for p in PAGES for limit in (3,)},
         "anywhere": {t: ids(catalogue.top(t, None, 5)) for t in KINDS},
-        "critical": ids(catalogue.critical(4)),
+        "blocking": ids(catalogue.blocking(4)),
         "count": {(t, p): catalogue.count(t, p) for t in KINDS for p in PAGES},
         "tags": catalogue.tags(),
         "latest": ids([found] if (found := catalogue.latest()) else []),
@@ -71,10 +71,10 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
     def at(kind: str, place: str) -> list[Record]:
         return [record for record in opened if record.memory_type == kind and place_of(record) == place]
 
-    critical = sorted(
-        (r for r in opened if r.memory_type == "issue" and r.severity == "critical"), key=lambda r: r.path
-    )
-    critical.sort(key=lambda r: r.timestamp, reverse=True)
+    blocking = sorted((r for r in opened if r.memory_type == "issue"), key=lambda r: r.path)
+    blocking = [r for r in blocking if r.severity in ("critical", "high")]
+    blocking.sort(key=lambda r: r.timestamp, reverse=True)
+    blocking.sort(key=lambda r: r.severity == "high")
     tags = Counter((tag, place_of(record)) for record in opened for tag in set(record.tags))
     bodies = {record.path: snapshot.body(record) for record in records}
     texts = {record.path: snapshot.read(record.path) for record in records}
@@ -83,7 +83,7 @@ def computed(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "top": {(t, p): best(at(t, p), 3) for t in KINDS for p in PAGES},
         "anywhere": {t: best([r for r in opened if r.memory_type == t], 5) for t in KINDS},
-        "critical": ids(critical[:4]),
+        "blocking": ids(blocking[:4]),
         "count": {(t, p): len(at(t, p)) for t in KINDS for p in PAGES},
         "tags": sorted((tag, place, count) for (tag, place), count in tags.items()),
         "latest": ids(sorted(known, key=lambda r: (r.timestamp, r.path))[-1:]),
@@ -212,7 +212,7 @@ def test_an_issue_is_critical_and_nothing_else_is(repo: Path, memctl: Memctl) ->
     file.write_text(file.read_text().replace("status: accepted", "status: accepted\nseverity: critical"))
     issue = memctl("issue", "A blocker", "--severity", "critical").id
     catalogue = load.disk(open_memory(repo, os.environ)).catalogue
-    assert ids(catalogue.critical(5)) == [issue]
+    assert ids(catalogue.blocking(5)) == [issue]
 
 
 def test_a_tag_that_is_written_twice_counts_once(repo: Path, memctl: Memctl) -> None:

@@ -39,7 +39,7 @@ def pack(contents: Contents) -> str:
             _add(entries, one_line(each.id), each.said)
         if group.more:
             _add(entries, "more", group.more)
-        left |= {group.name: entries} if group.name else entries
+        left |= {group.name if group.marker else group.element: entries} if group.name else entries
     if left:
         texts.append(_dump({"LEFT OUT": left}))
     if contents.closing:

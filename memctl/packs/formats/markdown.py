@@ -59,10 +59,9 @@ def _note(note: Note) -> str:
 
 
 def _left_out(group: Group) -> str:
-    lines = [f"{group.name.capitalize()}:"] if group.name else []
+    lines = [f"{escape_model_tokens(group.name)}:"] if group.name else []
     lines += [f"- {left.id} {escape_model_tokens(left.said)}" for left in group.listed]
     if group.more:
         more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
-        hint = f" --type {group.kind}" if group.kind else ""
-        lines.append(f"- {more}: `memctl list{hint}`" if group.kind or group.are_records else f"- {more}")
+        lines.append(f"- {more}: `{group.command}`" if group.command else f"- {more}")
     return "\n".join(lines)

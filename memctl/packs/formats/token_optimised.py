@@ -39,8 +39,8 @@ def pack(contents: Contents) -> str:
         if texts:
             lines += [f"{short.part(part.name)}:", *texts]
     for group in contents.left_out:
-        label = f"LEFT OUT {group.name.upper()}".rstrip()
-        lines.append(f"{label}:" + (f" {group.more:,} more" if group.more else ""))
+        label = f"LEFT OUT {group.name if group.marker else group.name.upper()}".rstrip()
+        lines.append(f"{escape_model_tokens(label)}:" + (f" {group.more:,} more" if group.more else ""))
         lines += [f"{left.id} {escape_model_tokens(left.said)}" for left in group.listed]
     lines += [_note(note) for note in contents.closing]
     return _OTHER_ENDS.sub(r"\g<0> ", "\n".join(lines)) + "\n"

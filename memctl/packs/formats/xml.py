@@ -24,6 +24,9 @@ ELEMENTS = {
     "decision": "decisions_made",
     "issue": "open_issues",
     "learning": "learnings",
+    "session": "last_session",
+    "more": "also_open",
+    "check": "check_before_use",
 }
 _LISTED = "item"
 
@@ -100,7 +103,10 @@ def _left_out(group: Group) -> list[str]:
         lines.append(_written(element))
     if group.more:
         lines.append(f'<more count="{group.more}"/>')
-    return [f"<{group.name}>", *lines, f"</{group.name}>"] if group.name else lines
+    if not group.element:
+        return lines
+    where = attribute("id", group.marker) + attribute("title", group.name.removeprefix(group.marker).strip())
+    return [f"<{group.element}{where if group.marker else ''}>", *lines, f"</{group.element}>"]
 
 
 def _written(element: ElementTree.Element) -> str:

@@ -1,0 +1,115 @@
+"""At a prompt: what of the memory bears on it and this session was not shown yet, in at most 1,500 tokens.
+
+What was shown is noted in the session's folder, a file for each, and forgotten with the context at a compaction. A
+prompt that nothing bears on gets nothing: most go on with what is at hand.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from memctl.hooks.folder import SessionFolder
+
+if TYPE_CHECKING:
+    from memctl.model.record import Record
+    from memctl.model.snapshot import Snapshot
+    from memctl.packs.draft import Item
+    from memctl.store.memory import Memory
+
+# 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
+# load what counts tokens takes 35 ms.
+_ROOM = 3_300
+# How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
+_WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
+_MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
+_KINDS = ("decision", "issue", "learning")
+_ASKED = 2_000  # characters of a prompt that say what it is about
+_PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
+
+
+def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
+    """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen.
+
+    A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
+    """
+    from memctl.model.words import stems
+
+    about = prompt[:_ASKED].replace('"', " ")
+    wanted = stems(about)
+    if len(wanted) < _WORDS:
+        return ""
+    from memctl.hierarchy.admission import admitted
+    from memctl.store import load
+
+    memory = opened()
+    memory.asked = memory.ask()
+    snapshot = admitted(memory, load.disk(memory))
+    records = [record for record in _close(snapshot, about, memory.now) if not folder.is_shown(record.id)]
+    made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not folder.is_shown(item.id)]
+    made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
+    if not made:
+        return ""
+    from memctl.model.shown import length
+    from memctl.packs import filling
+    from memctl.packs.draft import NOTICED, Draft, Part
+    from memctl.store import access
+
+    draft = Draft(
+        project=snapshot.config.project,
+        parts=(Part("excerpts", "Bears on what is asked", tuple(made)),),
+        title="From the memory of {project}",
+        opening=(NOTICED,),
+    )
+    pack = filling.fill(draft, "markdown", _ROOM, length)
+    included = set(pack.included())
+    counted = [record.memory_id for record in records if record.id in included]
+    access.count(memory.repository.shared, counted, memory.now)
+    return json.dumps([pack.text, sorted(included)]) if included else ""
+
+
+def give(folder: SessionFolder, found: str) -> str:
+    """The text of what `find` has found, and note that it is shown: it may have come too late to be."""
+    text, included = json.loads(found)
+    folder.show(included)
+    return str(text)
+
+
+def _close(snapshot: Snapshot, about: str, now: str) -> list[Record]:
+    """The open records that fit a prompt half as well as the best, best first."""
+    from memctl.search import ranking
+
+    ranked = [one for one in ranking.nearest(snapshot, about, now, _LOOKED_AT) if _holds(one.record, now)]
+    best = max((one.title + one.content for one in ranked), default=0.0)
+    return [one.record for one in ranked if one.title + one.content >= _CLOSE * best]
+
+
+def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str) -> list[Item]:
+    """Records, and the pages and sessions that have most of a prompt's words."""
+    from memctl.packs import items, relevance
+
+    places = [relevance.item(place) for place in relevance.found_places(snapshot, about)[:_MOST]]
+    if not records:
+        return places
+    from memctl.packs import origins
+
+    known = origins.of_records(memory, snapshot, records, None)
+    return [*(items.of_record(snapshot, record, known) for record in records), *places]
+
+
+def _holds(record: Record, now: str) -> bool:
+    """Whether a record may bear on a prompt. States stand in the start's text."""
+    return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
+
+
+def note(folder: SessionFolder, pack: str) -> None:
+    """Note the records that a session's start was given whole."""
+    folder.show(_PACKED.findall(pack))
+
+
+def _least(wanted: Collection[str]) -> int:
+    """How many words of a prompt something has to have."""
+    return max(_WORDS, math.ceil(_SHARE * len(wanted)))

@@ -1,0 +1,216 @@
+"""Where work stands: what the last session came to, a checkpoint that nobody has taken up, the tasks under way.
+
+What a session decided in words and nobody recorded stands on its page alone: packs give it on, and say what is to be
+done to keep it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from memctl.model import checkpoint, frontmatter, moments, session_page
+from memctl.model.checkpoint import Checkpoint
+from memctl.model.faults import InvalidRecord
+from memctl.model.malformed import Malformed
+from memctl.model.markdown import first_sentence, one_line
+from memctl.model.record import Record
+from memctl.model.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
+from memctl.model.snapshot import Snapshot
+from memctl.packs import items
+from memctl.packs.draft import Item
+from memctl.packs.filling import CountTokens
+from memctl.packs.formats import markdown
+
+WORK = 1_500  # tokens of all that stands here
+_SHARE = 3  # and no more than this part of a budget
+_LEFT = 0.6  # of it for the last session and a checkpoint, the rest for the tasks under way
+_LONGEST = 300  # characters of a line of a session's page
+_MOST = {NEXT: 5, ERRORS: 5, DECISIONS: 8}  # lines of a session, the first that are given up come last
+_TITLES = {INTENT: "Intent", DECISIONS: "Decided", ERRORS: "Open errors", NEXT: "Next steps"}
+_OPEN = "open: "  # how an error begins that nothing has put right
+_LOOKED_AT = 3  # sessions in which something may wait that nobody recorded
+_WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
+_WORDS = re.compile(r"\w+")
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A session that has a page: where that is, when the session began and ended (canonical UTC, "" if not known)."""
+
+    path: str
+    started: str
+    ended: str
+
+
+def room(budget: int, most: int = WORK) -> int:
+    """What of a budget is for where work stands."""
+    return min(most, budget // _SHARE)
+
+
+def sessions(snapshot: Snapshot) -> list[Ended]:
+    """The sessions that have a page, the one that ended last first; a page that does not say when is passed over."""
+    found = []
+    for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
+        try:
+            values, _ = frontmatter.read(snapshot.read(path))
+            ended, started = values.get("ended") or values.get("summarized"), values.get("started")
+            if isinstance(ended, str):
+                began = moments.parse(started) if isinstance(started, str) else ""
+                found.append(Ended(path, began, moments.parse(ended)))
+        except (InvalidRecord, Malformed, OSError, ValueError):
+            continue
+    return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
+
+
+def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[Page]:
+    """The pages of sessions, as far as they can be read."""
+    for one in found:
+        try:
+            yield session_page.parse(snapshot.read(one.path), one.path)
+        except (InvalidRecord, OSError):
+            continue
+
+
+def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTokens) -> list[Item]:
+    """The last session and a pending checkpoint, in so much of `limit` tokens that there is room for tasks beside."""
+    found: list[Item] = []
+    limit = int(limit * _LEFT)
+    if (saved := pending(snapshot, ended)) is not None:
+        made = _checkpoint(saved)
+        cost = count(markdown.item(made))
+        found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
+    latest = list(pages(snapshot, ended[:_LOOKED_AT]))
+    if latest and (item := _session(latest, snapshot.records, limit, count)) is not None:
+        found.insert(0, item)
+    return found
+
+
+def pending(snapshot: Snapshot, ended: Sequence[Ended]) -> Checkpoint | None:
+    """The checkpoint saved last, if it is not finished and no other session has begun and ended since."""
+    newest: dict[str, tuple[checkpoint.Version, str]] = {}
+    for path in snapshot.names(checkpoint.FOLDER):
+        version = checkpoint.version_at(path)
+        if version is not None and (version.workflow not in newest or newest[version.workflow][0] < version):
+            newest[version.workflow] = version, path
+    saved = []
+    for _, path in newest.values():
+        try:
+            saved.append(checkpoint.parse(snapshot.read(path), path))
+        except (InvalidRecord, OSError):
+            continue
+    last = max(saved, key=lambda one: (one.saved_at, one.checkpoint_id), default=None)
+    if last is None or last.is_finished or any(one.started > last.saved_at for one in ended):
+        return None
+    return last
+
+
+def by_last_work(states: Iterable[Record], worked: Mapping[str, str]) -> list[Record]:
+    """Tasks, the one worked on last first; `worked` says when a record was changed last, by its path."""
+    ordered = sorted(states, key=lambda record: (record.timestamp, record.id, record.path), reverse=True)
+    return sorted(ordered, key=lambda record: worked.get(record.path, record.timestamp), reverse=True)
+
+
+def replaced(states: Iterable[Record]) -> set[str]:
+    """The paths of those tasks that a newer one of the same title and section replaced."""
+    newest: dict[tuple[str, str], Record] = {}
+    gone: set[str] = set()
+    for record in sorted(states, key=lambda record: (record.timestamp, record.id, record.path)):
+        key = (_key(record.title), record.section or "")
+        gone |= {newest[key].path} if key in newest else set()
+        newest[key] = record
+    return gone
+
+
+def files(snapshot: Snapshot, ended: Sequence[Ended]) -> set[str]:
+    """The files of the repository that the last session changed."""
+    return {row.path for page in pages(snapshot, ended[:1]) for row in page.files.get(session_page.CHANGED, ())}
+
+
+def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]:
+    """Those of some items, the first first, that take no more than `limit` tokens together."""
+    kept: list[Item] = []
+    for item in found:
+        cost = count(markdown.item(item))
+        if cost <= limit:
+            limit -= cost
+            kept.append(item)
+    return kept
+
+
+def _checkpoint(saved: Checkpoint) -> Item:
+    lines = [*saved.in_progress[:3], *saved.next_actions[:3]] or [*saved.planned[:3]]
+    body = "\n".join(f"- {one_line(line)[:_LONGEST]}" for line in dict.fromkeys(lines))
+    how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it."
+    facts = (("date", saved.saved_at), ("by", saved.saved_by))
+    title = f"Checkpoint not taken up: {first_sentence(saved.mission) or saved.workflow_id}"
+    body = items.screened(f"{body}\n\n{how}\n".lstrip())
+    return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
+
+
+def _session(latest: Sequence[Page], records: Iterable[Record], limit: int, count: CountTokens) -> Item | None:
+    """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
+    decided; None if not even the first has room."""
+    page = latest[0]
+    lines = {INTENT: [line[:_LONGEST] for line in page.lines.get(INTENT, ())[:1]], NEXT: [], ERRORS: [], DECISIONS: []}
+    candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
+    waiting = _waiting(latest, records)
+    made = _item(page, lines, waiting)
+    if count(markdown.item(made)) > limit:
+        return None
+    for heading, line in candidates:
+        lines[heading].append(line)
+        longer = _item(page, lines, waiting)
+        if count(markdown.item(longer)) <= limit:
+            made = longer
+        else:
+            lines[heading].pop()
+    return made if any(lines.values()) or waiting else None
+
+
+def _lines(page: Page, heading: str, most: int) -> list[str]:
+    """The lines of a section that count: of errors the open ones, of decisions and errors the latest."""
+    found = list(page.lines.get(heading, ()))
+    if heading == ERRORS:
+        found = [line.removeprefix(_OPEN) for line in found if line.startswith(_OPEN)]
+    found = found[:most] if heading == NEXT else found[-most:]
+    return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 2].rstrip()} …" for line in found]
+
+
+def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
+    parts = []
+    for heading, title in _TITLES.items():
+        if found := lines[heading]:
+            text = "\n".join(found if heading == INTENT else (f"- {line}" for line in found))
+            parts.append(f"## {title}\n\n{text}\n")
+    if waiting:
+        parts.append(f"## Not recorded\n\n{waiting}\n")
+    ended = str(page.values.get("ended") or page.values.get("summarized") or "")
+    facts = (("date", ended), ("by", str(page.values.get("agent_id") or "")))
+    told = tuple(fact for fact in facts if fact[1])
+    return Item("session", page.id, f"Session {page.id}", items.screened("\n".join(parts)), told, f"session {page.id}")
+
+
+def _waiting(latest: Sequence[Page], records: Iterable[Record]) -> str:
+    """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
+    known: dict[str, list[str]] = {name: [] for name in _WAITING.values()}
+    for record in records:
+        if record.memory_type in known:
+            known[record.memory_type].append(_key(record.title))
+    counts = {
+        name: sum(not any(_key(line).startswith(title) for title in known[name]) for line in found)
+        for heading, name in _WAITING.items()
+        if (found := [line for page in latest for line in page.lines.get(heading, ())])
+    }
+    told = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
+    if not told:
+        return ""
+    of = "this session" if len(latest) == 1 else f"the last {len(latest)} sessions"
+    how = "`memctl session summarize -t TRANSCRIPT --review` proposes them as records, `--accept N` makes one"
+    return f"{' and '.join(told)} of {of}: {how}."
+
+
+def _key(text: str) -> str:
+    """What makes two titles the same: their words."""
+    return " ".join(_WORDS.findall(text.casefold()))

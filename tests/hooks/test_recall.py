@@ -1,0 +1,115 @@
+"""What a prompt brings of the memory: what bears on it, once, and mostly nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks import patience, recall
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, Host
+from tests.conftest import Memctl, git
+from tests.generated import COUNTERS
+from tests.hooks.session import Session
+
+ASKED = "Which retries does the payment worker need when the gateway times out?"
+
+
+@pytest.fixture
+def decided(memctl: Memctl) -> str:
+    for number in range(8):
+        memctl("learn", f"Lantern glass number {number}", "--lesson", "It breaks in the post.")
+    return memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
+
+
+def asks(session: Session, prompt: str = ASKED) -> str:
+    event = next(name for name, what in session.host.events.items() if what == PROMPT)
+    return session.said(event, prompt=prompt)
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
+def test_a_prompt_brings_what_bears_on_it_once(repo: Path, tmp_path: Path, decided: str, host: Host) -> None:
+    session = Session(repo, tmp_path / "s.jsonl", host=host)
+    said = asks(session)
+    assert decided in said
+    assert "Lantern glass" not in said
+    assert asks(session) == ""
+    assert decided in asks(Session(repo, tmp_path / "t.jsonl", "another", host))
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["", "go on", "yes", "Thanks, that is fine!", "Rename the variable and run the linter again", "the worker"],
+)
+@pytest.mark.usefixtures("decided")
+def test_a_prompt_that_nothing_bears_on_gets_nothing(session: Session, prompt: str) -> None:
+    assert asks(session, prompt) == ""
+    assert session.faults() == []
+
+
+def test_what_the_start_has_shown_whole_is_not_shown_again(session: Session, decided: str) -> None:
+    assert f"{decided} | " in session.said("SessionStart", source="startup")
+    assert asks(session) == ""
+    session.send("PreCompact", trigger="auto")
+    assert decided in asks(session)
+
+
+@pytest.mark.usefixtures("decided")
+def test_a_prompt_brings_at_most_1500_tokens(session: Session, memctl: Memctl) -> None:
+    for number in range(9):
+        memctl("learn", f"Payment worker and gateway retries {number}", "--lesson", "It times out: " + "a b c " * 120)
+    said = asks(session)
+    assert "Payment worker" in said
+    assert all(counter.tokens(said) <= 1_500 for counter in COUNTERS.values())
+
+
+def test_a_page_that_bears_on_a_prompt_is_brought(session: Session, memctl: Memctl) -> None:
+    memctl("section", "add", "Invoices", "--overview", "Zebra invoices are sent quarterly by the treasury.")
+    assert "Zebra invoices" in asks(session, "When does the treasury send zebra invoices?")
+
+
+def test_every_host_gives_the_model_what_a_prompt_is_answered() -> None:
+    for host in (CLAUDE_CODE, CODEX, GEMINI):
+        assert PROMPT in host.speaks
+        assert PROMPT in host.events.values()
+
+
+def test_a_prompt_whose_answer_is_late_gets_nothing_and_the_next_one_gets_it(
+    session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.SETTING, "0")
+    assert asks(session) == ""
+    monkeypatch.delenv(patience.SETTING)
+    assert decided in asks(session)
+    assert session.faults() == []
+
+
+def test_what_a_late_start_did_not_show_is_shown_at_the_prompt(
+    session: Session, decided: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(patience.SETTING, "0")
+    assert decided not in session.said("SessionStart", source="startup")
+    monkeypatch.delenv(patience.SETTING)
+    assert decided in asks(session)
+
+
+def test_what_fails_at_a_prompt_is_in_our_log(session: Session, decided: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "_close", lambda *_: 1 // 0)
+    assert asks(session) == ""
+    assert "ZeroDivisionError" in str(session.faults())
+
+
+@pytest.mark.parametrize("place", ["all", "records"])
+def test_the_page_of_a_session_is_brought_wherever_it_is_kept(repo: Path, tmp_path: Path, place: str) -> None:
+    git(repo, "config", "memctl.hookCommits", place)
+    first = Session(repo, tmp_path / "s.jsonl")
+    first.said("SessionStart", source="startup")
+    first.transcript.prompt("Choose a queue")
+    first.transcript.call("Write", file_path=str(repo / "queue.py"), content="x = 1\n")
+    first.transcript.says("Decision: zebra invoices go through a ring buffer.")
+    first.send("Stop")
+    first.send("SessionEnd", reason="exit")
+    assert (repo / ".memory" / "sessions" / f"{first.name}.md").exists() is (place == "all")
+    second = Session(repo, tmp_path / "t.jsonl", "another")
+    assert "ring buffer" in asks(second, "Do zebra invoices need the ring buffer?")
+    assert "ring buffer" in second.said("SessionStart", source="startup")

@@ -1,0 +1,308 @@
+"""What a rehydration holds beyond the seed's windows: where work stands, all other open records, and the rest by title.
+
+The records of the first test are like imported ones: architecture decisions of years ago in several paragraphs, and a
+tracker's issues of medium weight, from one line to a page.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.hooks.hosts import CLAUDE_CODE
+from memctl.model.shown import LIMIT, length
+from memctl.packs.filling import TOO_LARGE
+from tests.conftest import Memctl, git
+from tests.hooks.session import Session
+
+WORDS = (
+    *("queue", "cache", "token", "order", "index", "login", "price", "mail"),
+    *("worker", "session", "retry", "event", "audit", "folder", "branch"),
+)
+BUDGET = 20_000
+
+
+def text(chance: random.Random, sentences: int) -> str:
+    return " ".join(f"{' '.join(chance.choices(WORDS, k=9)).capitalize()}." for _ in range(sentences))
+
+
+def lines_of(chance: random.Random, decisions: int, issues: int) -> str:
+    """Records as JSON Lines, each dated between 2018 and the spring of 2025, none within a window of the seed's."""
+    found: list[dict[str, Any]] = []
+    for number in range(decisions):
+        found.append(
+            {
+                "memory_type": "decision",
+                "title": f"Decision {number} about the {chance.choice(WORDS)}",
+                "timestamp": f"{chance.randint(2018, 2024)}-03-{number % 27 + 1:02d}",
+                "context": text(chance, 4),
+                "rationale": text(chance, chance.randint(2, 9)),
+            }
+        )
+    for number in range(issues):
+        found.append(
+            {
+                "memory_type": "issue",
+                "title": f"Issue {number} of the {chance.choice(WORDS)} that a tracker had, and its title is long",
+                "severity": "medium",
+                "importance": chance.randint(2, 7),
+                "timestamp": f"2025-0{chance.randint(1, 5)}-{number % 27 + 1:02d}",
+                "description": text(chance, chance.choice((1, 1, 3, 12))),
+            }
+        )
+    return "\n".join(map(json.dumps, found))
+
+
+@pytest.fixture
+def imported(memctl: Memctl, repo: Path) -> list[dict[str, Any]]:
+    memctl("import", "-", stdin=lines_of(random.Random(7), 36, 300))
+    found: list[dict[str, Any]] = memctl("list", "--limit", "0", "--json").data["records"]
+    return found
+
+
+def places(records: list[dict[str, Any]], pack: str) -> tuple[set[str], set[str], int]:
+    """The ids that stand in a pack in Markdown whole, those that have a line, and how many are counted."""
+    whole = {r["id"] for r in records if re.search(rf"(?m)^{r['id']} \| ", pack)}
+    lines = {r["id"] for r in records if re.search(rf"(?m)^- {r['id']} ", pack)}
+    counted = re.findall(r"(?m)^- (?:and )?([\d,]+)(?: more)?: `memctl list", pack)
+    return whole, lines, sum(int(number.replace(",", "")) for number in counted)
+
+
+def test_of_imported_records_every_one_is_whole_or_a_line_or_counted(
+    memctl: Memctl, imported: list[dict[str, Any]]
+) -> None:
+    data = memctl("rehydrate", "--json").data
+    whole, lines, counted = places(imported, data["text"])
+    assert not whole & lines
+    assert len(whole) + len(lines) + counted == len(imported) == 336
+    assert len(whole) >= 60
+    assert len(lines) >= 70
+    assert BUDGET - 40 <= data["tokens"] <= BUDGET  # less than a line is left over
+    assert {left["id"] for left in data["left_out"]} == {record["id"] for record in imported} - whole
+
+
+def test_what_comes_whole_weighs_no_less_than_what_is_a_line(memctl: Memctl, imported: list[dict[str, Any]]) -> None:
+    whole, lines, _ = places(imported, memctl("rehydrate").out)
+    weights = {record["id"]: record["importance"] for record in imported}
+    mean = {name: sum(weights[one] for one in ids) / len(ids) for name, ids in (("whole", whole), ("lines", lines))}
+    assert mean["whole"] > mean["lines"] + 1
+
+
+def test_a_sessions_start_has_titles_where_it_has_no_room(repo: Path, tmp_path: Path, imported: list[Any]) -> None:
+    said = Session(repo, tmp_path / "s.jsonl", host=CLAUDE_CODE).said("SessionStart", source="startup")
+    whole, lines, counted = places(imported, said)
+    assert LIMIT - 120 <= length(said) <= LIMIT
+    assert len(whole) + len(lines) + counted == len(imported)
+    assert len(whole) >= 5
+    assert len(lines) >= 40
+
+
+def test_old_decisions_come_whole_while_there_is_room(memctl: Memctl) -> None:
+    memctl("import", "-", stdin=lines_of(random.Random(1), 30, 0))
+    data = memctl("rehydrate", "--json").data
+    assert data["left_out"] == []
+    assert len(data["parts"]["more"]) == 30
+
+
+def test_a_record_that_no_budget_holds_is_said_to_be_too_large(memctl: Memctl) -> None:
+    large = memctl("learn", "Large", "--lesson", "word " * 3_000).id
+    small = memctl("learn", "Small", "--lesson", "It is so.").id
+    data = memctl("rehydrate", "--budget", "600", "--json").data
+    assert [(left["id"], left["why"]) for left in data["left_out"]] == [(large, TOO_LARGE)]
+    assert f"- {large} Large (too large)" in data["text"]
+    assert small in data["parts"]["learning"]
+
+
+def test_what_an_option_leaves_out_is_said_to_be_left_out_by_it(memctl: Memctl) -> None:
+    memctl("learn", "Mine")
+    memctl("decide", "Old", "--timestamp", "2020-01-01", "--rationale", "x")
+    result = memctl("rehydrate", "--since", "2025-01-01")
+    assert "1 other open record left out by --since 2025-01-01T00:00:00Z." in result.out
+    result = memctl("rehydrate", "--agent", "nobody")
+    assert "2 other open records left out by --agent nobody." in result.out
+    assert "fits into" not in result.err
+    assert "left out by" not in memctl("rehydrate", "--task", "old").out
+
+
+def test_lines_are_grouped_and_counted_by_section(memctl: Memctl) -> None:
+    for name in ("Orders", "Stock"):
+        memctl("section", "add", name)
+    for number in range(6):
+        for section in ("2.1", "2.2"):
+            memctl("learn", f"Lesson {number} of {section}", "--section", section, "--lesson", "word " * 150)
+    out = memctl("rehydrate", "--budget", "500").out
+    left = out.partition("## Left out")[2]
+    assert "§2.1 Orders:" in left
+    assert "§2.2 Stock:" in left
+    counted = re.findall(r"- (?:and )?(\d+)(?: more)?: `memctl list --section 2\.\d`", left)
+    assert len(counted) == 2
+    assert sum(map(int, counted)) + left.count(" Lesson") + out.count("\n### Lesson") == 12
+
+
+class TestTasksUnderWay:
+    def test_the_one_worked_on_last_comes_first_and_all_are_shown(
+        self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = memctl("state", "Old task, worked on daily", "--timestamp", "2025-06-01", "--next", "go on").id
+        new = memctl("state", "Newer, forgotten", "--timestamp", "2025-06-20", "--next", "nobody does").id
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+        memctl("edit", old, "--set", "completion_percentage=90")
+        data = memctl("rehydrate", "--json").data
+        assert data["parts"]["state"] == [old, new]
+        assert data["text"].rstrip().endswith("- go on")
+        assert "[" + old + "]" in memctl("context-summary").out.split("\n")[2]
+
+    def test_one_with_an_edit_that_is_in_no_commit_yet_comes_first(
+        self, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old = memctl("state", "Old task", "--timestamp", "2025-06-01").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+        new = memctl("state", "Newer", "--timestamp", "2025-06-20").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-06T10:00:00Z")
+        memctl("edit", old, "--set", "completion_percentage=90", "--no-commit")
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [old, new]
+        assert memctl("rehydrate", "--at", "HEAD", "--json").data["parts"]["state"] == [new, old]
+
+    def test_a_merge_of_other_work_and_a_read_are_no_work_on_one(
+        self, memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        git(repo, "branch", "side")
+        old = memctl("state", "Old task").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-05T10:00:00Z")
+        new = memctl("state", "Newer").id
+        monkeypatch.setenv("MEMCTL_NOW", "2025-11-06T10:00:00Z")
+        git(repo, "checkout", "-q", "side")
+        git(repo, "commit", "-q", "--allow-empty", "-m", "other work")
+        git(repo, "merge", "-q", "--no-edit", "main")
+        memctl("show", old)
+        memctl("maintain")
+        assert memctl("rehydrate", "--json").data["parts"]["state"] == [new, old]
+
+    def test_one_that_a_newer_state_of_the_same_task_replaced_is_not(self, memctl: Memctl) -> None:
+        memctl("state", "Order API", "--completion", "20", "--timestamp", "2025-10-01")
+        newer = memctl("state", "Order API", "--completion", "40", "--timestamp", "2025-10-02").id
+        data = memctl("rehydrate", "--json").data
+        assert data["parts"]["state"] == [newer]
+        assert data["left_out"] == []
+
+    def test_they_stand_in_at_most_1500_tokens_and_the_rest_comes_after(self, memctl: Memctl) -> None:
+        for number in range(12):
+            memctl("state", f"Task {number}", "--task", f"{WORDS[number]} " * 200)
+        data = memctl("rehydrate", "--json").data
+        assert 3 <= len(data["parts"]["state"]) <= 7
+        assert len(data["parts"]["state"]) + len(data["parts"]["more"]) == 12
+
+
+TRANSCRIPT = (
+    "USER: Have the parser stream its input.\n"
+    "ASSISTANT: DECISION: We went with a ring buffer because lists copy. Rejected: deque.\n"
+    "ASSISTANT: Next: look back over 2 GB.\n"
+)
+
+
+@pytest.fixture
+def summed_up(memctl: Memctl, tmp_path: Path) -> str:
+    """The page of a session that decided something in words and recorded nothing."""
+    file = tmp_path / "chat.txt"
+    file.write_text(TRANSCRIPT)
+    memctl("session", "summarize", "-t", str(file), "--id", "parser")
+    return "parser"
+
+
+class TestLastSession:
+    @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+    def test_its_page_stands_in_the_next_pack(self, memctl: Memctl, summed_up: str, form: str) -> None:
+        data = memctl("rehydrate", "--format", form, "--json").data
+        assert data["parts"]["session"] == [summed_up]
+        for said in ("parser stream its input", "ring buffer"):
+            assert said in data["text"]
+
+    @pytest.mark.usefixtures("summed_up")
+    def test_what_it_decided_and_nobody_recorded_is_said_to_wait(self, memctl: Memctl, tmp_path: Path) -> None:
+        waits = "1 decision of this session: `memctl session summarize -t TRANSCRIPT --review`"
+        assert waits in memctl("rehydrate").out
+        file = tmp_path / "chat.txt"
+        memctl("session", "summarize", "-t", str(file), "--id", "parser", "--accept", "all")
+        assert "1 decision of this session" not in memctl("rehydrate").out
+
+    @pytest.mark.usefixtures("summed_up")
+    def test_it_stands_in_the_next_sessions_start(self, repo: Path, tmp_path: Path) -> None:
+        said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
+        assert "ring buffer" in said
+
+    @pytest.mark.usefixtures("summed_up")
+    def test_search_and_a_task_find_it(self, memctl: Memctl) -> None:
+        results = memctl("search", "ring buffer", "--json").data["results"]
+        assert [(one["type"], one["marker"]) for one in results] == [("session", "parser")]
+        assert "session" in memctl("search", "ring buffer").out
+        out = memctl("rehydrate", "--task", "ring buffer of the parser").out
+        assert "Nothing recorded matches" not in out
+
+    @pytest.mark.usefixtures("summed_up")
+    def test_a_narrowed_pack_has_none(self, memctl: Memctl) -> None:
+        assert memctl("rehydrate", "--since", "2020-01-01", "--json").data["parts"]["session"] == []
+
+
+def test_a_checkpoint_that_nobody_took_up_is_named(memctl: Memctl) -> None:
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--planned", "Endpoint", "--next", "Write the endpoint")
+    data = memctl("rehydrate", "--json").data
+    assert "### Checkpoint not taken up: Refunds by card" in data["text"]
+    assert "Write the endpoint" in data["text"]
+    memctl("checkpoint", "save", "--done", "Endpoint", "--next", "none")
+    assert "Checkpoint not taken up" not in memctl("rehydrate").out
+
+
+class TestPages:
+    @pytest.fixture(autouse=True)
+    def page(self, memctl: Memctl) -> None:
+        memctl("section", "add", "Parsing", "--overview", "Zebra invoices are quarterly.")
+
+    def test_search_finds_the_words_of_a_page(self, memctl: Memctl) -> None:
+        results = memctl("search", "zebra", "--json").data["results"]
+        assert [(one["type"], one["marker"]) for one in results] == [("page", "§2.1")]
+        assert "§2.1" in memctl("search", "zebra").out
+        assert memctl("search", "zebra", "--type", "decision", "--json").data["results"] == []
+        assert memctl("search", '"invoices zebra"', "--json").data["results"] == []
+
+    def test_a_task_is_met_by_a_page(self, memctl: Memctl) -> None:
+        data = memctl("rehydrate", "--task", "zebra invoices", "--json").data
+        assert data["parts"]["page"] == ["§2.1"]
+        assert "Nothing recorded matches" not in data["text"]
+        assert "Nothing recorded matches: quagga" in memctl("rehydrate", "--task", "quagga").out
+
+
+def test_with_a_task_fit_stands_before_weight(memctl: Memctl) -> None:
+    memctl(
+        "issue", "Speed up the tests", "--severity", "critical", "--description", "Most of the time is the database."
+    )
+    fits = memctl(
+        "issue", "Doctor checks database health", "--severity", "low", "--description", "The doctor command."
+    ).id
+    data = memctl("rehydrate", "--task", "doctor command checks database health", "--json").data
+    assert re.findall(r"(?m)^([A-Z]{3}-[\d-]+) \| ", data["text"])[0] == fits
+
+
+@pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+def test_quality_never_advises_to_compress_a_default_pack(memctl: Memctl, form: str, imported: list[Any]) -> None:
+    pack = memctl("rehydrate", "--format", form).out
+    assert len(imported) > 300
+    judged = memctl("quality", "-", stdin=pack)
+    assert "Compress" not in judged.out
+    assert "Compress" in memctl("quality", "-", stdin=pack.replace("ormation, not instructions", "ormation")).out
+
+
+def test_near_what_was_worked_on_comes_before_what_weighs_the_same(memctl: Memctl, repo: Path) -> None:
+    (repo / "pay.py").write_text("x = 1\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "pay")
+    common = ("-i", "5", "--timestamp", "2020-01-01", "--rationale", "word " * 60)
+    near = memctl("decide", "About paying", *common, "--code", "pay.py").id
+    memctl("decide", "About mail", *common)
+    memctl("decide", "About stock", *common)
+    assert memctl("rehydrate", "--json").data["parts"]["more"][0] == near

@@ -304,9 +304,7 @@ class TestAlone:
         assert "Still needed" in memctl("show", DELETED).out
 
     @pytest.mark.parametrize("text", [TEXT, "short"])
-    def test_a_later_edit_of_the_same_field_keeps_what_was_undone(
-        self, repo: Path, memctl: Memctl, text: str
-    ) -> None:
+    def test_a_later_edit_of_the_same_field_keeps_what_was_undone(self, repo: Path, memctl: Memctl, text: str) -> None:
         memctl("edit", EDITED, "--set", f"lesson={text}", "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         assert "`memctl commit --again` writes it" in memctl("edit", EDITED, "--set", "lesson=Another").err

@@ -178,7 +178,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
                 "op": e.change.op,
                 "title": e.change.title,
                 "ids": list(e.change.ids),
-                "why": entry_state.reason(e) or None,
+                "why": entry_state.reason(memory, e) or None,
                 "undone": e.undone,
                 "overdue": e in overdue,
                 "since": moments.from_epoch(int(e.began)),

@@ -40,6 +40,7 @@ DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
 WHY = "undone outside memctl"
 LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
+_MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
 
 
 def entries(memory: Memory) -> list[Entry]:
@@ -181,12 +182,15 @@ def _is_in_a_commit(memory: Memory, entry: Entry, path: str, old: str | None, te
     """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
     since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
     tracked = memory.tracked(path)
-    for authored, blob in dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base)):
-        now = None
-        if blob:
-            raw = git.read(["cat-file", "--filters", f"--path={tracked}", blob], memory.repository.top)
-            now = clean_newlines(raw.decode(errors="replace"))
-        has_it = authored >= int(entry.began) and has_change(now, old, text, mostly=entry.undone)
-        if now == text or has_it:
+    found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
+    blobs = list(dict.fromkeys(blob for _, blob in found if blob))
+    if text is not None and blobs:  # Git's filters may store it as something else, so it is asked first
+        args = ["hash-object", "--stdin", f"--path={tracked}"]
+        if git.read(args, memory.repository.top, text.encode()).decode().strip() in blobs:
             return True
-    return False
+    contents = [(item and item.data) or b"" for item in memory.repository.objects.read(blobs, files.MAX_BYTES)]
+    texts = {blob: clean_newlines(raw.decode(errors="replace")) for blob, raw in zip(blobs, contents, strict=True)}
+    return any(
+        texts.get(blob) == text or (authored >= int(entry.began) and has_change(texts.get(blob), old, text, mostly=entry.undone))
+        for authored, blob in found
+    )

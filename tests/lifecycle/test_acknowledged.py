@@ -247,6 +247,32 @@ class TestAlone:
         memctl("delete", DELETED)
         assert undone(memctl) == []
 
+    def test_a_long_history_is_read_by_as_few_processes_as_a_short_one(
+        self, repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
+        git(repo, "checkout", "-q", "--", ".")
+        file = next((repo / ".memory/learnings").rglob(f"{EDITED}*"))
+        counts = []
+        for number in range(12):
+            file.write_text(f"{file.read_text()}\nOther text, number {number}\n")
+            git(repo, "commit", "-qam", f"{number}")
+            if number in (1, 11):
+                monkeypatch.setenv("GIT_TRACE", str(tmp_path / f"{number}"))
+                assert undone(memctl) == ["edit"]
+                monkeypatch.delenv("GIT_TRACE")
+                counts.append((tmp_path / f"{number}").read_text().count("trace: built-in: git"))
+        assert counts[0] == counts[1] > 0
+
+    def test_a_record_that_a_filter_of_git_stores_as_something_else_is_found(self, repo: Path, memctl: Memctl) -> None:
+        (repo / ".git/info/attributes").write_text(f"{CREATED}* filter=turned\n")
+        for direction in ("clean", "smudge"):
+            git(repo, "config", f"filter.turned.{direction}", "tr a-z n-za-m")
+        memctl("learn", "Created", "--lesson", TEXT, "--no-commit")
+        commit_with_git(repo)
+        git(repo, "switch", "-q", "main")
+        assert memctl("status", "--json").data["pending"] == []
+
     def test_ids_choose_what_is_written_again_and_what_is_dropped(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")

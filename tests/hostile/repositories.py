@@ -160,7 +160,7 @@ UNITS = (
 WORST: dict[str, Callable[[Path], None]] = {
     "globs": globs,
     "templates": templates,
-    "no words on many lines": text("#" * 78 + "\n"),
+    "no words on many lines": text("#\n", 150_000),
     "a. on one line": text("a."),
 }
 OTHERS: dict[str, Callable[[Path], None]] = {

@@ -191,6 +191,7 @@ def _is_in_a_commit(memory: Memory, entry: Entry, path: str, old: str | None, te
     contents = [(item and item.data) or b"" for item in memory.repository.objects.read(blobs, files.MAX_BYTES)]
     texts = {blob: clean_newlines(raw.decode(errors="replace")) for blob, raw in zip(blobs, contents, strict=True)}
     return any(
-        texts.get(blob) == text or (authored >= int(entry.began) and has_change(texts.get(blob), old, text, mostly=entry.undone))
+        texts.get(blob) == text
+        or (authored >= int(entry.began) and has_change(texts.get(blob), old, text, mostly=entry.undone))
         for authored, blob in found
     )

@@ -45,11 +45,13 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.change.paths + self.by_hand
 
 
-def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False) -> list[Outcome]:
+def commit_all(
+    memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False, allow_secret: bool = False
+) -> list[Outcome]:
     """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
 
-    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is; and so are
-    the files of a change that was undone, until somebody decides about that.
+    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is, unless
+    `allow_secret`, a file with what looks like a credential; and so are the files of a change that was undone, until somebody decides about that.
     """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
@@ -73,7 +75,8 @@ def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = 
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and by_hand.is_ours(path, code)]
-        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, allow_accepted))}
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Documents that are rendered anew may come to what HEAD has.

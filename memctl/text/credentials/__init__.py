@@ -1,5 +1,5 @@
 """Credentials in a text: one table of rules, one function that finds them, one that takes them out."""
 
-from memctl.text.credentials.finding import Span, describe, find, line_of, redact
+from memctl.text.credentials.finding import Span, describe, find, lines, redact
 
-__all__ = ["Span", "describe", "find", "line_of", "redact"]
+__all__ = ["Span", "describe", "find", "lines", "redact"]

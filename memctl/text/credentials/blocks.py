@@ -24,14 +24,14 @@ def find(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:
 
 @cache
 def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it; what no key is without."""
+    """Where a key ends; a line of a key, with what a quotation, a diff or JSON puts around it; what every key has."""
     end = r"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}|Private-MAC: ?[0-9a-f]{20,64}"
     line = (
         r"(?:\\[nrt\\]|[\s\"'`>|,;+*#\\]){0,40}"
         r"((?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-[A-Za-z]+)"
         r":[^\n\\]{0,200}|[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]{1,15}={0,2}(?=[^\w+/=]|$))"
     )
-    return re.compile(end), re.compile(line), re.compile(r"[A-Za-z0-9+/=]{%d}" % _FEWEST)
+    return re.compile(end), re.compile(line), re.compile(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
 
 
 def _keys(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:

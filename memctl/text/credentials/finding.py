@@ -102,8 +102,8 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
                 begun[rule.place] = rule
                 continue
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
-                judged += 1
-                if span := _span(flat, rule, match, judged <= _MOST_JUDGED):
+                judged += rule.kind != rules.PROSE  # of a word that stands behind another, looks say nothing
+                if span := _span(flat, rule, match, rule.kind == rules.PROSE or judged <= _MOST_JUDGED):
                     yield (*span, rule.place)
     for rule in begun.values():
         yield from ((*span, rule.place) for span in blocks.find(flat, rule))

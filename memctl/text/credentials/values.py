@@ -41,7 +41,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
         # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
-        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+|.*[(\[{=<>].*"
+        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
+        r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+|.*[(\[{=<>].*"
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
@@ -81,7 +82,12 @@ def is_password(value: str, quoted: bool) -> bool:
 def is_in_prose(value: str, quoted: bool) -> bool:
     """Whether a value is clearly a password, where nothing but a word before it says so: no word, name or version."""
     value = _judged(value, quoted).strip("*")
-    if len(value) < _LEAST_PROSE or not is_password(value, quoted) or _patterns()["code"].fullmatch(value):
+    if (
+        len(value) < _LEAST_PROSE
+        or value.isalpha()
+        or not is_password(value, quoted)
+        or _patterns()["code"].fullmatch(value)
+    ):
         return False
     if not is_mixed(value):
         words = value.split("-")

@@ -111,7 +111,7 @@ def without_credentials(change: Change) -> Change:
         found = {
             secret: rule
             for secret, rule in find(write.path, write.text).items()
-            if secret not in (write.old or "") and secret not in name_of(write.path)
+            if secret not in (write.old or "") and secret not in write.path.replace("/", "-")
         }
         text = blank(write.path, write.text, found)
         if checkpoint.is_json(write.path) and not is_readable(write.path, text):

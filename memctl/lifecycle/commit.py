@@ -50,8 +50,9 @@ def commit_all(
 ) -> list[Outcome]:
     """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
 
-    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is, unless
-    `allow_secret`, a file with what looks like a credential; and so are the files of a change that was undone, until somebody decides about that.
+    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is, and unless
+    `allow_secret`, a file with what looks like a credential; so are the files of a change that was undone, until
+    somebody decides about that.
     """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:

@@ -66,9 +66,7 @@ def _places(flat: str, lower: str) -> Iterator[int]:
     yield from _odd_words(flat)
     for name in _SECRETS:
         for place in _all(lower, name):
-            if name in _PASSWORDS:
-                yield place
-            elif (given := after_name.match(lower, place, place + 160)) and is_mixed(given[1]):
+            if name in _PASSWORDS or ((given := after_name.match(lower, place, place + 160)) and is_mixed(given[1])):
                 yield place
             if name == "key" and lower.startswith(_KEY_LINES, place):
                 yield place

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -61,8 +61,9 @@ def redact(text: str, *, strict: bool = True) -> str:
         spans = find(text, strict=strict)
         if not spans:
             break
-        for span in reversed(spans):
-            text = f"{text[: span.start]}{MARK.format(span.rule)}{text[span.end :]}"
+        ends = [0, *(span.end for span in spans)]
+        parts = [f"{text[end : span.start]}{MARK.format(span.rule)}" for end, span in zip(ends, spans, strict=False)]
+        text = "".join(parts) + text[ends[-1] :]
     return text
 
 
@@ -71,13 +72,18 @@ def describe(text: str, span: Span) -> str:
 
     `looks like a credential (GitHub token, ghp_…)`; of a short value less is shown.
     """
-    shown = text[span.start : span.end][: min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
+    shown = text[span.start : span.start + min(_MOST_SHOWN, (span.end - span.start) // _SHOWN_OF)]
     return f"looks like a credential ({span.rule}, {shown}…)"
 
 
-def line_of(text: str, span: Span) -> int:
-    """Return the number of the line on which a credential begins."""
-    return text.count("\n", 0, span.start) + 1
+def lines(text: str, spans: Iterable[Span]) -> Iterator[int]:
+    """Return the number of the line on which each of some credentials begins, in the order of the text."""
+    number = 1
+    done = 0
+    for span in spans:
+        number += text.count("\n", done, span.start)
+        done = span.start
+        yield number
 
 
 def _flat(text: str) -> str:
@@ -110,8 +116,8 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
                 begun[rule.place] = rule
                 continue
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
-                judged += 1
-                if span := _span(flat, rule, match, judged <= _MOST_JUDGED):
+                judged += rule.kind != rules.PROSE  # of a word that stands behind another, looks say nothing
+                if span := _span(flat, rule, match, rule.kind == rules.PROSE or judged <= _MOST_JUDGED):
                     yield (*span, rule.place)
     for rule in begun.values():
         yield from ((*span, rule.place) for span in blocks.find(flat, rule))
@@ -167,6 +173,7 @@ def _has_capital_word(text: str) -> bool:
 _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "key": values.is_key,
     "password": values.is_password,
+    "prose": values.is_in_prose,
     "random": values.is_random_value,
     "header": values.is_in_header,
     "any": lambda value, quoted: not values.is_placeholder(value),

@@ -12,6 +12,9 @@ from memctl.store import files
 from memctl.store.cache import digest
 from memctl.text import credentials
 
+_MOST = 20  # findings of a file; how many more there are is said in one
+_HINT = "`memctl redact FILE` blanks it; have it revoked"
+
 
 def secrets(subject: Subject) -> Iterator[Finding]:
     """Report each credential in a file of the memory or in its name, and each file that can't be looked through.
@@ -21,11 +24,14 @@ def secrets(subject: Subject) -> Iterator[Finding]:
     catalogue = subject.snapshot.catalogue
     suspicious = {*catalogue.suspicious(), *(fault.path for fault in subject.snapshot.faults)}
     clean: list[bytes] = []
-    for path in subject.snapshot.names(""):
+    names = list(subject.snapshot.names(""))
+    if credentials.find("\n".join(names)):
+        for path in names:
+            yield from _findings(path, path, "in the file's name, ", "rename it, and have the credential revoked")
+    for path in names:
         is_record = files.is_record_path(path, BY_FOLDER)
         if is_record and path not in suspicious:
             continue
-        yield from () if is_record else _findings(path, path, "in the file's name, ")
         try:
             text = subject.snapshot.read(path)
         except InvalidRecord as error:
@@ -43,10 +49,11 @@ def secrets(subject: Subject) -> Iterator[Finding]:
     catalogue.keep_clean(clean)
 
 
-def _findings(path: str, text: str, where: str = "") -> Iterator[Finding]:
-    for span in credentials.find(text):
+def _findings(path: str, text: str, where: str = "", hint: str = _HINT) -> Iterator[Finding]:
+    spans = credentials.find(text)
+    for span, line in zip(spans[:_MOST], credentials.lines(text, spans), strict=False):
         column = span.start - text.rfind("\n", 0, span.start)
         message = f"{where}column {column}: this {credentials.describe(text, span)}"
-        yield Finding(
-            "MEM110", path, credentials.line_of(text, span), message, "`memctl redact FILE` blanks it; have it revoked"
-        )
+        yield Finding("MEM110", path, line, message, hint)
+    if len(spans) > _MOST:
+        yield Finding("MEM110", path, 1, f"{where}{len(spans) - _MOST:,} more places look like credentials", hint)

@@ -152,7 +152,7 @@ def _overdue(memory: Memory) -> list[tuple[str, str]]:
     """What has waited for its commit for too long: a file of each change, and what is to be said of it."""
     found = []
     for entry in entry_state.overdue(memory, entry_state.outstanding(memory)):
-        why = " ".join(entry_state.reason(entry).split()) or "nobody has tried"
+        why = " ".join(entry_state.reason(memory, entry).split()) or "nobody has tried"
         found.append((entry.change.paths[0], f"{entry_state.describe(entry)} has no commit yet: {why}"))
     return found
 

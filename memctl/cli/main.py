@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -211,9 +212,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted", None)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has seen enough; so has Python, which would complain
-        return OK
+    except terminal.ReaderGone:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python would complain once more as it ends
+        written = start.memory.written if start.memory else []
+        return _explain(OSError(errno.EPIPE, "its reader is gone", terminal.OUTPUT), written) if written else OK
     except OSError as error:
         return _explain(error, start.memory.written if start.memory else [])
     except Exception:

@@ -89,6 +89,7 @@ def status_command(ctx: click.Context, /, as_json: bool, at: str | None) -> None
 @click.option("--again", is_flag=True, help="Write and commit what was undone outside memctl (of the ids, or all).")
 @click.option("--drop", is_flag=True, help="Forget what was undone outside memctl (of the ids, or all).")
 @click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
+@click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential.")
 @json_option
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be committed, and commit nothing.")
 @click.pass_context
@@ -99,6 +100,7 @@ def commit_command(
     again: bool,
     drop: bool,
     allow_accepted: bool,
+    allow_secret: bool,
     as_json: bool,
     dry_run: bool,
 ) -> None:
@@ -121,7 +123,8 @@ def commit_command(
     if again:
         results = reinstate.reinstate(memory, ids, dry_run=dry_run)
     else:
-        results = commit.commit_all(memory, dry_run=dry_run, allow_accepted=allow_accepted)
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        results = commit.commit_all(memory, dry_run=dry_run, **allowed)
     _print_commits(memory, results, "write again" if again else "commit", as_json=as_json, dry_run=dry_run)
     stuck = any(result.pending for result in results) and not dry_run
     ctx.exit(REFUSED if stuck else OK)
@@ -178,7 +181,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
                 "op": e.change.op,
                 "title": e.change.title,
                 "ids": list(e.change.ids),
-                "why": entry_state.reason(e) or None,
+                "why": entry_state.reason(memory, e) or None,
                 "undone": e.undone,
                 "overdue": e in overdue,
                 "since": moments.from_epoch(int(e.began)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,9 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
     if made.is_empty:
         output.note("nothing was found to be blanked" if made.secrets else "no credential was found there")
         hint = "give the secret itself on standard input with `--text -`, if no rule knows it"
-        output.note(f"hint: {hint}" if not made.secrets else "hint: it is in no file of this clone's memory now")
+        if made.secrets:
+            hint = "it is in no file of this clone's memory now" + (", but Git's index has it" if made.staged else "")
+        output.note(f"hint: {hint}")
     for path, count in made.counts.items():
         note = " (Git does not have this file)" if path in made.loose else ""
         times = f"{count} credential{'' if count == 1 else 's'}"
@@ -135,17 +138,21 @@ def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str
         output.note(f"warning: {output.plain(f'{file} could not be cleaned: {why}')}")
     if made.coordination_failed:
         output.note(f"warning: the state that agents share: {output.plain(made.coordination_failed)}")
-    if made.secrets:
-        names = [memory.tracked(path) for path in made.named]
-        for line in _left(left, names, transcripts):
+    names = [memory.tracked(path) for path in made.named]
+    if not made.is_empty or made.staged or names or left.commits or transcripts:
+        for line in _left(left, names, made.staged, transcripts):
             output.text(output.plain(line))
 
 
-def _left(left: Remains, names: list[str], transcripts: list[str]) -> Iterator[str]:
+def _left(left: Remains, names: list[str], staged: Sequence[str], transcripts: list[str]) -> Iterator[str]:
     """What memctl can't reach, in words."""
     yield "Have the key revoked: what follows still has it, or may have it."
     if names:
         yield f"- the names of files: {_some(names)} (a record's path never changes: make it anew, and delete this one)"
+    if staged:
+        files = shlex.join(staged[:_SHOWN])
+        yield f"- Git's index, for the next `git commit`: {_some(staged)}"
+        yield f"  (`git add {files}` stages what is on the disk, `git restore --staged {files}` what HEAD has)"
     if left.commits:
         count = len(left.commits)
         yield f"- the history: {count:,} commit{'' if count == 1 else 's'}, {_some([c[:10] for c in left.commits])}"
@@ -160,7 +167,7 @@ def _left(left: Remains, names: list[str], transcripts: list[str]) -> Iterator[s
     yield f"- the transcripts of agents' programs{': ' + _some(transcripts) if transcripts else ', which are theirs'}"
 
 
-def _some(names: list[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
@@ -180,6 +187,7 @@ def _data(memory: Memory, made: Redaction, left: Remains, transcripts: list[str]
         "coordination": made.coordination or None,
         "left": {
             "names": [memory.tracked(path) for path in made.named],
+            "staged": list(made.staged),
             "commits": list(left.commits),
             "refs": list(left.refs),
             "history_complete": left.is_complete,

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle.commit import Outcome
-from memctl.model import session_page
+from memctl.model import markdown, session_page
 from memctl.model.faults import Fault
 from memctl.model.session_page import Page, path_of
 from memctl.sessions import labels, listing
@@ -111,7 +111,7 @@ def _line(made: Page) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
-    intent = (made.lines.get(session_page.INTENT) or ("",))[0]
+    intent = markdown.without_escapes((made.lines.get(session_page.INTENT) or ("",))[0])
     return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
 
 

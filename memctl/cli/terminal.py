@@ -41,11 +41,17 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
+class ReaderGone(Exception):
+    """Whoever reads the standard output has closed the pipe. No OSError, for which click would end the process."""
+
+
 @contextmanager
 def answering() -> Iterator[None]:
-    """Have an error in writing to standard output say so: of itself it names no file."""
+    """Have an error in writing to standard output say so: of itself it names no file. Raises ReaderGone."""
     try:
         yield
+    except BrokenPipeError as error:
+        raise ReaderGone from error
     except OSError as error:
         error.filename = OUTPUT
         raise

@@ -19,7 +19,7 @@ from memctl.model.faults import InvalidRecord
 from memctl.model.malformed import Malformed
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.text.credentials import describe, find, line_of
+from memctl.text.credentials import describe, find, lines
 
 _TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
 
@@ -83,7 +83,8 @@ def read(folder: Path, names: Iterable[str]) -> tuple[list[Found], list[str]]:
 def secrets(found: Found) -> list[str]:
     """The lines of a file that look like credentials."""
     spans = find(found.text)
-    return [f"{found.file}:{line_of(found.text, span)}: this {describe(found.text, span)}" for span in spans]
+    places = zip(lines(found.text, spans), spans, strict=True)
+    return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
 
 
 def first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:

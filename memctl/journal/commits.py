@@ -24,6 +24,7 @@ from memctl.journal.preparation import NoIdentity, Preparation
 from memctl.journal.repository import Repository
 
 COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
+_UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
 _LOCK_PATIENCE = 4.0  # seconds to wait for another git process that holds the index
 # fast-import.c, and refs/files-backend.c twice: neither is translated
 _MOVED = re.compile(r"Not updating refs/|is at [0-9a-f]{40,64} but expected [0-9a-f]{40,64}|reference already exists")
@@ -88,7 +89,12 @@ def forbid_if_unsafe(repository: Repository) -> None:
     if "GIT_INDEX_FILE" in os.environ or committing():
         raise AllPending("another commit is being made (this runs inside a Git hook)")
     if operation := repository.under_way():
-        raise AllPending(f"{operation} is under way")
+        raise AllPending(operation + _UNDER_WAY)
+
+
+def is_over(repository: Repository, why: str) -> bool:
+    """Whether a commit waited for an operation of Git's that is over, by the words of its CommitPending."""
+    return why.endswith(_UNDER_WAY) and why != repository.under_way() + _UNDER_WAY
 
 
 def committing() -> str:

@@ -163,15 +163,16 @@ def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
     return None
 
 
-def blobs_since(repository: Repository, path: str, base: str) -> list[tuple[int, str]]:
-    """What commits made of a file, newest first: when each was authored (Unix seconds) and the blob, "" for none.
+def blobs_since(repository: Repository, path: str, base: str, limit: int) -> list[tuple[int, str]]:
+    """What the latest commits made of a file, newest first: when each was authored (Unix seconds) and the blob, or "".
 
     They are those of HEAD and of all branches that `base` does not lead to; if that is "" or was cleared away, all.
+    Git looks at no more than `limit`.
     """
     if not repository.has_head():
         return []
     args = ["log", "--no-show-signature", "-z", "--raw", "--no-abbrev", "--no-renames", "--format=%x1e%at", "-m"]
-    args += ["--full-history", "HEAD", "--branches"]
+    args += ["--full-history", f"--max-count={limit}", "HEAD", "--branches"]
     try:
         out = git.read([*args, *([f"^{base}"] if base else []), "--", path], repository.top)
     except git.GitFailed:

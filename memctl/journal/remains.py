@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.journal import git
+from memctl.journal import git, index
 from memctl.journal.repository import Repository
 
 _MOST_COMMITS = 20_000
@@ -51,6 +51,18 @@ def find(repository: Repository, texts: Iterable[str], folder: str, seconds: flo
                 break
         is_complete &= count < _MOST_COMMITS
     return Remains(tuple(found), _containing(repository, list(found)), is_complete)
+
+
+def staged(repository: Repository, texts: Iterable[str], folder: str) -> list[str]:
+    """Return the files below a folder whose staged text has one of some texts, whatever the disk and HEAD have."""
+    wanted = [text.encode() for text in texts]
+    entries = [entry for entry in index.entries(repository, folder) if entry.is_regular]
+    items = repository.objects.read([entry.blob for entry in entries], _LARGEST)
+    return [
+        entry.path
+        for entry, item in zip(entries, items, strict=True)
+        if item and item.data and any(text in item.data for text in wanted)
+    ]
 
 
 def _changes(repository: Repository, arguments: Sequence[str]) -> Iterator[tuple[str, bytes, list[str]]]:

@@ -103,17 +103,28 @@ def blank_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
 
-    A text that could not be read any more without it is left as it is, for the write path to refuse.
+    What stands in the name of a file stays in it: it is part of a checkpoint's id. A text that could not be read any
+    more without it is left as it is, for the write path to refuse.
     """
     writes = []
     for write in change.writes:
         found = {
-            secret: rule for secret, rule in find(write.path, write.text).items() if secret not in (write.old or "")
+            secret: rule
+            for secret, rule in find(write.path, write.text).items()
+            if secret not in (write.old or "") and secret not in write.path.replace("/", "-")
         }
         text = blank(write.path, write.text, found)
+        if checkpoint.is_json(write.path) and not is_readable(write.path, text):
+            text = _blank_to_size(write.text, found)
         writes.append(msgspec.structs.replace(write, text=text) if is_readable(write.path, text) else write)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
     return msgspec.structs.replace(change, writes=tuple(writes), **words)
+
+
+def _blank_to_size(text: str, secrets: Secrets) -> str:
+    """Blank the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
+    values = blank_values(json.loads(text), lambda one: blank_plain(one, secrets)[: len(one)])
+    return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
 
 
 def is_readable(path: str, text: str) -> bool:

@@ -25,7 +25,9 @@ def is_ours(path: str, code: str) -> bool:
     return session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
 
 
-def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str] | None:
+def objection(
+    memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False
+) -> tuple[str, str] | None:
     """Why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
     credential, or rewords what was decided. None if nothing speaks against it."""
     why, hint = "", "mend the file first"
@@ -44,7 +46,8 @@ def objection(memory: Memory, path: str, allow_accepted: bool) -> tuple[str, str
             else:
                 _refuse_broken(text, path)
             change = Change(op="commit", title="", writes=(Write(path, text, before),))
-            credentials.refuse(change)
+            if not allow_secret:
+                credentials.refuse(change)
             guard.refuse(memory, change)
         elif (before := text_in_head(memory, path)) is not None:
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))

@@ -46,11 +46,14 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.change.paths + self.by_hand
 
 
-def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False) -> list[Outcome]:
+def commit_all(
+    memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False, allow_secret: bool = False
+) -> list[Outcome]:
     """Make every commit that waits, then one of whatever else in the memory differs from HEAD (edits by hand).
 
-    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is; and so are
-    the files of a change that was undone, until somebody decides about that.
+    Unless `allow_accepted`, an accepted decision whose text somebody changed by hand is left where it is, and unless
+    `allow_secret`, a file with what looks like a credential; so are the files of a change that was undone, until
+    somebody decides about that.
     """
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
@@ -64,7 +67,7 @@ def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = 
                 outcomes.append(Outcome(joint, pending="not committed yet"))
             elif outcomes and outcomes[-1].all_pending:
                 outcomes.append(_postpone(group, outcomes[-1]))
-            elif (outcome := _commit_group(memory, group)) is not None:
+            elif (outcome := _commit_group(memory, group, allow_secret=allow_secret)) is not None:
                 outcomes.append(outcome)
         is_stuck = any(outcome.pending for outcome in outcomes) and not dry_run
         undone = [entry for entry in entries if entry.undone]
@@ -74,7 +77,8 @@ def commit_all(memory: Memory, *, dry_run: bool = False, allow_accepted: bool = 
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
         edited = [path for path, code in differing if path not in handled and by_hand.is_ours(path, code)]
-        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, allow_accepted))}
+        allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
+        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Documents that are rendered anew may come to what HEAD has.
@@ -143,7 +147,12 @@ def _joint(group: list[Entry]) -> Change:
 
 
 def _commit_group(
-    memory: Memory, group: list[Entry], *, is_fresh: bool = False, refused: Outcome | None = None
+    memory: Memory,
+    group: list[Entry],
+    *,
+    is_fresh: bool = False,
+    refused: Outcome | None = None,
+    allow_secret: bool = False,
 ) -> Outcome | None:
     """Make one commit of a group; None if HEAD has it already. A fresh change is known to differ from HEAD.
 
@@ -158,7 +167,7 @@ def _commit_group(
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         text = message.compose(changes)
-        if not is_fresh and not any(entry.allow_secret for entry in group):
+        if not (is_fresh or allow_secret or any(entry.allow_secret for entry in group)):
             _refuse_credentials(memory, change.paths)
         name = commit_paths(memory, paths, text, least=change.paths, is_fresh=is_fresh, prepared=prepared)
     except commits.CommitPending as error:
@@ -228,7 +237,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
     there since it was written."""
     texts = ((path, pending.text_at(memory.folder, path)) for path in paths)
     for path, text in texts:
-        change = Change(op="", title="", writes=(Write(path, text or ""),))
+        change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
             credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
         except MemctlError as error:

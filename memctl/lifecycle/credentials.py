@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter, headings
+from memctl.model import checkpoint, frontmatter, headings
 from memctl.model.change import Change, Write
 from memctl.model.malformed import Malformed
-from memctl.text.credentials import Span, describe, find, line_of
+from memctl.text.credentials import Span, describe, find, lines
 
 
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
@@ -19,7 +22,7 @@ def refuse(change: Change, before: Callable[[Write], str | None] = lambda write:
     """
     for field, text, span in _found(change, before):
         raise MemctlError(
-            f"{field}: line {line_of(text, span)} {describe(text, span)}; it would stay in the history for ever",
+            f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; it would stay in the history for ever",
             "take it out, or let this one write pass with --allow-secret",
         )
 
@@ -30,33 +33,44 @@ def _found(change: Change, before: Callable[[Write], str | None]) -> Iterator[tu
     said += [("reason", deed.reason) for deed in change.deeds]
     yield from ((field, text, span) for field, text in said for span in find(text))
     for write in change.writes:
+        yield from (("file name", write.path, span) for span in (find(write.path) if write.old is None else ()))
         if not find(write.text):
             continue
         old = before(write)
         spans = list(_new(write.text, old))
-        parts = [(field, text, span) for field, text in _fields(write.text) for span in _new(text, old)]
-        yield from parts or (("body", write.text, span) for span in spans) if spans else ()
+        parts = ((field, text, span) for field, text in _fields(write) for span in _new(text, old))
+        yield from chain(parts, (("body", write.text, span) for span in spans)) if spans else ()
 
 
 def _new(text: str, old: str | None) -> Iterator[Span]:
     """The credentials of a text that stand in a line which a file did not have before."""
     spans = find(text)
     known = set(old.split("\n")) if spans and old else set()
+    start = end = -1
+    is_new = True
     for span in spans:
-        start, end = text.rfind("\n", 0, span.start) + 1, text.find("\n", span.end)
-        if not known.issuperset(text[start : end if end >= 0 else None].split("\n")):
+        if span.end > end:  # else it stands in the same lines as the one before
+            start, end = text.rfind("\n", 0, span.start) + 1, (text + "\n").find("\n", span.end)
+            is_new = not known.issuperset(text[start:end].split("\n"))
+        if is_new:
             yield span
 
 
 def added(write: Write) -> Iterator[tuple[str, str]]:
     """The lines that a file did not have before, each with the field it belongs to."""
     old = set(write.old.split("\n")) if write.old else set()
-    for field, text in _fields(write.text):
+    for field, text in _fields(write):
         yield from ((field, line) for line in text.split("\n") if line not in old)
 
 
-def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """The fields of a record file, each with its text: what its headings and keys are followed by."""
+def _fields(write: Write) -> Iterator[tuple[str, str]]:
+    """The fields of a file, each with its text: what a record's headings and keys, or a checkpoint's keys, have."""
+    text = write.text
+    if checkpoint.is_json(write.path):
+        with suppress(ValueError, RecursionError):
+            for key, value in dict(json.loads(text)).items():
+                yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=0)
+            return
     try:
         blocks = frontmatter.blocks(text)
         rest = frontmatter.split(text)[1]

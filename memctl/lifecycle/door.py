@@ -130,7 +130,8 @@ def told(outcome: Outcome) -> str:
 def _check(memory: Memory, change: Change, how: How) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
-        if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES:
+        # A credential goes even if the mark for it is longer than it was, and the record too large for it.
+        if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
             raise MemctlError(
                 f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
                 "keep the long part elsewhere and link it",

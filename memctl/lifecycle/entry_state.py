@@ -9,11 +9,13 @@ The rule goes path by path, and an entry is as the worst of its paths:
   to, but not the commit that HEAD was when the entry began. Somebody went on from there.
 - Otherwise it is UNDONE: by `git rebase --abort`, `reset --hard`, `stash`, `checkout -- .`, `clean`, or by hand. Its
   text is kept until it is there again (`git stash pop`), `memctl commit --again` writes it, `memctl commit --drop`
-  forgets it, or a later write of memctl decides about the same (`is_replaced`).
+  forgets it, or a later write of memctl has it too or deletes the record (`is_replaced`).
 
 A text "has" a change not only if it is the very text that was written: formatters among the user's hooks and edits by
 hand on top of it leave most of it in place. So a text has the change if it is nearer to the text after it than to the
-text before it, counted in pairs of neighbouring words; line breaks and blanks don't count.
+text before it, counted in pairs of neighbouring words; line breaks and blanks don't count. Of an entry that was found
+UNDONE at least half of the pairs that it brought must be there besides: a text that took the place of a long one is
+nearer to another short one that did than to the long one, and has nothing of it.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.hierarchy.places import FOLDER
-from memctl.journal import git, history
+from memctl.journal import commits, git, history
 from memctl.model.change import Change
 from memctl.model.frontmatter import clean_newlines
 from memctl.store import files, pending
@@ -38,6 +40,7 @@ DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
 WHY = "undone outside memctl"
 LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
+_MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
 
 
 def entries(memory: Memory) -> list[Entry]:
@@ -81,30 +84,32 @@ def states(memory: Memory, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
         return [(entry, WAITING) for entry in entries]  # the commit says why
 
 
-def has_change(now: str | None, old: str | None, text: str | None) -> bool:
-    """Whether a text has the change of a file from `old` to `text`; None stands for no file."""
+def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bool = False) -> bool:
+    """Whether a text has the change of a file from `old` to `text`; None stands for no file.
+
+    With `mostly` it must have at least half of the pairs of words that the change brought.
+    """
     if now is None or text is None or old is None:
         return (now is None) == (text is None)
     if text in (now, old) or now == old:
         return now == text or text == old
     before, then, is_now = (Counter(_pairs(one)) for one in (old, text, now))
+    brought = then - before
+    if mostly and 2 * (brought & is_now).total() < brought.total():
+        return False
     return _distance(is_now, then) < _distance(is_now, before)
 
 
 def is_replaced(entry: Entry, change: Change) -> bool:
-    """Whether a later change decides about all that an undone entry was about: has it, or leaves no room for it."""
-    from memctl.lifecycle import merge  # only for what was undone
+    """Whether a later change has all that an undone entry was about, or deletes the file of it.
 
+    One that conflicts with the entry replaces nothing: the entry's text would be nowhere then.
+    """
     after = {path: text for path, _, text in _texts(change)}
-    for path, old, text in _texts(entry.change):
-        if path not in after:
-            return False
-        now = after[path]
-        if has_change(now, old, text) or now is None or text is None:
-            continue
-        if not merge.merge(old or "", now, text).conflicts:
-            return False
-    return True
+    return all(
+        path in after and (after[path] is None or has_change(after[path], old, text, mostly=True))
+        for path, old, text in _texts(entry.change)
+    )
 
 
 def overdue(memory: Memory, entries: Iterable[Entry]) -> list[Entry]:
@@ -114,12 +119,14 @@ def overdue(memory: Memory, entries: Iterable[Entry]) -> list[Entry]:
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
 
 
-def reason(entry: Entry) -> str:
+def reason(memory: Memory, entry: Entry) -> str:
     """Why an entry has no commit, "" if nobody has tried."""
     if entry.undone:
         return f"{WHY}; {AGAIN}"
     if entry.stage == WRITING:
         return "interrupted, `memctl commit` finishes it"
+    if commits.is_over(memory.repository, entry.why):
+        return "its commit can be made now: `memctl commit`"
     return entry.why
 
 
@@ -136,9 +143,9 @@ def _judged(memory: Memory, entries: Sequence[Entry], dirty: set[str]) -> list[t
         of_paths: dict[str, tuple[str | None, str]] = {}
         for path, old, text in _texts(entry.change):
             following, state = later.get(path, (None, UNDONE))
-            if has_change(pending.text_at(memory.folder, path), old, text):
+            if has_change(pending.text_at(memory.folder, path), old, text, mostly=entry.undone):
                 state = WAITING if path in dirty else DONE
-            elif path not in later or not has_change(following, old, text):
+            elif path not in later or not has_change(following, old, text, mostly=entry.undone):
                 state = DONE if _is_in_a_commit(memory, entry, path, old, text) else UNDONE
             of_paths[path] = (old, state)
         later |= of_paths
@@ -175,11 +182,16 @@ def _is_in_a_commit(memory: Memory, entry: Entry, path: str, old: str | None, te
     """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
     since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
     tracked = memory.tracked(path)
-    for authored, blob in dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base)):
-        now = None
-        if blob:
-            raw = git.read(["cat-file", "--filters", f"--path={tracked}", blob], memory.repository.top)
-            now = clean_newlines(raw.decode(errors="replace"))
-        if now == text or (authored >= int(entry.began) and has_change(now, old, text)):
+    found = dict.fromkeys(history.blobs_since(memory.repository, tracked, entry.base, _MOST_COMMITS))
+    blobs = list(dict.fromkeys(blob for _, blob in found if blob))
+    if text is not None and blobs:  # Git's filters may store it as something else, so it is asked first
+        args = ["hash-object", "--stdin", f"--path={tracked}"]
+        if git.read(args, memory.repository.top, text.encode()).decode().strip() in blobs:
             return True
-    return False
+    contents = [(item and item.data) or b"" for item in memory.repository.objects.read(blobs, files.MAX_BYTES)]
+    texts = {blob: clean_newlines(raw.decode(errors="replace")) for blob, raw in zip(blobs, contents, strict=True)}
+    return any(
+        texts.get(blob) == text
+        or (authored >= int(entry.began) and has_change(texts.get(blob), old, text, mostly=entry.undone))
+        for authored, blob in found
+    )

@@ -38,7 +38,7 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
 
 
 def drop_replaced(memory: Memory) -> None:
-    """Forget what was undone where a later change that is written decides about the same."""
+    """Forget what was undone where a later change that is written has it too, or deletes the record."""
     entries = entry_state.entries(memory)
     for number, entry in enumerate(entries):
         later = (one.change for one in entries[number + 1 :] if not one.undone)

@@ -14,6 +14,7 @@ from memctl.coordination.shared import Step, Terms
 from memctl.coordination.state import State, decode, encode
 from memctl.errors import USAGE, MemctlError
 from memctl.hierarchy.places import FOLDER
+from memctl.journal import index, remains, trees
 from memctl.lifecycle import blanking, by_hand, door, entry_state
 from memctl.lifecycle.blanking import GIVEN, Secrets
 from memctl.lifecycle.commit import Outcome
@@ -22,7 +23,7 @@ from memctl.model import checkpoint, ids, session_page
 from memctl.model.change import REDACT, Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.snapshot import Snapshot
-from memctl.store import erasing, files, load, lock, pending
+from memctl.store import erasing, files, load, lock, pending, sessions_ref
 from memctl.store.erasing import Erased
 from memctl.store.memory import Memory
 from memctl.text import credentials
@@ -36,7 +37,8 @@ class Redaction(msgspec.Struct, frozen=True):
 
     `counts` says how many stood in each file of the memory, by path; files in `loose` are in no commit, since Git does
     not have them, and the names of those in `named` were made of a secret. `erased` is what lay in the Git directory,
-    `coordination` the commit that took it out of the state that agents share, or why none could.
+    `staged` the files (below the worktree's top) of which Git's index still has a text with it, `coordination` the
+    commit that took it out of the state that agents share, or why none could.
     """
 
     secrets: Secrets
@@ -45,6 +47,7 @@ class Redaction(msgspec.Struct, frozen=True):
     loose: tuple[str, ...]
     named: tuple[str, ...]
     erased: Erased
+    staged: tuple[str, ...] = ()
     coordination: str = ""
     coordination_failed: str = ""
 
@@ -99,17 +102,19 @@ def redact(
     erased = Erased(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
     named = tuple(path for path in load.disk(memory).names("") if blanking.is_in_name(path, plan.secrets))
-    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, agreed, failed)
+    staged = _staged(memory, plan, dry_run=how.dry_run)
+    return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
 
 
 def _change(memory: Memory, plan: _Plan, how: How) -> Change:
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
+    codes = entry_state.uncommitted(memory, ignored=True)
+    _find_staged(memory, plan, [path for path in named if codes.get(path, " ")[0] in "MA"])
     _find(plan, named, texts)
     if any(blanking.blank_plain(text, plan.secrets) != text for text in (how.reason, memory.actor, memory.session)):
         raise MemctlError("the reason, the agent's name or that of the session contains what is to be blanked")
-    codes = entry_state.uncommitted(memory, ignored=True)
     for path, old in texts.items():
         text = blanking.blank(path, old, plan.secrets)
         if text == old:
@@ -120,6 +125,8 @@ def _change(memory: Memory, plan: _Plan, how: How) -> Change:
             )
         is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
+    if how.no_commit:
+        _refuse_on_the_ref(memory, plan.writes)
     if not how.dry_run:  # before the write: if that is killed, the file still tells what is to be blanked
         _blank_waiting(memory, plan.secrets)
         plan.erased = _erase(plan, memory.repository.shared / "lock", how)
@@ -201,6 +208,32 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
         ]
         if not ahead:
             return
+
+
+def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
+    """Find the secrets in the staged texts of files, which may be on the disk no longer."""
+    entries = index.entries(memory.repository, *map(memory.tracked, named)) if named else []
+    contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
+    for entry in entries:
+        path, content = entry.path.removeprefix(f"{memory.prefix}/"), contents.get(entry.blob)
+        plan.secrets = blanking.find(path, (content or b"").decode(errors="replace")) | plan.secrets
+
+
+def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
+    """The files of which Git's index has a text with a secret, but for those that the commit would replace."""
+    forms = [form for secret in plan.secrets for form in blanking.forms(secret)]
+    replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
+    return tuple(path for path in remains.staged(memory.repository, forms, memory.prefix) if path not in replaced)
+
+
+def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
+    """Raise MemctlError for a file that is on the ref of sessions alone, where each change is a commit."""
+    for path in paths:
+        if path.startswith(sessions_ref.FOLDERS) and not os.path.lexists(memory.folder / path):
+            raise MemctlError(
+                f"{memory.tracked(path)} is on {sessions_ref.REF}, where it can't be blanked without a commit",
+                "leave out --no-commit",
+            )
 
 
 def _blank_waiting(memory: Memory, secrets: Secrets) -> None:

@@ -15,6 +15,7 @@ _ODD = re.compile(r" {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ 
 _INDENTED_FENCE = re.compile(r" {1,3}(?:`{3}|~{3})")  # Markdown lets it close a fence, `headings` does not
 # What would begin something in a line (code, emphasis, a link, HTML, an entity, a cell of a table) or end a heading.
 _SPECIAL = re.compile(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
+_ESCAPE = re.compile(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code span a backslash is one
 _OPENING = re.compile(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
 _TARGET = re.compile(r"(?<!\\)\]\([^()\s]*\)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
@@ -48,6 +49,11 @@ def inline(text: str) -> str:
         end = match.end()
     line = "".join([*parts, _SPECIAL.sub(r"\\\g<0>", text[end:])])
     return _OPENING.sub(r"\g<0>\\", line, count=1) if _OPENING.match(line) else line
+
+
+def without_escapes(line: str) -> str:
+    """A line of Markdown as it reads: `\\[a\\]` as `[a]`; the reverse of `inline`."""
+    return _ESCAPE.sub(lambda found: found[2] or found[0], line)
 
 
 def cell(text: str) -> str:

@@ -14,7 +14,12 @@ def read(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
 
     Below the first level keys may be numbers. Raises MemctlError with the file's name, the line, and the given hint.
     """
-    text = "---\n" + frontmatter.clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n---\n"
+    text = frontmatter.clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n"
+    if len(text) > frontmatter.MAX_HEAD:
+        raise MemctlError(
+            f"{name}: the settings have {len(text):,} characters; at most {frontmatter.MAX_HEAD:,} are read", hint
+        )
+    text = f"---\n{text}---\n"
     try:
         values, _ = frontmatter.read(text, number_keys=True)
     except Malformed as error:

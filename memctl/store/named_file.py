@@ -2,6 +2,7 @@
 
 A repository can bring a link under the very name that somebody writes to, such as `context.md -> ~/.bashrc`, and a
 record whose text is a line of a shell. So no link in a worktree is followed that Git tracks, or that leads out of it.
+Nor is a file of Git's own written, whose settings can name programs to run.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def refuse(file: Path) -> None:
     """Raise MemctlError if there is no writing to a file: for asking before what can't be taken back."""
     for link in _links(file):
         _refuse_link(file, link)
+    _refuse_gits_own(file)
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
         raise MemctlError(f"{file} can't be written: there is no folder {folder}")
@@ -75,3 +77,13 @@ def _refuse_link(file: Path, link: Path) -> None:
     else:
         return
     raise MemctlError(f"{file} is not written: the symbolic link {link} {why}", "name the file itself if you mean it")
+
+
+def _refuse_gits_own(file: Path) -> None:
+    """Refuse what lies in a Git directory, of whatever name, or is the file that stands for one (`git worktree`)."""
+    target = Path(os.path.realpath(file))
+    for place in (target, *target.parents):
+        if place.name.casefold() == ".git" or all((place / name).exists() for name in ("HEAD", "objects", "refs")):
+            raise MemctlError(f"{file} is not written: {place} is Git's own", "name a file elsewhere")
+        if (place / ".git").exists():
+            return  # a worktree, which may lie in a bare repository

@@ -150,9 +150,9 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
 
 
 def _has_credential(text: str) -> bool:
-    from memctl.text.credentials import find  # 1 ms, and most commands parse nothing
+    from memctl.text.credentials import is_in  # 1 ms, and most commands parse nothing
 
-    return bool(find(text))
+    return is_in(text)
 
 
 def broken(path: str, faults: list[Fault], stat: str = "") -> Parsed:

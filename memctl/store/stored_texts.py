@@ -7,12 +7,12 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from memctl.model.snapshot import Excerpt, Hit
 from memctl.model.words import STOP_WORDS, words_of
-from memctl.store import questions, vocabulary
+from memctl.store import questions, texts, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import Question
 
@@ -21,15 +21,25 @@ from memctl.store.questions import Question
 _WEIGHTS = "2, 1, 1.5, 0.5"
 _OPEN, _CLOSE = "\ufdd0", "\ufdd1"  # characters that Unicode keeps free
 _EXCERPT_WORDS = 20
+# FTS5 compares each match in a text with each: of a word on every line of 2 MB, that took minutes. A text longer than
+# this is cut into pieces, and the excerpt is made of the piece that matches best.
+_PIECE = 16 * 1024  # characters
+_OVERLAP = 256  # characters that two pieces share, or a phrase across their border would be missed
 _HEADING = re.compile(r"(?m)^#+ +(.*\S)\s*$")
 _JOINED = "FROM texts JOIN records ON records.number = texts.rowid"
 _MATCH = (  # FTS5 gives the best match the smallest number; nothing is -0.0
     f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?"
 )
 _NUMBERS = "SELECT rowid FROM texts WHERE texts MATCH ?"
+_SNIPPET = f"snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS})"
 _EXCERPTS = (
-    f"SELECT path, snippet(texts, 1, '{_OPEN}', '{_CLOSE}', '…', {_EXCERPT_WORDS}) {_JOINED}"
+    f"SELECT path, CASE WHEN length(body) <= {_PIECE} THEN {_SNIPPET} END {_JOINED}"
     " WHERE texts MATCH ? AND path IN ({})"
+)
+_BODY = f"SELECT body {_JOINED} WHERE path = ?"
+_BEST_PIECE = (
+    f"SELECT {_SNIPPET} FROM texts WHERE texts MATCH ?1 AND rowid ="
+    " (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rank, rowid LIMIT 1)"
 )
 _AT_ONCE = 1_000  # paths
 _TELLING_WORDS = 24  # of a record, to find others like it
@@ -63,15 +73,29 @@ class StoredTexts:
     def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:
         asked = self._asked(query)
         rows = self._marked(asked.any_of_it, paths) or self._marked(asked.without_phrases, paths)
-        return {path: _excerpt(marked) for path, marked in rows if _OPEN in marked}
+        found = ((path, self._of_best_piece(path, asked) if marked is None else marked) for path, marked in rows)
+        return {path: _excerpt(marked) for path, marked in found if _OPEN in marked}
 
-    def _marked(self, expression: str, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Excerpts with marks, some paths at once: a statement takes no more than 32,766 values."""
-        found: list[tuple[str, str]] = []
+    def _marked(self, expression: str, paths: Sequence[str]) -> list[tuple[str, str | None]]:
+        """Excerpts with marks, None for those of long texts; some paths at once: a statement takes no more than 32,766
+        values."""
+        found: list[tuple[str, str | None]] = []
         for start in range(0, len(paths), _AT_ONCE):
             some = paths[start : start + _AT_ONCE]
             found += self._rows(_EXCERPTS.format(", ".join("?" * len(some))), expression, *some)
         return found
+
+    def _of_best_piece(self, path: str, asked: Question) -> str:
+        """The excerpt with marks of a long text, "" if no piece of it matches."""
+        body: str = self._database.execute(_BODY, (path,)).fetchone()[0]
+        with closing(sqlite3.connect(":memory:")) as database:
+            texts.make_pieces(
+                database, (body[start : start + _PIECE + _OVERLAP] for start in range(0, len(body), _PIECE))
+            )
+            for expression in filter(None, (asked.any_of_it, asked.without_phrases)):
+                if row := database.execute(_BEST_PIECE, (expression,)).fetchone():
+                    return str(row[0])
+        return ""
 
     def alike(self, path: str) -> dict[str, float]:
         row = self._database.execute(f"SELECT title, body {_JOINED} WHERE path = ?", (path,)).fetchone()

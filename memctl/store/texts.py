@@ -6,7 +6,7 @@ Making it takes as long as reading all records, and many who have a cache (a hoo
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -35,6 +35,12 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
     # Not while the query is still open: that makes each insertion twice as slow.
     database.executemany(_INSERT, (_row(number, decode(packed), body_of(path), parts) for number, path, packed in rows))
     vocabulary.add(database, parts.all_words())
+
+
+def make_pieces(database: sqlite3.Connection, bodies: Iterable[str]) -> None:
+    """Make an index over pieces of one record's body, in a database of their own, to ask each as a whole."""
+    database.execute(_TABLE)
+    database.executemany("INSERT INTO texts (body) VALUES (?)", ((body,) for body in bodies))
 
 
 def drop(database: sqlite3.Connection) -> None:

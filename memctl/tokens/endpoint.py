@@ -17,7 +17,7 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.providers import posting
 from memctl.store.cache import Cache, digest
-from memctl.text.credentials import describe, find, line_of
+from memctl.text.credentials import describe, find, lines
 from memctl.tokens.count import Count
 from memctl.tokens.families import FAMILIES, family_of
 
@@ -106,8 +106,9 @@ def _hint() -> str:
 
 
 def _refuse_secrets(text: str) -> None:
-    for span in find(text):
+    spans = find(text)
+    for line in lines(text, spans):
         raise MemctlError(
-            f"line {line_of(text, span)} {describe(text, span)}; the text would leave this machine",
+            f"line {line} {describe(text, spans[0])}; the text would leave this machine",
             "take it out, or let it pass with --allow-secret",
         )

@@ -6,6 +6,7 @@ import re
 
 from memctl.errors import USAGE, MemctlError
 from memctl.store.memory import Memory
+from memctl.text.credentials import redact
 
 _LONGEST = 40
 
@@ -16,7 +17,7 @@ def workflow(memory: Memory, given: str) -> str:
     Two tasks at once are on two branches, mostly. Raises MemctlError if no name can be made of what was given.
     """
     branch = memory.repository.branch()[0].removeprefix("refs/heads/")
-    name = slug(given or branch or memory.config.project) or ("" if given else "workflow")
+    name = slug(redact(given or branch or memory.config.project, strict=False)) or ("" if given else "workflow")
     if not name:
         raise MemctlError(f"{given!r} is no name for a workflow", "use letters, digits, dots and dashes", USAGE)
     return name

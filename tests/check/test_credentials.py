@@ -79,3 +79,27 @@ def test_clean_texts_are_searched_once(memctl: Memctl, repo: Path, monkeypatch: 
     assert "## Decision\n" not in searched
     (repo / ".memory/templates/decision.md").write_text(f"## Decision\n\n{TOKEN}\n")
     assert found(memctl) == [(".memory/templates/decision.md", 3)]
+
+
+def test_a_credential_in_the_name_of_a_record_is_found_and_not_committed_by_hand(memctl: Memctl, repo: Path) -> None:
+    memctl("learn", "Ask", "--lesson", "x")
+    (made,) = (repo / ".memory").rglob("LRN-*.md")
+    bad = made.with_name(f"{made.stem}-{TOKEN}.md")
+    made.rename(bad)
+    assert (bad.relative_to(repo).as_posix(), 1) in found(memctl)
+    refused = memctl("commit", code=1)
+    assert "file name: line 1 looks like a credential" in refused.out + refused.err
+    assert TOKEN not in git(repo, "log", "--all", "--name-only")
+
+
+def test_of_many_credentials_of_a_file_the_first_are_shown_and_the_rest_counted(memctl: Memctl, page: Path) -> None:
+    page.write_text(TEXT + f"{TOKEN}\n" * 5_000)
+    assert len(found(memctl)) == 21
+    assert "4,983 more places look like credentials" in memctl("check", code=1).out
+
+
+def test_a_false_alarm_in_an_edit_by_hand_is_committed_with_the_option(memctl: Memctl, repo: Path, page: Path) -> None:
+    refused = memctl("commit", code=1)
+    assert "--allow-secret" in refused.out + refused.err
+    memctl("commit", "--allow-secret")
+    assert TOKEN in git(repo, "show", "HEAD")

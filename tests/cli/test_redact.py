@@ -104,6 +104,68 @@ def test_nothing_to_blank_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) ->
     assert "nothing was found" in made.err
 
 
+def test_where_nothing_has_it_no_key_is_to_be_revoked(memctl: Memctl, repo: Path) -> None:
+    made = memctl("redact", "--text", "-", stdin=f"{PASSPHRASE}\n", code=1)
+    assert "in no file of this clone's memory now" in made.err
+    assert "revoked" not in made.out + made.err
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_secret_that_is_only_staged_is_named_with_what_unstages_it(
+    memctl: Memctl, repo: Path, is_named: bool
+) -> None:
+    memctl("learn", "Ask", "--lesson", "Politely")
+    (file,) = (repo / ".memory/learnings").rglob("*.md")
+    path, clean = str(file.relative_to(repo)), file.read_text()
+    file.write_text(clean.replace("Politely", f"With {TOKEN}"))
+    (repo / "app.py").write_text("x = 1\n")
+    git(repo, "add", path, "app.py")
+    file.write_text(clean)
+    given = [path] if is_named else ["--text", "-"]
+    for options in (["--dry-run"], []):
+        made = memctl("redact", *given, *options, stdin=TOKEN, code=1)
+        assert "but Git's index has it" in made.err
+        assert f"`git restore --staged {path}`" in made.out
+        assert "Have the key revoked" in made.out
+    assert memctl("redact", *given, "--json", stdin=TOKEN, code=1).data["left"]["staged"] == [path]
+    assert "x = 1" in git(repo, "show", ":app.py")
+    git(repo, "restore", "--staged", path)
+    assert "revoked" not in memctl("redact", *given, stdin=TOKEN, code=1).out
+
+
+def test_without_a_commit_the_index_still_has_it_and_that_is_said(memctl: Memctl, repo: Path, record: str) -> None:
+    assert "Git's index" not in memctl("redact", record, "--dry-run").out
+    assert "Git's index" in memctl("redact", record, "--no-commit").out
+    memctl("commit")
+    assert TOKEN not in git(repo, "grep", "--cached", "", "--", ".memory")
+
+
+def test_a_page_on_the_ref_of_sessions_is_not_blanked_without_a_commit(memctl: Memctl, repo: Path) -> None:
+    git(repo, "config", "memctl.hookCommits", "records")
+    memctl("session", "start", "monday", "--intent", "Refunds")
+    memctl("session", "end", code=None)
+    ref = "refs/memctl/sessions"
+    page = next(path for path in git(repo, "ls-tree", "-r", "--name-only", ref).splitlines() if path.endswith(".md"))
+    before = git(repo, "rev-parse", ref)
+    made = memctl("redact", "--text", "-", "--no-commit", stdin="Refunds", code=1)
+    assert f"{page} is on {ref}" in made.err
+    assert git(repo, "rev-parse", ref) == before
+    memctl("redact", "--text", "-", stdin="Refunds")
+    assert "[redacted: given]" in git(repo, "show", f"{ref}:{page}")
+
+
+def test_a_record_that_the_mark_makes_too_large_is_blanked(memctl: Memctl, repo: Path) -> None:
+    memctl("learn", "Ask", "--lesson", "LESSON")
+    (file,) = (repo / ".memory/learnings").rglob("*.md")
+    text = file.read_text().replace("LESSON", "rabbit ")
+    file.write_text(text + "x " * ((2 * 1024 * 1024 - len(text)) // 2 - 1))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "large")
+    made = memctl("redact", "--text", "-", stdin="rabbit")
+    assert "rabbit" not in file.read_text()
+    assert "blanked 1 credential in" in made.out
+
+
 def test_a_dry_run_writes_nothing_and_shows_no_secret(memctl: Memctl, repo: Path, record: str) -> None:
     before = kept(repo, TOKEN)
     for options in ([], ["--json"]):

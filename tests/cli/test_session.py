@@ -87,6 +87,13 @@ def test_the_end_of_a_session_of_which_only_git_tells_claims_no_turns(repo: Path
     assert git(repo, "log", "-1", "--format=%s").strip() == "docs(memory): summarize refunds: 0 files"
 
 
+def test_an_intent_is_listed_without_the_escapes_of_its_page(repo: Path, memctl: Memctl) -> None:
+    memctl("session", "start", "refunds", "--intent", "Use [this] for *refunds*")
+    memctl("session", "end", "refunds")
+    assert r"\[this\]" in memctl("session", "show", "refunds").out
+    assert memctl("session", "list").out.rstrip().endswith("Use [this] for *refunds*")
+
+
 def test_the_page_of_a_long_session_keeps_every_path_and_decision_within_its_budget(repo: Path, memctl: Memctl) -> None:
     made, touched, decisions = long_session(repo)
     assert written(memctl, repo, made).id == made.session

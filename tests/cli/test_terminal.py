@@ -114,6 +114,33 @@ def test_a_write_whose_answer_can_not_be_printed_says_that_it_is_made(repo: Path
     assert "hint: do not run the command again" in done.stderr
 
 
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_a_write_whose_reader_is_gone_says_that_it_is_made(repo: Path, option: tuple[str, ...]) -> None:
+    before = commits(repo)
+    done = into_closed_pipe(repo, "learn", "One", "--lesson", "x", *option)
+    assert commits(repo) == before + 1
+    assert done.returncode == UNANSWERED
+    made = git(repo, "rev-parse", "HEAD")[:10]
+    assert f"standard output: its reader is gone; but it was written already, in commit {made}" in done.stderr
+    assert "hint: do not run the command again" in done.stderr
+
+
+def test_a_read_whose_reader_is_gone_ends_quietly(repo: Path, memctl: Memctl) -> None:
+    memctl("learn", "One", "--lesson", "x")
+    done = into_closed_pipe(repo, "list")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def into_closed_pipe(repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "memctl", "-C", str(repo), *args]
+        return subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+
+
 def test_a_read_that_can_not_be_printed_is_refused(repo: Path) -> None:
     command = f"{sys.executable} -m memctl -C {repo} list --json >/dev/full"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)

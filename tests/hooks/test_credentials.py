@@ -35,3 +35,22 @@ def test_hooks_commit_no_credential_that_was_said_run_or_learnt(session: Session
     assert kept.count("[redacted: ") > _ONCE / 2
     kept = kept.replace("\\\\n", "\n")
     assert [text for _, text, secret in some if any(piece in kept for piece in _pieces(secret))] == []
+
+
+def test_a_credential_in_the_name_of_the_branch_is_blanked_and_the_session_kept(session: Session) -> None:
+    token = "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a"
+    git(session.repo, "checkout", "-qb", f"wip-{token}")
+    session.transcript.prompt("Take refunds up again")
+    session.send("UserPromptSubmit", prompt="Take refunds up again")
+    session.transcript.says("DECISION: Refunds go through the queue")
+    session.send("PreCompact", trigger="auto")
+    assert session.faults() == []
+    kept = git(session.repo, "show", "HEAD", "--format=%B")
+    assert '"branch": "wip-[redacted' in kept
+    assert token[4:] not in kept
+
+
+def test_by_hand_the_refusal_names_the_branch(session: Session, memctl: Memctl) -> None:
+    git(session.repo, "checkout", "-qb", "wip-gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a")
+    refused = memctl("checkpoint", "save", "--task", "Take refunds up", code=1)
+    assert refused.err.startswith("error: branch: ")

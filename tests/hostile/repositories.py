@@ -11,6 +11,7 @@ from tests.conftest import git
 
 RECORD, LATE_RECORD = "LRN-2025-11-02-001", "DEC-2025-11-02-001"
 SIZE = 300_000  # bytes of a text, for which quadratic work takes minutes; a record may have 2 MB
+LARGE = 1_900_000
 PAGE = "---\nid: §2.1\ntitle: Payment\npaths:\n{paths}---\n\n{body}\n"
 DETAIL = "---\nid: §3.1\ntitle: Cards\nsection: §2.1\n---\n\n{body}\n"
 _LEARNING = """---
@@ -78,6 +79,14 @@ def globs(repo: Path) -> None:
 def text(unit: str, size: int = SIZE) -> Callable[[Path], None]:
     """A repository whose texts repeat something."""
     return lambda repo: fill(repo, (unit * (size // len(unit.encode()) + 1))[: size // len(unit.encode()) * len(unit)])
+
+
+def large(repo: Path) -> None:
+    """Records nearly as large as they may be, which repeat words that are searched for."""
+    for number, unit in enumerate(("password ", "The password is a secret.\n"), 1):
+        made = _LEARNING.format(body=unit * (LARGE // len(unit)))
+        made = made.replace("-001", f"-{number:03}").replace("0000001", f"000000{number}")
+        write(repo, f".memory/learnings/2025-11/LRN-2025-11-02-{number:03}-pager.md", made)
 
 
 def nested(repo: Path) -> None:
@@ -151,7 +160,7 @@ UNITS = (
 WORST: dict[str, Callable[[Path], None]] = {
     "globs": globs,
     "templates": templates,
-    "no words on many lines": text("#" * 78 + "\n"),
+    "no words on many lines": text("#\n", 150_000),
     "a. on one line": text("a."),
 }
 OTHERS: dict[str, Callable[[Path], None]] = {

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from memctl.hooks.hosts import HOSTS
-from tests.hostile.repositories import EACH, JWT, OTHERS, RECORD, WORST, commit
+from tests.hostile.repositories import EACH, JWT, OTHERS, RECORD, WORST, commit, large
 
 SECONDS, MEGABYTES = 5, 500  # what a command may take: the processor's seconds, which a busy machine does not stretch
 HANGS = 60  # seconds by the clock after which it counts as hanging, busy machine or not
@@ -167,6 +167,13 @@ def test_what_looks_at_every_text_ends_soon(repo: Path, name: str) -> None:
     OTHERS[name](repo)
     commit(repo)
     assert faults(run(repo, FEW, (("claude-code", "SessionStart"),))) == {}
+
+
+def test_a_word_that_large_records_repeat_is_found_soon(repo: Path) -> None:
+    large(repo)
+    commit(repo)
+    asked = (("search", "password"), ("search", "password secret", "--json"), ("rehydrate", "--task", "a password"))
+    assert faults(run(repo, asked)) == {}
 
 
 @pytest.mark.skipif(not EVERYTHING, reason="it takes minutes: MEMCTL_TEST_HOSTILE=1")

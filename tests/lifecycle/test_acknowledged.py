@@ -247,6 +247,32 @@ class TestAlone:
         memctl("delete", DELETED)
         assert undone(memctl) == []
 
+    def test_a_long_history_is_read_by_as_few_processes_as_a_short_one(
+        self, repo: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
+        git(repo, "checkout", "-q", "--", ".")
+        file = next((repo / ".memory/learnings").rglob(f"{EDITED}*"))
+        counts = []
+        for number in range(12):
+            file.write_text(f"{file.read_text()}\nOther text, number {number}\n")
+            git(repo, "commit", "-qam", f"{number}")
+            if number in (1, 11):
+                monkeypatch.setenv("GIT_TRACE", str(tmp_path / f"{number}"))
+                assert undone(memctl) == ["edit"]
+                monkeypatch.delenv("GIT_TRACE")
+                counts.append((tmp_path / f"{number}").read_text().count("trace: built-in: git"))
+        assert counts[0] == counts[1] > 0
+
+    def test_a_record_that_a_filter_of_git_stores_as_something_else_is_found(self, repo: Path, memctl: Memctl) -> None:
+        (repo / ".git/info/attributes").write_text(f"{CREATED}* filter=turned\n")
+        for direction in ("clean", "smudge"):
+            git(repo, "config", f"filter.turned.{direction}", "tr a-z n-za-m")
+        memctl("learn", "Created", "--lesson", TEXT, "--no-commit")
+        commit_with_git(repo)
+        git(repo, "switch", "-q", "main")
+        assert memctl("status", "--json").data["pending"] == []
+
     def test_ids_choose_what_is_written_again_and_what_is_dropped(self, repo: Path, memctl: Memctl) -> None:
         change(memctl, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
@@ -299,15 +325,43 @@ class TestAlone:
         memctl("delete", DELETED, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         memctl("edit", DELETED, "--set", "lesson=Still needed")
-        assert undone(memctl) == []  # who edits it does not want it deleted
+        assert undone(memctl) == ["delete"]
+        assert "+Still needed" in memctl("commit", "--again", code=1).err
         assert "Still needed" in memctl("show", DELETED).out
 
-    def test_a_later_edit_of_the_same_field_replaces_what_was_undone(self, repo: Path, memctl: Memctl) -> None:
-        memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
+    @pytest.mark.parametrize("text", [TEXT, "short"])
+    def test_a_later_edit_of_the_same_field_keeps_what_was_undone(self, repo: Path, memctl: Memctl, text: str) -> None:
+        memctl("edit", EDITED, "--set", f"lesson={text}", "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
-        memctl("edit", EDITED, "--set", "lesson=Something else altogether")
-        assert undone(memctl) == []
+        assert "`memctl commit --again` writes it" in memctl("edit", EDITED, "--set", "lesson=Another").err
+        assert undone(memctl) == ["edit"]
+        refused = memctl("commit", "--again", code=1).err
+        assert "-Another" in refused
+        assert f"+{text}" in refused
+        assert "Another" in memctl("show", EDITED).out
         assert git(repo, "log", "--format=%s").count(f"edit {EDITED}") == 1
+        memctl("commit", "--drop", EDITED)
+        assert undone(memctl) == []
+
+    def test_a_later_edit_to_the_same_text_or_a_delete_replaces_what_was_undone(
+        self, repo: Path, memctl: Memctl
+    ) -> None:
+        for identifier in (EDITED, DELETED):
+            memctl("edit", identifier, "--set", f"lesson={TEXT}", "--no-commit")
+        git(repo, "checkout", "-q", "--", ".")
+        memctl("edit", EDITED, "--set", f"lesson={TEXT}")
+        assert undone(memctl) == ["edit"]
+        memctl("delete", DELETED)
+        assert undone(memctl) == []
+
+    def test_the_reason_for_waiting_is_given_only_while_it_holds(self, repo: Path, memctl: Memctl) -> None:
+        git(repo, "merge", "main", check=False)
+        memctl("learn", "Waits")
+        assert "a merge is under way" in memctl("status").out
+        git(repo, "merge", "--abort")
+        assert "its commit can be made now: `memctl commit`" in memctl("status").out
+        memctl("commit")
+        assert "Waits" in git(repo, "log", "-1", "--format=%s")
 
     def test_several_edits_of_one_record_are_undone_and_written_again_in_turn(self, repo: Path, memctl: Memctl) -> None:
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")

@@ -168,3 +168,10 @@ def test_what_is_contained_still_says_what_it_said() -> None:
     assert markdown.contained("### Deep\n##### Deeper") == "##### Deep\n###### Deeper"
     quoted = markdown.contained("<b>\n\ntext\n")
     assert quoted == "> <b>\n>\n> text\n>"
+
+
+@pytest.mark.parametrize(
+    "text", ["[redacted: GitHub token]", "a_b *c* <d> \\ `x[0] \\*` e", "1. f", "a ` b `` c", "# g ~h~ &amp; | i"]
+)
+def test_a_line_without_escapes_is_what_was_escaped(text: str) -> None:
+    assert markdown.without_escapes(markdown.inline(text)) == text

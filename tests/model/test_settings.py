@@ -35,3 +35,9 @@ def test_what_is_wrong_is_told_with_its_line_and_hint(text: str, line: int) -> N
         settings.read(text, "s.yaml", "look there")
     assert caught.value.message.startswith(f"s.yaml:{line}: ")
     assert caught.value.hint == "look there"
+
+
+def test_settings_that_are_too_long_are_not_called_front_matter() -> None:
+    with pytest.raises(MemctlError) as caught:
+        settings.read("a: " + "x" * 70_000 + "\n", "s.yaml", "look there")
+    assert caught.value.message == "s.yaml: the settings have 70,004 characters; at most 65,536 are read"

@@ -95,3 +95,21 @@ def test_a_pipe_is_written_into(repo: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("# Memory of shop")
+
+
+def test_a_file_of_gits_own_is_not_written(repo: Path, memctl: Memctl, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "-q", "../second")
+    git(repo, "clone", "-q", "--bare", ".", "../bare")
+    git(repo.parent / "bare", "worktree", "add", "-q", "inside", "-b", "inside")
+    (repo / "to-git").symlink_to(".git")
+    config = (repo / ".git" / "config").read_bytes()
+    for name in (".git/config", ".git/new.md", ".git/hooks/post-commit", "to-git/config"):
+        assert "is Git's own" in memctl("rehydrate", "--out", str(repo / name), code=1).err
+    assert (repo / ".git" / "config").read_bytes() == config
+    assert not (repo / ".git" / "new.md").exists()
+    for name in ("second/.git", "bare/config", "bare/worktrees/inside/HEAD"):
+        with pytest.raises(MemctlError, match="Git's own"):
+            named_file.write(repo.parent / name, "text")
+    for name in ("second/out.md", "bare/inside/out.md", "shop/.github.md"):
+        named_file.write(repo.parent / name, "text")
+        assert (repo.parent / name).read_text() == "text"

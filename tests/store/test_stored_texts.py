@@ -114,6 +114,24 @@ def test_marks_can_not_be_forged(repo: Path, memctl: Memctl) -> None:
     assert excerpt.text[slice(*excerpt.marks[-1])] == "three"
 
 
+@pytest.mark.parametrize(
+    ("query", "excerpt"),
+    [
+        ("lantern", "the only lantern here"),
+        ("lantern wick", "The lantern has a wick."),  # the piece with both words, though an earlier one has the first
+        ('"burning oil"', "burning oil"),  # across the border of two pieces
+        ("hollow", ""),  # only in the title
+    ],
+)
+def test_an_excerpt_of_a_long_text_is_of_its_best_piece(repo: Path, memctl: Memctl, query: str, excerpt: str) -> None:
+    text = "the only lantern here" + " filler" * 5000 + " The lantern has a wick." + " filler" * 3000
+    border = 3 * 16 * 1024 - len("## Lesson\n\n") - len("burning") - 1
+    text = text[:border].rpartition(" ")[0].ljust(border) + " burning oil" + " filler" * 3000
+    [path] = [memctl("learn", "Hollow", "--lesson", text).out.split()[1].removeprefix(".memory/")]
+    found = snapshot(repo).texts.excerpts(query, [path])
+    assert excerpt in found[path].text if excerpt else found == {}
+
+
 def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:
     paths = [
         memctl("learn", title, "--lesson", lesson).out.split()[1].removeprefix(".memory/")

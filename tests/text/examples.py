@@ -32,4 +32,4 @@ def expand(example: str, seed: str = "") -> str:
             if is_mixed or len(made) < 8 or match[2] in ("num", "let"):
                 return made
 
-    return re.sub(r"\{(\d+)(?::(\w+))?\}", characters, example)
+    return re.sub(r"\{(\d+)(?::(\w+))?\}", characters, example.replace("\\n", "\n"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.lifecycle.credentials import refuse
 from memctl.model.change import Change, Write
-from memctl.text.credentials import describe, find, redact, rules
+from memctl.text.credentials import describe, find, lines, redact, rules
 from memctl.text.plain import plain
 from tests.conftest import Memctl
 from tests.text.examples import expand
-from tests.text.secrets import ALL, BODY, PASSWORD, SHAPES, pem, x
+from tests.text.secrets import ALL, BODY, PASSWORD, SHAPES, digits, h, lower, pem, x
 
 HARMLESS = """
 password: <your password>
@@ -54,6 +55,12 @@ tests/hooks/test_sessions.py::test_what_looks_like_a_credential_is_redacted in /
 getCurrentUserFromRequestContext(SESSION_COOKIE_MAX_AGE_SECONDS, theVeryLongNameOfAFunction)
 https://example.org:8443/guide/getting-started?page=2#part git@github.com:org/repo.git ada@example.org
 data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==
+--- PASS: TestAuthTokenRefreshV2 (0.02s); pass: TestLoginHandlerReturns401
+look for "-----BEGIN RSA PRIVATE KEY-----" in files; -----BEGIN PRIVATE KEY----- ... -----END PRIVATE KEY-----
+password hashing uses argon2id; password v1.2.3; the password Base64Encoder2 reads; password OAuth2PasswordBearer
+the password get_user_2 is read; password policy 2024-11-04 applies; password of 8-64 characters, to S3_BUCKET2
+| password | varchar(255) | and passphrase one-two-three; password reset-token-expiry-in-minutes; SHA256withRSA
+login: see docs/login2fa/Flow3; credentials: aws / gcp2; npm:string-width@4.2.3; 12:30:45@host.example.org
 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@example.org
 toolu_01MYnKXhEoSwD5BPwgwHLEoM of msg_018SjfxbSz3NbnDN15wSJUQr
 pass: 12 of 14; PASS: TestIsShadowBranch/7_hex_chars_numeric; key: value; auth: oauth2; secret: sha256
@@ -135,6 +142,77 @@ def test_marks_of_now_and_before_are_no_credentials() -> None:
     assert PASSWORD not in redact(f"password={PASSWORD} [redacted: password]")
 
 
+_BARE = "Xq7kd92" + "lsPz"
+_PHRASE = "correct-horse-battery-" + "hdksrt"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Log in as root with password {} on staging", "Tr0ub" + "4dor&3"),
+        *((line, _BARE) for line in ("with the password {}", "password {} works", "I set the password to {}")),
+        *((line, _BARE) for line in ("Password changed to: {}", "password for the wifi: {}", "**Password:** `{}`")),
+        *((line, _BARE) for line in ("| password | {} |", "Password\n{}", "## Password\n\n`{}`\nmore")),
+        ("**Password**: {}", _BARE),
+        ("use the passphrase {} for the vault", _PHRASE),
+        *((line, _BARE) for line in ("credentials: admin / {}", "The DB login is app / {}", "Kennwort: {}")),
+        *((line, _BARE) for line in ("Das Passwort ist {}", "Das Passwort für das WLAN lautet {}", "contraseña: {}")),
+        ("postgres://app:{}@db.internal/shop", "p@ss" + "X7kd92"),
+        ("https://{}@git.example.com/a.git", x(40)),
+        *((line, _BARE) for line in ("root:{}@10.0.0.5", "net use Z: \\\\h\\s {} /user:jo")),
+        ('os.getenv("SECRET_X", "{}")', _BARE),
+        ("~/.pgpass has db.internal:5432:shop:app:{}", _BARE),
+        ("jo:{}", "$apr1" + f"${x(8)}${x(22)}"),
+        ("    client-key-data: {}", base64.b64encode(pem("RSA ").encode()).decode()),
+        ("Set-Cookie: session={}; Path=/", "eyJ" + f"{x(14)}.{x(6)}.{x(27)}"),
+    ],
+)
+def test_a_password_in_prose_or_in_a_file_of_settings_is_found_whole(text: str, secret: str) -> None:
+    whole = f"before\n{text.format(secret)}\nafter"
+    assert [whole[span.start : span.end] for span in find(whole)] == [secret]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SSWS 00" + x(40),
+        "AKID" + x(32),
+        f"1/{digits(16)}:{h(32)}",
+        "dG9rOj" + x(54) + "=",
+        "ApiKey " + base64.b64encode(f"{x(20)}:{x(22)}".encode()).decode(),
+        f"ngrok config add-authtoken 2{x(26)}_{lower(21)}",
+        f"mailgun {h(32)}-{h(8)}-{h(8)}",
+        f"the key is {h(32)}-{h(8)}-{h(8)}",
+        "AZURE_DEVOPS_PAT " + lower(52),
+        "mix hex key " + h(32),
+        "algolia admin key " + h(32),
+        "its private key is K" + x(51).replace("0", "2").replace("O", "P").replace("I", "J").replace("l", "m"),
+        "ETH_PRIVATE_KEY 0x" + h(64),
+    ],
+)
+def test_keys_of_vendors_are_found_without_a_sign_before_them(text: str) -> None:
+    assert find(f"before {text} after")
+
+
+def test_a_key_that_is_cut_off_is_found_and_a_first_line_alone_is_none() -> None:
+    first, body = pem("RSA ").split("\n")[:2]
+    assert find(f"{first}\n{body}") != []
+    assert find(f"3: {first}\n4: {body}\n5: -----END RSA PRIVATE" + " KEY-----") != []
+    assert find(f"{first}\nand so on\n{first}") == []
+
+
+def test_many_credentials_are_told_and_taken_out_as_fast_as_few() -> None:
+    text = ("ghp" + f"_{x(36)} ") * 45_000
+    started = time.process_time()
+    spans = find(text)
+    assert list(lines(text, spans)) == [1] * 45_000
+    assert {describe(text, span) for span in spans} == {"looks like a credential (GitHub token, ghp_…)"}
+    with pytest.raises(MemctlError):
+        refuse(Change(op="learn", title="", writes=(Write("x.md", text, "old"),)))
+    assert "ghp" not in redact(text)
+    assert time.process_time() - started < 10  # it takes 2 s; with a look at all of the text for each, minutes
+
+
 PIECES = st.sampled_from([text for _, text, _ in ALL] + HARMLESS.split("\n") + ["[redacted: password]", "=", ": ", "'"])
 
 
@@ -173,6 +251,8 @@ def test_redacting_twice_is_redacting_once_and_leaves_nothing(parts: list[str], 
             "$2a$",
         ),
         *("-----BEGIN ", "-----BEGIN " + "PRIVATE KEY-----"),
+        *("password ", "Password\n", "| password ", "password a:", "a:b@", "root:a1b2c3@", "@", "login: a / ", "pass"),
+        *("https://" + "a" * 20, "key ", "net use ", 'getenv("key', "LS0tLS1CRUdJTiBSU0EgUF" + "a" * 16_000),
     ],
 )
 def test_no_text_keeps_the_finder_long(piece: str) -> None:

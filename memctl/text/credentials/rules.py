@@ -7,7 +7,13 @@ from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("rules.txt")
-BLOCK, TOKEN, NAMED, PASSWORD = "block", "token", "named", "password"  # kinds; the others are named in `rules.txt`
+BLOCK, TOKEN, NAMED, PASSWORD, PROSE = (
+    "block",
+    "token",
+    "named",
+    "password",
+    "prose",
+)  # kinds; the others are named in `rules.txt`
 ANY_WORD, CAPITAL_WORD = "-", "*"  # instead of words: always, and where there is a long word with a capital letter
 _IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""

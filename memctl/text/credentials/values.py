@@ -7,10 +7,11 @@ from functools import cache
 
 from memctl.text.credentials.randomness import is_random
 
-_LEAST_PASSWORD, _LEAST_KEY, _LEAST_RANDOM, _LEAST_HEADER = 6, 10, 16, 8  # characters
+_LEAST_PASSWORD, _LEAST_KEY, _LEAST_RANDOM, _LEAST_HEADER, _LEAST_PROSE = 6, 10, 16, 8, 8  # characters
 _LONGEST_PLACEHOLDER = 64
 _LONG_PHRASE, _FEWEST_WORDS = 15, 3  # a passphrase of words in small letters that are joined by dashes
 _FEWEST_CHANGES = 3  # from letters to digits or back, in a key
+_LONGEST_PARTICLE = 3  # letters of the words that join others in a name: the, and, for
 _FEWEST_SIGNS = 3  # in a key that was drawn from letters, digits and signs
 _SIGNS = frozenset("!@#%^&*+~?$=")  # that words do not have
 _SENTENCE_END = ".,;:!?)"
@@ -39,6 +40,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|v?\d+(?:\.\d+)+.*|\d{4}-\d\d-\d\d.*|-{1,2}[a-z].*"
         r"|(?:sha|md|[hr]s|es|aes|rsa|base|utf|oauth|https?|tls|ssl|ed|argon|pbkdf|u?int|float|ipv|ec|web\w{0,4}|log|\w)"
         r"[-_]?\d{1,5}(?:[-_]?[a-z]{0,6}\d{0,3})?",
+        # In prose: digits with a unit, hashes and ids, snake case, terms with a digit at their end, calls and options.
+        "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
+        r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+|.*[(\[{=<>].*"
+        r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
     }
@@ -72,6 +77,25 @@ def is_password(value: str, quoted: bool) -> bool:
         is_phrase = len(words) >= _FEWEST_WORDS and len(value) >= _LONG_PHRASE and all(map(str.isalpha, words))
         return is_phrase or is_random(value)
     return any(map(str.isdigit, value))
+
+
+def is_in_prose(value: str, quoted: bool) -> bool:
+    """Whether a value is clearly a password, where nothing but a word before it says so: no word, name or version."""
+    value = _judged(value, quoted).strip("*")
+    if (
+        len(value) < _LEAST_PROSE
+        or value.isalpha()
+        or not is_password(value, quoted)
+        or _patterns()["code"].fullmatch(value)
+    ):
+        return False
+    if not is_mixed(value):
+        words = value.split("-")
+        return len(words) > _FEWEST_WORDS and all(len(word) > _LONGEST_PARTICLE and word.islower() for word in words)
+    if any(sign in _SIGNS for sign in value):
+        return True
+    changes = sum(1 for _ in _patterns()["change"].finditer(value))
+    return changes >= _FEWEST_CHANGES + value.islower()
 
 
 def is_key(value: str, quoted: bool) -> bool:

@@ -22,12 +22,14 @@ _NAME = rb"(?:[A-Z]{2,19}|[a-z]{0,19}(?:[A-Z][a-z]{1,19}){0,6})\d{0,4}"
 _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # which may be without a digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
-_PHRASES = ("identified", "mnemonic", "phrase")
+_PHRASES = ("identified", "mnemonic", "phrase", "kennwort", "contrase", "senha", "wachtwoord", "/user:")
+_LOGINS = ("cred", "login", "account")  # with ` / ` between a name and its password
 
 
 @cache
-def _hints() -> tuple[re.Pattern[bytes], re.Pattern[str], re.Pattern[str]]:
-    """Long words that are harmless; what follows a secret's name; options that take a password."""
+def _hints() -> tuple[re.Pattern[bytes], re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Long words that are harmless; what follows a secret's name; options that take a password; a name at the end of
+    its line; what stands between a user and a host."""
     return (
         re.compile(  # names of words, numbered or not, and paths of such; times and UUIDs
             rb"(?:%b[/._:=@-])*%b|\d{4}-\d\d-\d\dT[\d:]+Z?|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}" % (_NAME, _NAME)
@@ -37,6 +39,8 @@ def _hints() -> tuple[re.Pattern[bytes], re.Pattern[str], re.Pattern[str]]:
             r"[\w \t\[\]|]{0,24}?=?[ \t]?[\"'`\\]{0,4}([^\s\"'`\\]{5,40})"
         ),
         re.compile(r" -(?:[puwas]|-(?:[a-z-]{0,20}pass|pw|from-l|user))"),
+        re.compile(r"pass(?:word|wort|phrase|code|wd)[*:]{0,5}[ \t]{0,4}\n\n?"),
+        re.compile(r":[^\s:/\"'`<>]{6,100}@[a-z\d]"),
     )
 
 
@@ -58,14 +62,19 @@ def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
 
 
 def _places(flat: str, lower: str) -> Iterator[int]:
-    after_name, options = _hints()[1:]
+    after_name, options, below_name, at_host = _hints()[1:]
     yield from _odd_words(flat)
     for name in _SECRETS:
         for place in _all(lower, name):
-            given = after_name.match(lower, place, place + 160)
-            if (given and (name in _PASSWORDS or is_mixed(given[1]))) or lower.startswith(_KEY_LINES, place):
+            if name in _PASSWORDS or ((given := after_name.match(lower, place, place + 160)) and is_mixed(given[1])):
                 yield place
+            if name == "key" and lower.startswith(_KEY_LINES, place):
+                yield place
+            if name == _PASSWORDS[0] and (below := below_name.match(lower, place)):
+                yield from (below.end() - 1, below.end())  # what it names may stand on the next line
+    yield from (place for name in _LOGINS for place in _all(lower, name) if "/" in lower[place : place + 80])
     yield from (place for place in _all(lower, "://") if "@" in lower[place : place + 320])
+    yield from (match.start() for match in at_host.finditer(lower))
     yield from chain.from_iterable(_all(lower, phrase) for phrase in _PHRASES)
     yield from (match.start() for match in options.finditer(lower))
 

@@ -109,15 +109,18 @@ def mark_pattern() -> re.Pattern[str]:
 def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
     lower = flat.lower()
     begun: dict[int, Rule] = {}
-    judged = 0
+    judged = in_prose = 0
     for start, end in windows.windows(flat, lower):
         for rule in _rules_for(flat[start:end], lower[start:end]):
             if rule.kind == rules.BLOCK:
                 begun[rule.place] = rule
                 continue
+            if rule.kind == rules.PROSE and in_prose > _MOST_JUDGED:
+                continue  # whoever says "password" that often says none
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
-                judged += rule.kind != rules.PROSE  # of a word that stands behind another, looks say nothing
-                if span := _span(flat, rule, match, rule.kind == rules.PROSE or judged <= _MOST_JUDGED):
+                is_prose = rule.kind == rules.PROSE  # of a word that stands behind another, looks say nothing
+                judged, in_prose = judged + (not is_prose), in_prose + is_prose
+                if span := _span(flat, rule, match, is_prose or judged <= _MOST_JUDGED):
                     yield (*span, rule.place)
     for rule in begun.values():
         yield from ((*span, rule.place) for span in blocks.find(flat, rule))

@@ -14,6 +14,7 @@ from itertools import chain
 from memctl.text.credentials.values import is_mixed
 
 _BEFORE, _STEP, _AFTER = 400, 4_000, 1_200  # characters of a window; the longest shape that is no block takes 1,100
+_NEAR = 160  # characters behind a name of a secret in which its value begins
 _LONG = b"w" * 20
 # What tokens are made of becomes `w`, anything else a space: `find` comes upon long words ten times as fast as `re`.
 _SIGNS = b"_+/=.:@~|$!-"
@@ -63,10 +64,15 @@ def windows(flat: str, lower: str) -> Iterator[tuple[int, int]]:
 
 def _places(flat: str, lower: str) -> Iterator[int]:
     after_name, options, below_name, at_host = _hints()[1:]
+    digit = re.compile(r"\d", re.ASCII)
     yield from _odd_words(flat)
     for name in _SECRETS:
         for place in _all(lower, name):
-            if name in _PASSWORDS or ((given := after_name.match(lower, place, place + 160)) and is_mixed(given[1])):
+            if name in _PASSWORDS or (
+                digit.search(lower, place, place + _NEAR)  # most have none near
+                and (given := after_name.match(lower, place, place + _NEAR))
+                and is_mixed(given[1])
+            ):
                 yield place
             if name == "key" and lower.startswith(_KEY_LINES, place):
                 yield place

@@ -83,7 +83,7 @@ def test_clean_texts_are_searched_once(memctl: Memctl, repo: Path, monkeypatch: 
 
 def test_a_credential_in_the_name_of_a_record_is_found_and_not_committed_by_hand(memctl: Memctl, repo: Path) -> None:
     memctl("learn", "Ask", "--lesson", "x")
-    (made,) = (repo / ".memory").rglob("LRN-*.md")
+    (made,) = (repo / ".memory" / "learnings").rglob("*-ask.md")
     bad = made.with_name(f"{made.stem}-{TOKEN}.md")
     made.rename(bad)
     assert (bad.relative_to(repo).as_posix(), 1) in found(memctl)

@@ -46,7 +46,7 @@ def test_a_credential_in_the_name_of_the_branch_is_blanked_and_the_session_kept(
     session.send("PreCompact", trigger="auto")
     assert session.faults() == []
     kept = git(session.repo, "show", "HEAD", "--format=%B")
-    assert '"branch": "wip-[redacted' in kept
+    assert '"branch": "[redacted: GitHub token]"' in kept
     assert token[4:] not in kept
 
 

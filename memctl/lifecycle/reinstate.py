@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from difflib import unified_diff
 
 import msgspec
@@ -17,8 +17,6 @@ from memctl.store.memory import Memory
 from memctl.store.pending import Entry
 
 _SHOWN = 200  # lines of a difference that a message shows
-
-TextAt = Callable[[str], str | None]
 
 
 def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> list[Outcome]:

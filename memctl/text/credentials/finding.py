@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from memctl.text.credentials import blocks, rules, values, windows
+import memctl.text.credentials.blocks as blocks
+import memctl.text.credentials.rules as rules
+import memctl.text.credentials.values as values
+import memctl.text.credentials.windows as windows
 from memctl.text.credentials.rules import Rule
 
 GIVEN = "given"  # the rule of a secret that the user named
@@ -42,7 +45,7 @@ def find(text: str, *, strict: bool = False) -> list[Span]:
     flat = _flat(text)
     found = list(_by_rules(flat))
     if strict:
-        from memctl.text.credentials import randomness
+        import memctl.text.credentials.randomness as randomness
 
         last = len(rules.table())
         found += [(start, end, last) for start, end in randomness.random_words(flat)]

@@ -14,7 +14,7 @@ BLOCK, TOKEN, NAMED, PASSWORD, PROSE = (
     "password",
     "prose",
 )  # kinds; the others are named in `rules.txt`
-ANY_WORD, CAPITAL_WORD = "-", "*"  # instead of words: always, and where there is a long word with a capital letter
+CAPITAL_WORD = "*"  # instead of words: where there is a long word with a capital letter
 _IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
     r"""(?:[|>][-+]?\n[ \t]{1,20}|\w{3,20}(?:\[\w{3,20}\])?(?:[ \t]\|[ \t]\w{3,9})?[ \t]{0,2}=[ \t]{0,2}(?=["']))?"""

@@ -7,42 +7,20 @@ import re
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from memctl.cli.command import Command
 from memctl.cli.main import COMMANDS, cli
+from memctl.model.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory
-from tests.regenerate import DOCUMENTS, ROOT, with_commands
+from tests.regenerate import DOCS, DOCUMENTS, ROOT, runnable_commands, with_generated
 from tests.transcript import commands, regenerate
 
 OVERVIEW = [name for group in COMMANDS.values() for name in group]
-
-
-def command(name: str) -> click.Command:
-    """A command by its name; a subcommand by both of its names."""
-    found: click.Command | None = cli
-    for word in name.split():
-        assert isinstance(found, click.Group)
-        found = found.get_command(click.Context(found), word)
-    assert found is not None, name
-    return found
-
-
-def all_names() -> list[str]:
-    """The names of all commands that do something: not of those that only have subcommands."""
-    names = []
-    for name in OVERVIEW:
-        found = command(name)
-        names += (
-            [f"{name} {sub}" for sub in found.list_commands(click.Context(found))]
-            if isinstance(found, click.Group)
-            else [name]
-        )
-    return names
-
-
-NAMES = all_names()
+RUNNABLE = dict(runnable_commands())
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -52,19 +30,49 @@ def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> N
 
 
 def test_a_session_of_thirty_commands_is_told() -> None:
-    longest = max(len(commands(document.read_text())) for document in DOCUMENTS if document.name != "README.md")
-    assert longest >= 30
+    assert max(len(commands(document.read_text())) for document in DOCUMENTS) >= 30
 
 
-def test_the_list_of_commands_is_complete() -> None:
-    text = (ROOT / "README.md").read_text()
-    assert with_commands(text) == text
-    assert all(f"`memctl {name}" in text for name in OVERVIEW)
+def test_the_generated_tables_and_help_texts_are_current() -> None:
+    for document in DOCUMENTS:
+        text = document.read_text()
+        assert with_generated(text) == text, f"{document.name}: run `make docs` and look at the difference"
+    reference = (DOCS / "reference.md").read_text()
+    assert all(f"`memctl {name}" in reference for name in OVERVIEW)
+    assert all(f"### memctl {name}\n" in reference for name in RUNNABLE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_can_be_read_in_one_go() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 250
+
+
+def test_links_between_documents_lead_to_files_and_headings() -> None:
+    for document in DOCUMENTS:
+        for path, heading in _LINK.findall(re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)):
+            target = (document.parent / path) if path else document
+            if "://" in path:
+                continue
+            assert target.exists(), f"{document.name}: {path}"
+            if heading:
+                titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+                assert heading in {re.sub(r"[^\w\- ]", "", one).lower().replace(" ", "-") for one in titles}, heading
+
+
+def test_every_setting_of_a_project_is_documented_with_its_default() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \|([^|]*)\|", (DOCS / "configuration.md").read_text(), re.MULTILINE)
+    documented = {key: default.strip().strip("`") for key, default in rows}
+    for field in msgspec.structs.fields(Config):
+        assert field.encode_name in documented
+        if not isinstance(field.default, msgspec.Struct):
+            continue
+        for below in msgspec.structs.fields(field.default):
+            default = str(below.default).lower().removesuffix(".0")
+            assert documented[f"{field.encode_name}.{below.encode_name}"] == default
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> None:
-    found = command(name)
+    found = RUNNABLE[name]
     assert isinstance(found, Command)
     assert found.examples
     text = found.get_help(click.Context(found, info_name=f"memctl {name}", help_option_names=["-h", "--help"]))
@@ -79,12 +87,14 @@ def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> Non
 @pytest.mark.parametrize("name", OVERVIEW)
 def test_the_overview_says_what_the_command_says(name: str) -> None:
     line = next(group[name][1] for group in COMMANDS.values() if name in group)
-    assert str(command(name).help).replace("\n", " ").startswith(line.rstrip("."))
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    assert str(found.help).replace("\n", " ").startswith(line.rstrip("."))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_every_option_is_explained(name: str) -> None:
-    for param in command(name).params:
+    for param in RUNNABLE[name].params:
         if isinstance(param, click.Option):
             assert param.help, f"{name} {param.opts}"
 

@@ -1,7 +1,8 @@
 """Shell sessions that are documents: every ```console block of a Markdown file is run, and says what came out.
 
-A line `$ command` is run (lines `> …` continue it), all of a file's in one shell and one repository; what stands under
-it is what it prints, and `[exit N]` how it ended if not with 0. `python -m tests.regenerate` writes the outputs anew.
+A line `$ command` is run (lines `> …` continue it), all of a file's in one shell and one repository; the lines under
+it are what it prints, and `[exit N]` its exit code if that is not 0. A comment `<!-- setup` … `-->`, which no reader of
+the page sees, has commands to run first. `python -m tests.regenerate` writes the outputs anew.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from tests.world import WORLD
 
 _BLOCK = re.compile(r"(^```console\n)(.*?)(^```$)", re.MULTILINE | re.DOTALL)
+_SETUP = re.compile(r"^<!-- setup\n(.*?)^-->$", re.MULTILINE | re.DOTALL)
 _MARK = "--- end of command"
 NOW = "2025-11-04T14:32:00Z"
 
@@ -73,8 +75,11 @@ def commands(text: str) -> list[str]:
 
 
 def regenerate(text: str, folder: Path) -> str:
-    """The document with every output as it is now."""
+    """Return the document with every output as it is now."""
     shell = Shell(folder)
+    for setup in _SETUP.findall(text):
+        printed = shell.run(setup)
+        assert "[exit " not in printed, printed
 
     def block(match: re.Match[str]) -> str:
         parts = []

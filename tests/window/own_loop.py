@@ -1,4 +1,4 @@
-"""An agent's own loop with memctl between it and its model: the example of README, run by a test."""
+"""An agent's own loop with memctl between it and its model: the example of docs/window.md, run by a test."""
 
 from collections.abc import Callable
 from typing import Any

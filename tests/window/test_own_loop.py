@@ -1,4 +1,4 @@
-"""The example of README: an agent's own loop, run as it stands there."""
+"""The example of docs/window.md: an agent's own loop, run as it stands there."""
 
 from __future__ import annotations
 
@@ -97,6 +97,6 @@ def test_a_task_that_leaves_no_room_in_its_window_is_an_error(repo: Path) -> Non
     assert found.task_goal.startswith("Decision: keep the retries at 7.")
 
 
-def test_the_readme_has_it_as_it_is_run() -> None:
+def test_the_document_has_it_as_it_is_run() -> None:
     root = Path(__file__).parents[2]
-    assert (root / "tests/window/own_loop.py").read_text() in (root / "README.md").read_text()
+    assert (root / "tests/window/own_loop.py").read_text() in (root / "docs" / "window.md").read_text()

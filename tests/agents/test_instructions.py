@@ -1,4 +1,4 @@
-"""README, "In your agent": its commands, as they stand there, in a fresh repository."""
+"""docs/agents.md: its commands for installing, as they are written there, in a fresh repository."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from pathlib import Path
 from memctl.hooks.hosts import HOSTS, START
 from tests.conftest import git
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-SECTION = re.search(r"^## In your agent\n(.*?)(?=^## )", README, re.MULTILINE | re.DOTALL)
+PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 
 
 def commands() -> list[str]:
-    assert SECTION is not None
-    block = re.search(r"```sh\n(.*?)```", SECTION[1], re.DOTALL)
+    block = re.search(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     assert block is not None
     return [line.split("#")[0].strip() for line in block[1].splitlines()]
 
@@ -64,8 +62,7 @@ def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
 
 
 def test_what_it_says_of_the_program_is_there() -> None:
-    text = SECTION[1] if SECTION else ""
-    for command in re.findall(r"`memctl (hook \w[\w-]*)`", text):
+    for command in re.findall(r"`memctl (hook \w[\w-]*)`", PAGE):
         done = subprocess.run(
             [sys.executable, "-m", "memctl", *command.split(), "-h"], capture_output=True, check=False
         )

@@ -81,6 +81,7 @@ def stays_put() -> Iterator[None]:
 
 def git(folder: Path, *args: str, stdin: str | None = None, check: bool = True) -> str:
     """Run git in a folder and return its output."""
+    assert "--global" not in args or os.environ["GIT_CONFIG_GLOBAL"] != os.devnull, "for root, Git would replace it"
     process = subprocess.run(
         ["git", *args], cwd=folder, input=stdin, capture_output=True, text=True, errors="surrogateescape"
     )

@@ -30,6 +30,7 @@ FLOORS = {
     "lifecycle": 8,
     "packs": 9,
     "exchange": 9,
+    "history": 9,
     "workflow": 9,
     "sessions": 9,
     "syncing": 10,

@@ -10,8 +10,9 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
+from memctl.history import record_paths
 from memctl.journal import differences, git, history, message
-from memctl.lifecycle import naming, remove
+from memctl.lifecycle import remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
 from memctl.store import load
@@ -46,8 +47,7 @@ def log_command(
     path, former = memory.prefix, list[str]()
     if id:
         snapshot = load.disk(memory)
-        path = memory.tracked(remove.path_of(memory, snapshot, id))
-        former = [memory.tracked(name) for name in naming.former_paths(snapshot, path[len(memory.prefix) + 1 :])]
+        path, *former = record_paths(memory, snapshot, id)
         output.namesakes(snapshot, [id])
     elif kind:
         path = memory.tracked(KINDS[kind].folder)

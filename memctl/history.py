@@ -1,0 +1,64 @@
+"""The history of a memory for Python programs: commits as GitPython's objects, with what memctl says of each.
+
+import git
+from memctl import history
+
+for entry in history.entries(git.Repo("."), "DEC-2025-11-04-001"):
+    print(entry.commit.hexsha, entry.operations, entry.reason)
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from memctl.errors import MemctlError
+from memctl.journal import history as journal
+from memctl.lifecycle import naming, remove
+from memctl.model.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory, open_memory
+
+if TYPE_CHECKING:
+    import git
+
+_SHA256 = 64  # hexadecimal digits of an object's id
+
+
+class Entry(NamedTuple):
+    """One commit that changed the memory, and what its trailers say; a commit made without memctl has none."""
+
+    commit: git.Commit
+    operations: tuple[str, ...]  # such as ("decide",); several if one commit holds several changes
+    record_ids: tuple[str, ...]
+    actor: str  # the agent or person at work; "" without trailers, `commit.author` has the name that Git knows
+    session: str
+    reason: str
+
+
+def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: int | None = None) -> list[Entry]:
+    """Return the commits that changed a record, or any part of the memory, newest first and at most `limit` of them.
+
+    `record_id` is an id or its unique beginning, of a record that may be deleted by now. Raises MemctlError if there is
+    no such record, no memory in the worktree of `repo`, or if the repository is one of SHA-256, whose commits GitPython
+    (3.1) can't read; `memctl log --json` can.
+    """
+    if not repo.working_tree_dir:
+        raise MemctlError(f"{repo.git_dir} is a bare repository: there is no memory in it", "open a clone of it")
+    memory = open_memory(Path(repo.working_tree_dir), os.environ)
+    start = memory.repository.resolve(revision)
+    if len(start) == _SHA256:
+        raise MemctlError("GitPython can't read the commits of a SHA-256 repository", "`memctl log --json` can")
+    paths = record_paths(memory, load.disk(memory), record_id) if record_id else [memory.prefix]
+    return [
+        Entry(repo.commit(one.commit), said.ops, said.ids, said.actor, said.session, said.reason)
+        for one in journal.commits(memory.repository, paths, start, limit)
+        for said in [one.trailers]
+    ]
+
+
+def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
+    """Return where Git has a record, now or before it was deleted, then where it was under earlier ids."""
+    path = remove.path_of(memory, snapshot, record_id)
+    return [memory.tracked(path), *map(memory.tracked, naming.former_paths(snapshot, path))]

@@ -18,12 +18,13 @@ from markdown_it.token import Token
 from memctl.hierarchy import freshness, levels, seal
 from memctl.journal.repository import open_repository
 from memctl.lifecycle import documents
+from memctl.lifecycle.example import build
 from memctl.model import markdown
 from memctl.model.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, commits, git
-from tests.example import MEMORY, SHOP, build
+from tests.example import MEMORY, SHOP
 
 PAGES = sorted(path.name for path in (MEMORY / "docs").glob("*.md"))
 SHOWN = re.compile(r"§([1-4](?:\.[\w@*][\w./*@+-]*)?)")

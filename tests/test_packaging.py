@@ -29,6 +29,7 @@ def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -
     for template in (ROOT / "templates").iterdir():
         assert f"memctl/templates/{template.name}" in names
     assert "memctl/py.typed" in names
+    assert {"memctl/example/memory/project.md", "memctl/example/shop/src/lantern/app.py"} <= names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
     assert "memctl = memctl.__main__:run" in scripts
     assert "git-memctl = memctl.__main__:run" in scripts

@@ -8,6 +8,10 @@ from memctl.check.findings import Finding, Subject
 from memctl.hierarchy import freshness, repository_paths
 from memctl.model import mentions, pages
 from memctl.model.mentions import IGNORE, Mention
+from memctl.store.place import CONFIG
+
+_MISSING_CODE = ("MEM201", "MEM203", "MEM209")
+_FEW = 10  # references without a file that are listed one by one, whatever else is there
 
 
 def code_of_pages(subject: Subject) -> Iterator[Finding]:
@@ -124,6 +128,28 @@ def globs(subject: Subject) -> Iterator[Finding]:
             if not glob.startswith("!") and not repository_paths.matching(subject.snapshot.files.names(), [glob]):
                 line = subject.line_of(page.path, "paths", glob)
                 yield Finding("MEM209", page.path, line, f"paths: {glob} covers no file")
+
+
+def for_other_code(subject: Subject, found: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with one in place of all that miss code, if none of the memory's code is there."""
+    missing = [finding for finding in found if finding.code in _MISSING_CODE]
+    if len(missing) < _FEW or _has_some_code(subject):
+        return list(found)
+    message = f"{len(missing):,} references to code, and none leads to a file of this repository"
+    hint = "is this a copy of another project's memory? The example's own code comes with `memctl demo`"
+    rest = [finding for finding in found if finding.code not in _MISSING_CODE]
+    return [*rest, Finding("MEM210", CONFIG, 1, message, hint)]
+
+
+def _has_some_code(subject: Subject) -> bool:
+    """Return whether any reference of a page or record, or any glob of a section, leads to a file."""
+    snapshot = subject.snapshot
+    names = snapshot.files.names()
+    return (
+        any(one.paths for page in snapshot.outline.pages for one in freshness.references(snapshot, page))
+        or any(freshness.code_paths(names, ref) for one in snapshot.records for ref in one.code_refs)
+        or any(repository_paths.matching(names, page.paths) for page in snapshot.outline.sections)
+    )
 
 
 def _near_marker(subject: Subject, marker: str) -> str:

@@ -123,6 +123,11 @@ RULES = _rules(
         "MEM209", "empty-glob", WARNING, "A glob of a section covers no file.",
         "The code was moved, or the glob has a slip. `memctl section edit §2.N --path GLOB` sets the globs.",
     ),
+    (
+        "MEM210", "absent-code", ERROR, "Nothing that the memory refers to is in this repository.",
+        "The memory was made for other code: a copy of `.memory.example`, for one, whose shop `memctl demo` makes. "
+        "Move it to its repository, or say what it is about here. `--select MEM201,MEM203,MEM209` lists them all.",
+    ),
     # Hierarchy
     (
         "MEM301", "invalid-page", ERROR, "A page can't be read.",

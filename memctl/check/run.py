@@ -92,6 +92,7 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     for function, breaches in _CHECKS:
         if wanted & set(breaches):
             found += [finding for finding in function(subject) if finding.code in wanted]
+    found = references.for_other_code(subject, found) if "MEM210" in wanted else found
     kept, used, lines = _without_ignored(subject, found)
     ignored = len(found) - len(kept)
     kept += [finding for finding in _about_ignores(lines, used, wanted) if finding.code in wanted]

@@ -93,6 +93,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Project": {
         "init": ("project", "Set up a memory in this repository."),
+        "demo": ("project", "Make an example to try: a small shop's repository, with its memory."),
         "status": ("project", "Say what the memory holds, what is broken, and what waits to be committed."),
         "commit": ("project", "Make the commits that are pending."),
         "check": ("check", "Check that the memory is consistent; it never writes."),
@@ -105,7 +106,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 # Commands that need no answer of Git's about the files of the memory.
 _NOT_ASKING = (
-    "init", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
+    "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
 )  # fmt: skip
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,12 +16,21 @@ from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.journal import history, hook_commits, locks, message, remotes, trust
 from memctl.journal.repository import find_top
-from memctl.lifecycle import commit, door, entry_state, joint, moves, reinstate, setup
+from memctl.lifecycle import commit, door, entry_state, example, joint, moves, reinstate, setup
 from memctl.lifecycle.commit import Outcome
 from memctl.model import handoff, moments
 from memctl.model.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
+
+_TRY = (
+    "memctl status                        # what it holds",
+    "memctl rehydrate | less              # what an agent gets when it starts to work",
+    "memctl show 2.1                      # a section of the project, in one page",
+    "memctl why src/lantern/db/pool.py    # what was decided about a file",
+    'memctl search "out of connections"',
+    'memctl learn "My first record" && git log --oneline',
+)
 
 
 @command(
@@ -52,6 +62,31 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     result = door.carry_out(memory, lambda _: change, how(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
+
+
+@command(
+    "demo",
+    ("memctl demo", "Make the example in ./memctl-demo, and say what to type next."),
+    ("memctl demo ~/lantern", "Make it somewhere else."),
+)
+@click.argument("folder", required=False, default="memctl-demo", type=click.Path(path_type=Path))
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be made, and make nothing.")
+@json_option
+@click.pass_context
+def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bool) -> None:
+    """Make an example to try: a small shop's repository, with its memory.
+
+    It has the shop's code, a history of commits and 30 records, and stays until you delete the folder.
+    """
+    place = ctx.obj.folder / folder.expanduser()
+    if not dry_run:
+        example.build(place)
+    if as_json:
+        output.json("demo", {"folder": str(place), "made": not dry_run})
+        return
+    output.text(f"{'would make' if dry_run else 'made'} the example in {output.name(str(place))}")
+    if not dry_run:
+        output.note("".join(f"\n  {line}" for line in ("try:", f"cd {shlex.quote(str(folder))}", *_TRY))[3:])
 
 
 @command(

@@ -48,6 +48,7 @@ OF_STAGED = {"MEM513", "MEM601", "MEM602"}
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"
 CONFIG = "config.yaml"
+ELSEWHERE = ("code_refs:\n  - lib/gone.py\n",) * 10
 CHECKPOINT = "checkpoints/main/w1-v2-0a0a0a.json"
 PAGE, LIST = "sessions/refunds.md", "sessions/files/refunds.md"
 SESSION = """---
@@ -481,6 +482,13 @@ PLANTED: dict[str, dict[str, Fault]] = {
             AUTH, "  - src/auth/**", "  - src/auth/**\n  - auth/**", "  - auth/**"
         ),
     },
+    "MEM210": {
+        "the memory of another project": Fault(
+            lambda hand, memctl: (records(*ELSEWHERE)(hand, memctl), shutil.rmtree(hand.folder.parent / "src")),
+            CONFIG,
+            brings=frozenset({"MEM207"}),
+        ),
+    },
     "MEM301": {
         "a section": edit(PAYMENT, "completion_percentage: 30", "completion_percentage: 300", brings=CASCADE),
         "the project": edit(PROJECT, "completion_percentage: 45", "completion_percentage: half", brings=CASCADE),
@@ -892,6 +900,13 @@ NEAR: dict[str, dict[str, Near]] = {
         "a folder, a suffix": near(AUTH, "  - src/auth/**", '  - src/auth\n  - "*.py"\n  - src/auth/jwt.py'),
         "a file that Git does not have yet": Near(
             lambda hand, _: (hand.write("../lib/new.py", ""), hand.replace(AUTH, "src/auth/**", "lib/**"))
+        ),
+    },
+    "MEM210": {
+        "a file of it is still there": Near(records(*ELSEWHERE), frozenset({"MEM203"})),
+        "too few references to tell": Near(
+            lambda hand, _: shutil.rmtree(hand.folder.parent / "src"),
+            frozenset({"MEM201", "MEM203", "MEM207", "MEM209"}),
         ),
     },
     "MEM301": {

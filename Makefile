@@ -7,13 +7,19 @@ STAMP := $(VENV)/.installed
 # Tests start memctl thousands of times, which would compile it each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test test-slow test-all lint format bench docs clean
 
 demo: $(STAMP)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tests/demo.sh
 
 test: $(STAMP)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist worksteal
+
+# What takes minutes: agents' own programs, environments that pip builds, a kill at every single step, many clones.
+test-slow: $(STAMP)
+	$(BIN)/pytest -n auto --dist worksteal -m slow
+
+test-all: test test-slow
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

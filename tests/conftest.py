@@ -21,7 +21,6 @@ from tests.world import WORLD
 
 NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
-KILLED = os.environ.get("MEMCTL_TEST_KILLED", "")  # as it is before a test has a world of its own
 
 # Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time. Times
 # say nothing on a machine that does other things too.
@@ -41,6 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
     is_usual = config.option.basetemp is None and "PYTEST_DEBUG_TEMPROOT" not in os.environ
     if is_usual and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 8 * 1024**3:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(memory)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what starts agents' own programs or lets pip build an environment."""
+    for item in items:
+        if item.path.parent.name == "agents" or item.path.name in ("test_precommit.py", "test_packaging.py"):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -275,6 +282,6 @@ def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
     return run  # type: ignore[return-value]
 
 
-def stride(usual: int) -> int:
-    """How many steps apart a command is killed: every single one with `MEMCTL_TEST_KILLED=1`, which takes minutes."""
-    return int(KILLED.partition(":")[0] or usual)
+def strides(usual: int) -> pytest.MarkDecorator:
+    """How many steps apart a command is killed: as usual, and in a slow test each single step."""
+    return pytest.mark.parametrize("stride", [usual, pytest.param(1, marks=pytest.mark.slow)])

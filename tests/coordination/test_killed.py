@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git, stride
+from tests.conftest import Memctl, git, strides
 
 REF = "refs/memctl/coordination"
 ROOT = Path(__file__).parents[2]
-STRIDE = stride(23)
 
 
 def killed(folder: Path, step: int, *args: str) -> int:
@@ -42,12 +41,15 @@ CHANGES = [
 ]
 
 
+@strides(23)
 @pytest.mark.parametrize("args", CHANGES)
-def test_of_one_clone(memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...]) -> None:
+def test_of_one_clone(
+    memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...], stride: int
+) -> None:
     before = git(shop, "rev-parse", REF).strip()
-    victim, step, code, states = tmp_path / "victim", 1 - STRIDE, -signal.SIGKILL, set()
+    victim, step, code, states = tmp_path / "victim", 1 - stride, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += STRIDE
+        step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
         code = killed(victim, step, *args)
@@ -70,14 +72,15 @@ def test_of_one_clone(memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, a
     assert states == {0, 1}, "some were killed before the ref moved and some after it"
 
 
+@strides(23)
 @pytest.mark.parametrize("args", [CHANGES[1], CHANGES[3]])
 def test_of_two_clones_and_a_remote(
-    memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...]
+    memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, args: tuple[str, ...], stride: int
 ) -> None:
     remote = ("--remote", "origin")
-    step, code, seen = 1 - STRIDE, -signal.SIGKILL, set()
+    step, code, seen = 1 - stride, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += STRIDE
+        step += stride
         place = tmp_path / "place"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -105,13 +108,14 @@ def test_of_two_clones_and_a_remote(
     assert seen == {0, 1}
 
 
+@strides(23)
 def test_of_two_who_want_one_section_the_one_who_lives_gets_it_or_the_dead_one_has_it(
-    memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memctl: Memctl, bob: Memctl, shop: Path, tmp_path: Path, stride: int
 ) -> None:
     memctl("own", "release", "2.1")
-    victim, step, code, winners = tmp_path / "victim", 1 - STRIDE, -signal.SIGKILL, set()
+    victim, step, code, winners = tmp_path / "victim", 1 - stride, -signal.SIGKILL, set()
     while code == -signal.SIGKILL:
-        step += STRIDE
+        step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(shop, victim, symlinks=True)
         code = killed(victim, step, "own", "acquire", "2.1")

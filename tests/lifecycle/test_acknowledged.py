@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.conftest import Memctl, git, stride
+from tests.conftest import Memctl, git, strides
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
@@ -373,15 +373,16 @@ class TestAlone:
         assert git(repo, "log", "--format=%s").count(f"edit {EDITED}") == 2
         assert TEXT in memctl("show", EDITED).out
 
+    @strides(13)
     def test_written_again_and_killed_at_any_step_it_is_there_once(
-        self, repo: Path, memctl: Memctl, tmp_path: Path
+        self, repo: Path, memctl: Memctl, tmp_path: Path, stride: int
     ) -> None:
         memctl("edit", EDITED, "--set", f"lesson={TEXT}", "--no-commit")
         memctl("delete", DELETED, "--no-commit")
         git(repo, "checkout", "-q", "--", ".")
         assert undone(memctl) == ["edit", "delete"]
         last = steps_of(repo, tmp_path, "commit", "--again")
-        for step in range(1, last, stride(13)):
+        for step in range(1, last, stride):
             victim = tmp_path / f"victim{step}"
             shutil.copytree(repo, victim, symlinks=True)
             assert run_until(step, victim, "commit", "--again") == -9, f"step {step}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, changed_in, commits, git, stride
+from tests.conftest import Memctl, changed_in, commits, git, strides
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,9 +37,10 @@ def tree(repo: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*.md")}
 
 
+@strides(13)
 @pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
 def test_killed_at_any_step_leaves_the_old_or_the_new_state(
-    repo: Path, memctl: Memctl, tmp_path: Path, operation: str
+    repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int
 ) -> None:
     old, new = memctl("decide", "Old").id, memctl("decide", "New").id
     args = {
@@ -55,7 +56,7 @@ def test_killed_at_any_step_leaves_the_old_or_the_new_state(
     after = tree(done)
     last = steps_of(repo, tmp_path, *command)
     assert last > 20
-    for step in range(1, last, stride(13)):
+    for step in range(1, last, stride):
         victim = tmp_path / f"victim{step}"
         shutil.copytree(repo, victim, symlinks=True)
         assert run_until(step, victim, *command) == -9, f"step {step}"

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Memctl, Once, commits, git, process, stride
+from tests.conftest import Memctl, Once, commits, git, process, strides
 from tests.lifecycle.test_door import run_until, steps_of
 from tests.lifecycle.test_mishaps import hook
 
-STRIDE = stride(37)
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 
 
@@ -70,11 +69,14 @@ def copied(repo: Path, name: str, *more: Path) -> Path:
     return victim
 
 
-def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(shop: Path, memctl: Memctl) -> None:
+@strides(37)
+def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(
+    shop: Path, memctl: Memctl, stride: int
+) -> None:
     last = steps_of(shop, shop.parent / "probes", *OFFER)
     assert last > 30
     outcomes = set()
-    for step in range(1, last, STRIDE):
+    for step in range(1, last, stride):
         victim = copied(shop, f"victim{step}")
         assert run_until(step, victim, *OFFER) == -9, f"step {step}"
         for lock in ("index.lock", "refs/memctl/coordination.lock"):
@@ -90,6 +92,7 @@ def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(
     assert outcomes == {False, True}
 
 
+@strides(37)
 @pytest.mark.parametrize(
     ("answer", "agent", "happened"),
     [
@@ -99,14 +102,20 @@ def test_an_offer_killed_at_any_step_has_happened_or_not_after_the_next_command(
     ],
 )
 def test_an_answer_killed_at_any_step_has_happened_or_not_after_the_next_command(
-    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch, answer: str, agent: str, happened: tuple[str, str]
+    shop: Path,
+    memctl: Memctl,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    agent: str,
+    happened: tuple[str, str],
+    stride: int,
 ) -> None:
     made = memctl(*OFFER, "--json").data["id"]
     monkeypatch.setenv("MEMCTL_AGENT", agent)
     command = ("handoff", answer, made, "--reason", "No access")
     last = steps_of(shop, shop.parent / "probes", *command)
     assert last > 20
-    for step in range(1, last, STRIDE):
+    for step in range(1, last, stride):
         victim = copied(shop, f"victim{step}")
         assert run_until(step, victim, *command) == -9, f"step {step}"
         for lock in ("index.lock", "refs/memctl/coordination.lock"):
@@ -132,15 +141,16 @@ def shared(shop: Path, tmp_path: Path) -> Path:
     return shop
 
 
+@strides(37)
 def test_an_offer_through_a_remote_killed_at_any_step_is_finished_or_undone(
-    shared: Path, memctl: Memctl, tmp_path: Path
+    shared: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:
     memctl("own", "acquire", "2.1", "--remote", "hub")
     command = (*OFFER, "--remote", "hub")
-    step = 1 - STRIDE
+    step = 1 - stride
     said: set[str] = set()
     while True:
-        step += STRIDE
+        step += stride
         victim = copied(shared, f"victim{step}", tmp_path / "hub.git")
         if run_until(step, victim, *command) == 0:
             break

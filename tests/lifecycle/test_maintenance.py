@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -14,11 +13,9 @@ import pytest
 
 from memctl.journal import message
 from memctl.store import access
-from tests.conftest import NOW, Memctl, changed_in, commits, git, process, stride
+from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
 from tests.lifecycle import aged
 
-# `MEMCTL_TEST_AGED=10000` for a memory of the size that somebody may have after years.
-COUNT = int(os.environ.get("MEMCTL_TEST_AGED", "700"))
 LONG_AGO = "2023-01-01T00:00:00Z"
 
 
@@ -44,8 +41,11 @@ def old(monkeypatch: pytest.MonkeyPatch, memctl: Memctl) -> Memctl:
     return run
 
 
-def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(repo: Path, memctl: Memctl) -> None:
-    found = aged.records(COUNT)
+@pytest.mark.parametrize("size", [700, pytest.param(10_000, marks=pytest.mark.slow)])  # or as it may be after years
+def test_records_of_all_ages_become_what_the_tables_say_and_twice_is_once(
+    repo: Path, memctl: Memctl, size: int
+) -> None:
+    found = aged.records(size)
     write(repo, found)
     wanted, before = aged.expected(found), listed(memctl)
     texts = {values["id"]: (repo / ".memory" / aged.path_of(values)).read_text() for values in found}
@@ -288,15 +288,18 @@ def test_readers_that_count_meanwhile_lose_nothing(repo: Path, memctl: Memctl) -
     assert "access_count: 6\n" in (repo / made.out.split()[1]).read_text()
 
 
-def test_killed_at_any_step_the_next_run_does_the_rest(repo: Path, memctl: Memctl, old: Memctl, tmp_path: Path) -> None:
+@strides(13)
+def test_killed_at_any_step_the_next_run_does_the_rest(
+    repo: Path, memctl: Memctl, old: Memctl, tmp_path: Path, stride: int
+) -> None:
     gone, archived = old("learn", "Unread").id, old("learn", "Stale", at="2025-03-01T00:00:00Z").id
     read = old("learn", "Read").id
     memctl("show", read)
     memctl("show", read)
     before = commits(repo)
-    victim, step, code = tmp_path / "victim", 1 - stride(13), -signal.SIGKILL
+    victim, step, code = tmp_path / "victim", 1 - stride, -signal.SIGKILL
     while code == -signal.SIGKILL:
-        step += stride(13)
+        step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(repo, victim, symlinks=True)
         command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(victim), "maintain"]

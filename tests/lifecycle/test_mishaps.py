@@ -12,7 +12,7 @@ import pytest
 from memctl.store import load
 from memctl.store.cache import Cache
 from memctl.store.memory import open_memory
-from tests.conftest import Memctl, changed_in, commits, git, process, stride
+from tests.conftest import Memctl, changed_in, commits, git, process, strides
 from tests.lifecycle.test_door import run_until, steps_of
 
 
@@ -23,11 +23,12 @@ def hook(repo: Path, name: str, script: str) -> None:
     file.chmod(0o755)
 
 
+@strides(7)
 def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
-    repo: Path, memctl: Memctl, tmp_path: Path
+    repo: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:
     made = memctl("learn", "Only one").id
-    for step in range(1, steps_of(repo, tmp_path, "delete", made), stride(7)):
+    for step in range(1, steps_of(repo, tmp_path, "delete", made), stride):
         victim = tmp_path / f"victim{step}"
         subprocess.run(["cp", "-r", str(repo), str(victim)], check=True)
         run_until(step, victim, "delete", made)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, git, stride
+from tests.conftest import Memctl, git, strides
 from tests.lifecycle.test_door import run_until
 
 
@@ -28,7 +28,10 @@ def started(repo: Path, memctl: Memctl) -> Path:
     return repo
 
 
-def test_a_killed_end_is_finished_by_the_next_without_a_double(started: Path, memctl: Memctl, tmp_path: Path) -> None:
+@strides(7)
+def test_a_killed_end_is_finished_by_the_next_without_a_double(
+    started: Path, memctl: Memctl, tmp_path: Path, stride: int
+) -> None:
     command = ("session", "end", "--transcript", str(started.parent / "chat.json"), "--accept")
     whole = tmp_path / "whole"
     shutil.copytree(started, whole, symlinks=True)
@@ -36,7 +39,7 @@ def test_a_killed_end_is_finished_by_the_next_without_a_double(started: Path, me
     page = (whole / ".memory/sessions/refunds.md").read_text()
     records = [record["title"] for record in memctl("list", "--json", where=whole).data["records"]]
     assert records
-    for step in count(1, stride(7)):
+    for step in count(1, stride):
         victim = tmp_path / f"victim{step}"
         shutil.copytree(started, victim, symlinks=True)
         if run_until(step, victim, *command) == 0:

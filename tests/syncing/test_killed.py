@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,13 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Memctl, Once, git
+from tests.conftest import Memctl, Once, git, strides
 from tests.lifecycle.test_door import run_until
 from tests.syncing.test_sync import errors, refused, the, write
-
-# `MEMCTL_TEST_KILLED=1` for every single step, `3:185` for every third from the 185th on, `3:185:learn` for only one of
-# the commands that come next.
-STRIDE, FROM, THEN = (*os.environ.get("MEMCTL_TEST_KILLED", "70:70").split(":"), "", "")[:3]
 
 
 @pytest.fixture(autouse=True)
@@ -80,11 +75,12 @@ def commits_of(*clones: Path) -> set[str]:
     return {commit for clone in clones for commit in git(clone, "rev-list", "refs/heads/main").split()}
 
 
-def test_killed_at_any_step_the_next_command_goes_on_from_there(memctl: Memctl, parted: Path, tmp_path: Path) -> None:
+@strides(70)
+def test_killed_at_any_step_the_next_command_goes_on_from_there(
+    memctl: Memctl, parted: Path, tmp_path: Path, stride: int
+) -> None:
     before = commits_of(parted / "one", parted / "two")
-    for step, then in zip(
-        count(int(FROM or 1), int(STRIDE)), cycle([THEN] if THEN else ["sync", "learn"]), strict=False
-    ):
+    for step, then in zip(count(stride, stride), cycle(["sync", "learn"]), strict=False):
         one, two = copy(parted, tmp_path / f"victim{step}")
         if run_until(step, two, "sync") == 0:
             break

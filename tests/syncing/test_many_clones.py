@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -14,8 +13,6 @@ import pytest
 
 from tests.conftest import Memctl, git
 
-# `MEMCTL_TEST_CLONES=10x50` for ten clones with 50 changes each.
-CLONES, CHANGES = (int(number) for number in os.environ.get("MEMCTL_TEST_CLONES", "4x6").split("x"))
 ROOT = Path(__file__).parents[2]
 COORDINATION = "refs/memctl/coordination"
 TURNS = "refs/memctl/remotes/*/turns/*"  # who was to push next, seen at a fetch: nothing that is to be kept
@@ -28,20 +25,21 @@ def live(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def clones(live: None, repo: Path, tmp_path: Path, memctl: Memctl) -> list[Path]:
-    for number in range(CLONES):
-        memctl("section", "add", f"Part {number}")
-    for number in range(3):
-        memctl("learn", f"Shared {number}", "--lesson", "Nothing yet.")
+def clones(live: None, repo: Path, tmp_path: Path, memctl: Memctl, number: int) -> list[Path]:
+    """So many clones of a repository, and their remote."""
+    for part in range(number):
+        memctl("section", "add", f"Part {part}")
+    for part in range(3):
+        memctl("learn", f"Shared {part}", "--lesson", "Nothing yet.")
     git(tmp_path, "clone", "-q", "--bare", str(repo), str(tmp_path / "bare.git"))
-    found = [tmp_path / f"clone{number:02}" for number in range(CLONES)]
+    found = [tmp_path / f"clone{one:02}" for one in range(number)]
     for folder in found:
         git(tmp_path, "clone", "-q", str(tmp_path / "bare.git"), str(folder))
     return found
 
 
-def at_work(clones: list[Path], tmp_path: Path) -> list[dict[str, Any]]:
-    """Let somebody work in each clone, all at once; what they did."""
+def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, Any]]:
+    """Let somebody make so many changes in each clone, all at once; what they did."""
     running = []
     for seed, folder in enumerate(clones):
         log = tmp_path / f"{folder.name}.jsonl"
@@ -51,7 +49,7 @@ def at_work(clones: list[Path], tmp_path: Path) -> list[dict[str, Any]]:
             "tests.syncing.clone",
             str(folder),
             folder.name,
-            str(CHANGES),
+            str(changes),
             str(seed),
             str(log),
         ]
@@ -65,11 +63,12 @@ def at_work(clones: list[Path], tmp_path: Path) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.parametrize(("number", "changes"), [(4, 6), pytest.param(10, 50, marks=pytest.mark.slow)])
 def test_clones_at_work_at_once_lose_nothing_and_end_up_equal(
-    clones: list[Path], tmp_path: Path, memctl: Memctl
+    clones: list[Path], tmp_path: Path, memctl: Memctl, changes: int
 ) -> None:
-    done = at_work(clones, tmp_path)
-    assert len(done) == CLONES * CHANGES
+    done = at_work(clones, tmp_path, changes)
+    assert len(done) == len(clones) * changes
     committed = {
         commit for folder in clones for commit in git(folder, "rev-list", f"--exclude={TURNS}", "--all").split()
     }

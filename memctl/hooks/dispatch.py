@@ -4,8 +4,6 @@ Only what a tool call needs is imported here; the rest of memctl, when an event 
 for is noted (`undone`) and done behind its back (`working`).
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -197,7 +195,7 @@ def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
-def _given(call: _Call, memory: Memory) -> str:
+def _given(call: _Call, memory: "Memory") -> str:
     """What a session that starts is given of the memory, with what its earlier events left undone done before."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.given.source != COMPACTED:
@@ -305,7 +303,7 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 }
 
 
-def _opened(call: _Call) -> Memory:
+def _opened(call: _Call) -> "Memory":
     """The memory, with the agent as who is at work."""
     from memctl.hooks import opening
 

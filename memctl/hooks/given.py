@@ -1,7 +1,5 @@
 """What a host says of an event, on standard input: a JSON object of which unknown fields are left aside."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 S4's zones are shares of that point (`window.models`) and not of the window: 90 % of the window is never reached.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ or the next command that writes. One process at a time works for a session, in t
 session's lock from before the host goes on, so whoever waits for the lock sees what it did.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

@@ -12,17 +12,17 @@ import time
 from pathlib import Path
 
 # "Unable to create '/repo/.git/refs/heads/main.lock': File exists." (lockfile.c), in any language of Git's
-_NAMED = re.compile(r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b")
-_CONFIG = re.compile(r"could not lock config file ([^\n]{1,4096}): ")  # names the file that is locked (config.c)
+_NAMED = r"[^\w/.](/[^'\"\n]{1,4096}?\.lock)\b"  # compiled when one is wanted: every hook imports this
+_CONFIG = r"could not lock config file ([^\n]{1,4096}): "  # names the file that is locked (config.c)
 _OF_WORKTREE = ("index", "HEAD")
 _OF_CLONE = ("HEAD", "config", "packed-refs", "shallow")
 
 
 def named(stderr: str, top: Path) -> Path | None:
     """The lock file that Git's message names as being there already; None if it complains of something else."""
-    if found := _NAMED.search(stderr):
+    if found := re.search(_NAMED, stderr):
         return Path(found[1])
-    if found := _CONFIG.search(stderr):
+    if found := re.search(_CONFIG, stderr):
         return top / f"{found[1]}.lock"
     return None
 

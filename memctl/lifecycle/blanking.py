@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from memctl.errors import MemctlError
 from memctl.hierarchy import seal
 from memctl.hierarchy.places import FOLDER
 from memctl.model import checkpoint, config, frontmatter, markdown, pages, session_page
-from memctl.model.change import Change
+from memctl.model.change import Change, Write
 from memctl.model.faults import InvalidRecord
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.malformed import Malformed
@@ -21,9 +21,11 @@ from memctl.model.record import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
 from memctl.text import credentials
+from memctl.text.credentials import randomness
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
 _AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
+_PASSES = 8  # of taking secrets out of one text
 _TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
 GIVEN = credentials.GIVEN
 
@@ -51,14 +53,33 @@ def blank(path: str, text: str, secrets: Secrets) -> str:
         text = _blank_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):
         text = _blank_head(text, secrets)
+    if checkpoint.is_json(path) and any(map(is_common, secrets)) and is_readable(path, text):
+        text = _with_values(text, lambda one: blank_plain(one, secrets))
     return blank_plain(text, secrets)
 
 
 def blank_plain(text: str, secrets: Secrets) -> str:
-    """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it."""
-    for secret in sorted(secrets, key=len, reverse=True):
+    """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it.
+
+    A secret that is a common word is replaced only where a rule finds it.
+    """
+    words = {secret for secret, rule in secrets.items() if rule != GIVEN and is_common(secret)}
+    for secret in sorted(secrets.keys() - words, key=len, reverse=True):
         for form in forms(secret):
             text = text.replace(form, credentials.MARK.format(secrets[secret]))
+    return _blank_where_found(text, words) if any(word in text for word in words) else text
+
+
+def is_common(secret: str) -> bool:
+    """Tell whether a secret is a word that may stand elsewhere and mean something else: `sommer` and `session` may."""
+    return secret.isalpha() and not randomness.is_random(secret)
+
+
+def _blank_where_found(text: str, words: Collection[str]) -> str:
+    """Return a text with some secrets replaced where a rule says that they are one, and nowhere else."""
+    spans = [span for span in credentials.find(text) if text[span.start : span.end].strip(_AROUND) in words]
+    for span in reversed(spans):
+        text = f"{text[: span.start]}{credentials.MARK.format(span.rule)}{text[span.end :]}"
     return text
 
 
@@ -103,28 +124,62 @@ def blank_change(change: Change, secrets: Secrets) -> Change:
 def without_credentials(change: Change) -> Change:
     """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
 
-    What stands in the name of a file stays in it: it is part of a checkpoint's id. A text that could not be read any
-    more without it is left as it is, for the write path to refuse.
+    What stands in the name of a file stays in it: it is part of a checkpoint's id. Raises MemctlError for a text that
+    could not be read any more without its credentials.
     """
-    writes = []
-    for write in change.writes:
-        found = {
-            secret: rule
-            for secret, rule in find(write.path, write.text).items()
-            if secret not in (write.old or "") and secret not in write.path.replace("/", "-")
-        }
-        text = blank(write.path, write.text, found)
-        if checkpoint.is_json(write.path) and not is_readable(write.path, text):
-            text = _blank_to_size(write.text, found)
-        writes.append(msgspec.structs.replace(write, text=text) if is_readable(write.path, text) else write)
+    writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
     words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
-    return msgspec.structs.replace(change, writes=tuple(writes), **words)
+    return msgspec.structs.replace(change, writes=writes, **words)
+
+
+def _without_credentials(write: Write) -> str:
+    """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
+    text = write.text
+    for _ in range(_PASSES):  # a mark may uncover what stood too near to another credential
+        found = _new(write, text)
+        if not found:
+            return text
+        several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
+        before = text
+        for secrets in several:
+            blanked = blank(write.path, text, secrets)
+            if checkpoint.is_json(write.path) and not is_readable(write.path, blanked):
+                blanked = _blank_to_size(text, secrets)
+            if is_readable(write.path, blanked) or not is_readable(write.path, text):
+                text = blanked
+                if secrets is found:
+                    break
+        if text == before:
+            break
+    if left := _new(write, text):
+        rules = ", ".join(sorted(set(left.values())))
+        raise MemctlError(
+            f"{write.path} is not written: it has what looks like a credential ({rules}) where it needs a text",
+            "take it out of what the page is made from",
+        )
+    return text
+
+
+def _new(write: Write, text: str) -> Secrets:
+    """Return the secrets of a text that the file did not have before, but for those in its name."""
+    found = find(write.path, text)
+    before = find(write.path, write.old) if found and write.old else {}
+    known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
+    return {
+        secret: rule
+        for secret, rule in found.items()
+        if secret not in before and (is_common(secret) or secret not in known)
+    }
 
 
 def _blank_to_size(text: str, secrets: Secrets) -> str:
     """Blank the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
-    values = blank_values(json.loads(text), lambda one: blank_plain(one, secrets)[: len(one)])
-    return json.dumps(values, ensure_ascii=False, indent=2) + "\n"
+    return _with_values(text, lambda one: blank_plain(one, secrets)[: len(one)])
+
+
+def _with_values(text: str, changed: Callable[[str], str]) -> str:
+    """Return a checkpoint with all texts in it replaced by what a function makes of them."""
+    return json.dumps(blank_values(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
 
 
 def is_readable(path: str, text: str) -> bool:

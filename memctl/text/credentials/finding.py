@@ -23,6 +23,8 @@ RANDOM = "random word"  # the rule by whose name what is random is found in stri
 MARK = "[redacted: {}]"
 _MARKS = ("[redacted: ", "[blanked: ")  # the second is that of versions before
 _MOST_JUDGED = 5_000  # candidates: a text with more of them, which nobody wrote, is taken to be what it looks like
+_LONGEST_ESCAPE = 20  # characters before a token
+_LONG_PREFIX = 4  # characters of a token's prefix by which it is known behind a letter, too
 _TAIL = 200  # characters of a token that may follow those that its shape has
 _MOST_SHOWN, _SHOWN_OF = 4, 5  # characters that are shown of a credential: one of five, and four at most
 _NUMBER, _START = "I", 4  # a type of `array`, and its bytes
@@ -118,10 +120,10 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
             if rule.kind == rules.BLOCK:
                 begun[rule.place] = rule
                 continue
-            if rule.kind == rules.PROSE and in_prose > _MOST_JUDGED:
+            is_prose = rule.kind in (rules.PROSE, rules.WORD)  # of a word behind another, looks say nothing
+            if is_prose and in_prose > _MOST_JUDGED:
                 continue  # whoever says "password" that often says none
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
-                is_prose = rule.kind == rules.PROSE  # of a word that stands behind another, looks say nothing
                 judged, in_prose = judged + (not is_prose), in_prose + is_prose
                 if span := _span(flat, rule, match, is_prose or judged <= _MOST_JUDGED):
                     yield (*span, rule.place)
@@ -183,6 +185,8 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "random": values.is_random_value,
     "header": values.is_in_header,
     "any": lambda value, quoted: not values.is_placeholder(value),
+    "variable": values.is_given,
+    "word": values.is_word,
 }
 
 
@@ -200,7 +204,7 @@ def _other_values() -> re.Pattern[str]:
 def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
     """Where the credential of a match is; None if it is judged, and by the rule's kind is none."""
     if rule.kind == rules.TOKEN:
-        return _token_span(flat, match)
+        return _token_span(flat, rule, match)
     start, end = match.span(match.lastindex or 0)
     if "\0" in flat[start:end]:
         return None
@@ -220,14 +224,37 @@ def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple
     return start, end
 
 
-def _token_span(flat: str, match: re.Match[str]) -> tuple[int, int] | None:
+@cache
+def _escape() -> re.Pattern[str]:
+    """What ends in a letter or digit and is part of no word: an escape of JSON, C, a URL or a mail, and a colour."""
+    return re.compile(
+        r"(?:\\[abefnrtv0]|\\u[\da-f]{4}|\\x[\da-f]{2}|[%=][\da-f]{2}|\[[\d;]{0,16}[a-z])\Z", re.ASCII | re.IGNORECASE
+    )
+
+
+def _token_span(flat: str, rule: Rule, match: re.Match[str]) -> tuple[int, int] | None:
     start, end = match.span()
-    before = flat[start - 1 : start]
-    if before.isalnum() and not (before in "nrt" and flat[start - 2 : start - 1] == "\\"):
+    if flat[start - 1 : start].isalnum() and not (
+        _escape().search(flat, max(0, start - _LONGEST_ESCAPE), start) or _is_unmistakable(rule, match[0])
+    ):
         return None
     while end < len(flat) and end - match.end() < _TAIL and (flat[end].isalnum() or flat[end] in "_-"):
         end += 1
     return None if "\0" in match[0] or _is_sample(match[0]) else (start, end)
+
+
+def _is_unmistakable(rule: Rule, token: str) -> bool:
+    """Whether a token is one even within a word: `ghp_` or a longer prefix with a sign at its end, then a random key.
+
+    Hexadecimal digits are none, `monkey-0123…` may be a name and a hash; letters alone are in any text in base64.
+    """
+    prefixes = (word for word in rule.words if len(word) >= _LONG_PREFIX and word.endswith(("_", "-", ".")))
+    rests = (token.removeprefix(word) for word in prefixes if token.startswith(word))
+    return any(values.is_random_value(rest, quoted=True) and not _is_hexadecimal(rest) for rest in rests)
+
+
+def _is_hexadecimal(text: str) -> bool:
+    return all(sign in "0123456789abcdefABCDEF-_" for sign in text)
 
 
 def _is_sample(token: str) -> bool:
@@ -248,7 +275,9 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 
 
 def _is_own_name(flat: str, rule: Rule, match: re.Match[str], value: str) -> bool:
-    """Whether a URL's password is the name of its user, as those of services in development are."""
+    """Whether a password is the name of its user, or of its variable, as those of services in development are."""
+    if rule.kind == rules.VARIABLE:
+        return flat[match.start() : match.end("rest")].startswith(f"{value.upper()}_")
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 
 

@@ -7,13 +7,7 @@ from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("rules.txt")
-BLOCK, TOKEN, NAMED, PASSWORD, PROSE = (
-    "block",
-    "token",
-    "named",
-    "password",
-    "prose",
-)  # kinds; the others are named in `rules.txt`
+BLOCK, TOKEN, NAMED, VARIABLE, WORD, PROSE = "block", "token", "named", "variable", "word", "prose"  # of all kinds
 CAPITAL_WORD = "*"  # instead of words: where there is a long word with a capital letter
 _IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
@@ -23,6 +17,11 @@ _VALUE = (
     r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\]{1,300}))"""
 )
 _GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
+# Where a word begins, behind a line's end or a colour, too, as they stand in JSON, in a URL and in a terminal's output.
+_START = (
+    r"(?:(?<![\w.-])|(?<=\\[nrt])|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=\[m)|(?<=\[\dm)|(?<=[\[;]\d\dm)|(?<=;\dm))"
+)
 _AFTER = r"(\w+)<after:([\w|]+)>"
 _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
@@ -44,13 +43,15 @@ class Rule:
     @property
     def has_case(self) -> bool:
         """Whether capital letters count: if not, the pattern is for texts in small letters."""
-        return self.kind in (BLOCK, TOKEN)
+        return self.kind in (BLOCK, TOKEN, VARIABLE)
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """The expression that finds candidates: of each the last group that took part is the value, if there is one."""
         if self._pattern is None:
-            shape = re.sub(_AFTER, _behind, self.shape).replace("<=>", _IS).replace("<value>", _VALUE)
+            shape = re.sub(_AFTER, _behind, self.shape)
+            for mark, part in (("<start>", _START), ("<=>", _IS), ("<value>", _VALUE)):
+                shape = shape.replace(mark, part)
             if self.kind == NAMED:
                 name = re.escape(self.words[0])
                 start = r"(?<![a-z])" if len(name) <= _SHORT_NAME else ""

@@ -8,6 +8,7 @@ from functools import cache
 from memctl.text.credentials.randomness import is_random
 
 _LEAST_PASSWORD, _LEAST_KEY, _LEAST_RANDOM, _LEAST_HEADER, _LEAST_PROSE = 6, 10, 16, 8, 8  # characters
+_LEAST_WORD = 4  # characters of a password that is a word
 _LONGEST_PLACEHOLDER = 64
 _LONG_PHRASE, _FEWEST_WORDS = 15, 3  # a passphrase of words in small letters that are joined by dashes
 _FEWEST_CHANGES = 3  # from letters to digits or back, in a key
@@ -27,7 +28,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|redact|blanked|dummy|replace|fill[-_ ]?in|insert"
         r"|your[-_ ]|\byour|not[-_]?(?:a[-_])?real|lorem|foobar|todo|tbd|fixme|goes[-_ ]?here",
         # Without these nothing is left of a value that only says what it is: `my_secret_key`, `test-token`.
-        "word": r"my|the|an?|some|new|old|this|is|it|in|of|for|to|not?|none|null|nil|undefined|true|false|yes|required"
+        "word": r"my|the|an?|some|new|old|this|is|it|in|of|for|to|none|not?|null|nil|undefined|true|false|yes|required"
         r"|optional|missing|invalid|empty|secret|passw(?:or)?d|pass(?:phrase|code)?|pwd|pw|token|key|api|auth|access"
         r"|bearer|basic|tests?|testing|demo|sample|mock|fake|stub|user(?:name)?|name|login|admin|root|client|server"
         r"|db|database|app|prod|dev|staging|local(?:host)?|default|value|string|str|text|here|super|private|public|id"
@@ -44,6 +45,14 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         "code": r"[\d.,]+[a-z%]{0,6}|[0-9a-f]{7,64}|[a-z0-9]+(?:_[a-z0-9]+)+"
         r"|(?:[a-z]{4,}\d{1,4})+[a-z]*|[a-z]+\d{1,4}|[A-Z]{2,4}-[\d-]+|.*[(\[{=<>].*"
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
+        # What is said of passwords, and types, labels and names of variables that hold one.
+        "description": r"\w*(?:ed|ing|able|ible|less|ful|ent|ant|ory)|(?:in)?(?:correct|valid|complete|secure)"
+        r"|unset|unknown|wrong|right|good|bad|weak|strong|safe|long|short|(?:long|short|weak|strong|old|new|saf|lat)er|same|okay|fine|set"
+        r"|gone|known|lost|sent|given|taken|kept|hidden|shown|written|built|read|empty|blank|plain|unique|random|static"
+        r"|ignor\w+|always|never|also|only|there|here|what|that|both|used|reset|change|forgot(?:ten)?|confirm|show|hide|update"
+        r"|enter|submit|repeat|verify|validate|check|bool(?:ean)?|bytes?|number|integer|object|array|buffer|char|var\w*|secret\w*"
+        r"|hash\w*|cipher\w*|encrypt\w*|pass\w*|\w*pass(?:word|wd|phrase|code|wort)s?|kennwort|contrase.*|senha|wachtwoord"
+        r"|mot|getpass|prompt|falsch|richtig|leer|ge\w+t|abgelaufen|bekannt|nil|n/a|any|varchar.*|\w+\(.*",
         "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
     }
@@ -63,6 +72,21 @@ def is_placeholder(value: str) -> bool:
         return False
     rest = _patterns()["word"].sub("", value)
     return sum(map(str.isalnum, rest)) <= 1 and not any(sign in _SIGNS for sign in value)
+
+
+def is_given(value: str, quoted: bool) -> bool:
+    """Whether a variable's value is one: no placeholder, no call, no path, and no piece of code between two quotes."""
+    if value != value.strip() or is_placeholder(value):
+        return False
+    return re.match(r"[\w.]+[\[(]|(?:\.{0,2}|~)/|[+&|;,)]", value, re.ASCII) is None
+
+
+def is_word(value: str, quoted: bool) -> bool:
+    """Whether a value may be a password that is a word, as `sommer`: no description, no name, no code."""
+    value = _judged(value, quoted).strip("*")
+    if len(value) < _LEAST_WORD or value.isdigit() or not _may_be_secret(value, quoted):
+        return False
+    return value[0].isalnum() and _patterns()["description"].fullmatch(value) is None
 
 
 def is_password(value: str, quoted: bool) -> bool:

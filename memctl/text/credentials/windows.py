@@ -23,7 +23,18 @@ _NAME = rb"(?:[A-Z]{2,19}|[a-z]{0,19}(?:[A-Z][a-z]{1,19}){0,6})\d{0,4}"
 _SECRETS = ("pass", "pw", "secret", "token", "key", "auth", "cred")
 _PASSWORDS = ("pass", "pw")  # which may be without a digit
 _KEY_LINES = ("key-----", "key -----", "key block", "key-file-")  # the ends of lines with which private keys begin
-_PHRASES = ("identified", "mnemonic", "phrase", "kennwort", "contrase", "senha", "wachtwoord", "/user:")
+_PHRASES = (
+    "identified",
+    "mnemonic",
+    "phrase",
+    "kennwort",
+    "contrase",
+    "senha",
+    "wachtwoord",
+    "/user:",
+    "sqlplus",
+    "rediscli_auth",
+)
 _LOGINS = ("cred", "login", "account")  # with ` / ` between a name and its password
 
 

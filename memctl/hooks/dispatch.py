@@ -84,10 +84,10 @@ def answer(
         return ""
     place, root = found
     if not _is_trusted(place, SessionFolder(root, given.key), what, environ):
-        return answers.spoken(host, given.event, _UNTRUSTED) if what == START and what in host.speaks else ""
+        return _warned(host, given, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
     call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
-    if host.repeats and _is_known(call, data, what):
+    if _is_known(call.folder, data, what):
         return ""
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
@@ -100,6 +100,19 @@ def answer(
     return answers.spoken(host, given.event, text) if text and what in host.speaks else text
 
 
+def _warned(host: Host, given: Given, data: bytes, environ: Mapping[str, str]) -> str:
+    """The line for a session that starts in a clone that is not trusted, once: nothing is written there, so that it is
+    noted in the user's own folder."""
+    from memctl.hooks import installing
+
+    folder = SessionFolder(installing.state_home(environ).with_name("untrusted"), given.key)
+    if _is_known(folder, data, START):
+        return ""
+    with suppress(OSError):
+        folder.tidy()
+    return answers.spoken(host, given.event, _UNTRUSTED)
+
+
 def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[str, str]) -> bool:
     """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
     folder has begun there: after a tool call Git need not be asked."""
@@ -109,10 +122,10 @@ def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[
     return trust.look(repository, environ) == trust.TRUSTED
 
 
-def _is_known(call: _Call, data: bytes, what: str) -> bool:
+def _is_known(folder: SessionFolder, data: bytes, what: str) -> bool:
     """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
-        return not call.folder.is_once(data, is_one_of_many=what == TOOL)
+        return not folder.is_once(data, is_one_of_many=what == TOOL)
     return False
 
 

@@ -8,17 +8,20 @@ process can make.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.journal import private
+from memctl.store import exclusive
 
 _CALLS = "calls"
 _SAID = "said-"
 _SHOWN = "shown-"
 _EVENT = "event-"
 _MOST_SESSIONS = 200
+_SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of one event: at most 0.03
 
 
 class SessionFolder:
@@ -62,19 +65,35 @@ class SessionFolder:
     def is_once(self, event: bytes, *, is_one_of_many: bool) -> bool:
         """Note an event, whether nobody else has: of two processes that were given the same, only one is the first.
 
+        A host that finds our hook in two of its files (a user's and a project's) gives both the same bytes at the same
+        moment. The mark's name is a format that all versions of memctl share, for they may be hooked side by side:
+        `event-` and the BLAKE2b digest, 12 bytes in hexadecimal digits, of what the host wrote to standard input.
+
         The host goes on when all have answered, so another event forgets those before it; but calls of tools end at the
-        same time, and `is_one_of_many` forgets none.
+        same time, and `is_one_of_many` forgets none. A mark that is older than a hook may take is of another event with
+        the same words: a session that is resumed, killed and resumed again.
         """
-        from hashlib import blake2b
+        from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 
         name = f"{_EVENT}{blake2b(event, digest_size=12).hexdigest()}"
-        if not self.is_new(name):
+        if not self.is_new(name) and not self._take_over(self.path / name):
             return False
         if not is_one_of_many:
             for file in self.path.glob(f"{_EVENT}*"):
                 if file.name != name:
                     file.unlink(missing_ok=True)
         return True
+
+    def _take_over(self, mark: Path) -> bool:
+        """Make an old mark a new one; False if it is not old, or another process has just done so."""
+        descriptor = private.open_file(mark, os.O_RDWR)
+        try:
+            if not exclusive.attempt(descriptor) or time.time() - os.fstat(descriptor).st_mtime < _SAME_EVENT:
+                return False
+            os.utime(mark)
+            return True
+        finally:
+            os.close(descriptor)
 
     def said(self) -> list[str]:
         """What was said since the last compaction."""

@@ -25,9 +25,8 @@ class Host(NamedTuple):
 
     `shell` is a variable of all shells that it opens for an agent, `session` the one with the session's name ("": it
     tells its shells none). A `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
-    One that `repeats` runs the same hook once for each file that has it. `home` is the variable that moves its folder
-    in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its
-    user has to know once hooks are installed.
+    `home` is the variable that moves its folder in the user's home; with a `/`, the variable that moves what the folder
+    is in. `advice` says what its user has to know once hooks are installed.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Host(NamedTuple):
     shell: str = ""
     session: str = ""
     silent: bool = False
-    repeats: bool = False
     home: str = ""
     advice: str = ""
 
@@ -88,7 +86,6 @@ CODEX = Host(
     most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
     shell="CODEX_SESSION_ID",
     session="CODEX_SESSION_ID",
-    repeats=True,
     home="CODEX_HOME",
     advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
     " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"

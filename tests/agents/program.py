@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.agents.stand_in import StandIn
+from tests.conftest import Memctl
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-tests"  # by .ci/run
 _SECONDS = 120
@@ -58,6 +61,16 @@ class Program:
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stdout
+
+
+def install_twice(memctl: Memctl, program: Program, what: str) -> None:
+    """Install what a project's files say and what a user's own do: the two call memctl by different lines."""
+    homes = {name: program.environ[name] for name in ("HOME", "CODEX_HOME") if name in program.environ}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, folder in homes.items():
+            patch.setenv(name, folder)
+        for options in ((), ("--user",)):
+            memctl("install", what, *options, "--yes")
 
 
 class ClaudeCode(Program):

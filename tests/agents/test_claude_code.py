@@ -15,7 +15,7 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.messages_api import MessagesAPI, all_text
-from tests.agents.program import ClaudeCode, found
+from tests.agents.program import ClaudeCode, found, install_twice
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_CLAUDE"  # the program, if it is not on the PATH
@@ -146,15 +146,15 @@ def test_a_compaction_that_the_program_makes_by_itself(
     assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
 
 
-def test_the_same_hook_in_two_settings_answers_once(
+def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
-    memctl("install", "claude-code", "--yes")
-    home = Path(claude.environ["HOME"]) / ".claude"
-    home.mkdir()
-    (home / "settings.json").write_bytes((repo / ".claude" / "settings.json").read_bytes())
+    install_twice(memctl, claude, "claude-code")
+    memctl("install", "claude-code", "--local", "--yes")
+    api.answers += [(1_000, call(1, "Bash", command="true", description="x")), (1_100, says("Done."))]
     claude.run("Hello")
     assert told(api, 0).count("# Memory of shop") == 1
+    assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
 
 
 def test_where_there_is_no_memory_nothing_is_said(

@@ -14,7 +14,7 @@ import pytest
 
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
-from tests.agents.program import Codex, found
+from tests.agents.program import Codex, found, install_twice
 from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
 from tests.conftest import Memctl, git
 
@@ -116,9 +116,10 @@ def test_hooks_that_nobody_has_trusted_are_passed_over_without_a_word(
     assert not (repo / ".git" / "memctl" / "hooks" / ".memory" / "sessions").exists()
 
 
-def test_the_same_hook_in_two_files_answers_once(memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex) -> None:
-    memctl("install", "codex", "--yes")
-    (codex.home / ".codex" / "hooks.json").write_bytes((repo / ".codex" / "hooks.json").read_bytes())
+def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
+) -> None:
+    install_twice(memctl, codex, "codex")
     api.answers += [(1_000, [shell(1, "true"), shell(2, "true")])]
     codex.run("Hello")
     assert told(api, 0).count("# Memory of shop") == 1

@@ -14,7 +14,7 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.generate_content_api import GenerateContentAPI, all_text, call
-from tests.agents.program import Gemini, found
+from tests.agents.program import Gemini, found, install_twice
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_GEMINI"  # the program, if it is not on the PATH
@@ -91,11 +91,10 @@ def test_a_session_from_its_start_over_a_resume_and_a_compression_to_its_end(
     assert memctl("check", "--json", code=None).code == 0
 
 
-def test_the_same_hook_in_two_files_answers_once(
+def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
 ) -> None:
-    memctl("install", "gemini", "--yes")
-    gemini.settings(hooks=json.loads((repo / ".gemini" / "settings.json").read_text())["hooks"])
+    install_twice(memctl, gemini, "gemini")
     api.answers += [(1_000, [call("run_shell_command", command="true")])]
     gemini.run("Hello")
     assert told(api, 0).count("# Memory of shop") == 1

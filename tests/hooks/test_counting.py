@@ -21,7 +21,8 @@ def calls(session: Session, number: int) -> list[tuple[int, str]]:
 
     found = []
     for _ in range(number):
-        if text := dispatch.answer(session.host, data, {}):
+        session.number += 1
+        if text := dispatch.answer(session.host, data + b" " * session.number, {}):  # each an event of its own
             found.append((session.folder.calls(), json.loads(text)["hookSpecificOutput"]["additionalContext"]))
     return found
 
@@ -72,7 +73,7 @@ def test_without_a_transcript_the_number_alone_counts(session: Session) -> None:
     data = json.dumps({"hook_event_name": "PostToolUse", "session_id": "x", "cwd": str(session.repo)}).encode()
     from memctl.hooks import dispatch
 
-    said = [number for number in range(1, 161) if dispatch.answer(session.host, data, {})]
+    said = [number for number in range(1, 161) if dispatch.answer(session.host, data + b" " * number, {})]
     assert said == [50, 100, 150]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
@@ -14,7 +15,7 @@ import pytest
 
 from memctl.hooks import dispatch, guide, undone
 from memctl.hooks.compacting import INSTRUCTIONS
-from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, START, TOOL, Host
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session, compress
 
@@ -168,9 +169,13 @@ def test_tool_calls_at_one_moment_are_all_counted_and_suggested_once(session: Se
     answers: list[str] = []
     workers = [
         threading.Thread(
-            target=lambda: answers.extend(dispatch.answer(CLAUDE_CODE, data, dict(os.environ)) for _ in range(15))
+            target=lambda first: answers.extend(
+                dispatch.answer(CLAUDE_CODE, data + b" " * number, dict(os.environ))
+                for number in (*range(first, first + 15), *range(first, first + 15))  # each from two files
+            ),
+            args=(15 * worker,),
         )
-        for _ in range(8)
+        for worker in range(8)
     ]
     for worker in workers:
         worker.start()
@@ -315,28 +320,36 @@ def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp
     memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")
 
 
-def test_codex_runs_a_hook_for_each_file_that_has_it_and_one_answers(repo: Path, tmp_path: Path) -> None:
-    codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_an_event_that_a_host_gives_to_hooks_of_several_files_is_answered_and_counted_once(
+    repo: Path, tmp_path: Path, host: Host
+) -> None:
+    session = Session(repo, tmp_path / "rollout.jsonl", "c1", host)
+    names = {what: name for name, what in host.events.items()}
 
     def both(*given: bytes) -> list[str]:
         """Which of the events, each of them sent twice, are answered; the second ones after all first ones."""
-        return [dispatch.answer(CODEX, one, os.environ) for one in (*given, *given)]
+        return [dispatch.answer(host, one, os.environ) for one in (*given, *given)]
 
-    start = codex.event("SessionStart", source="startup")
+    start = session.event(names[START], source="startup")
     first, second = both(start)
     assert "# Memory of shop" in first
     assert second == ""
     for _ in range(24):  # calls at the same time
-        both(codex.event("PostToolUse"), codex.event("PostToolUse"))
-    last, other, again, _ = both(codex.event("PostToolUse"), codex.event("PostToolUse"))
-    assert codex.folder.calls() == 50
+        both(session.event(names[TOOL]), session.event(names[TOOL]))
+    last, other, again, _ = both(session.event(names[TOOL]), session.event(names[TOOL]))
+    assert session.folder.calls() == 50
     assert (last, again) == ("", "")
     assert "50 tool calls" in other
-    # Another event between them makes the same one a new one: a session is resumed twice.
-    both(codex.event("UserPromptSubmit", prompt="Refunds"))
+    # Another event between them makes the same one a new one, as when a session is resumed twice.
+    both(session.event(names[PROMPT], prompt="Refunds"))
     assert [bool(one) for one in both(start)] == [True, False]
-    assert len(list(codex.folder.path.glob("event-*"))) == 1
-    assert codex.faults() == []
+    (mark,) = session.folder.path.glob("event-*")
+    assert mark.name == f"event-{hashlib.blake2b(start, digest_size=12).hexdigest()}", "other versions know it by that"
+    # So does time, where a session was killed between them.
+    os.utime(mark, (0, 0))
+    assert [bool(one) for one in both(start)] == [True, False]
+    assert session.faults() == []
 
 
 def test_an_event_that_cant_be_noted_is_answered_all_the_same(repo: Path, tmp_path: Path) -> None:

@@ -379,8 +379,7 @@ def test_a_line_that_is_being_written_waits_for_its_end(session: Session) -> Non
 
     dispatch.answer(session.host, data, dict(os.environ))
     assert "Round half" not in json.dumps(known.read(session.folder).decisions)  # type: ignore[union-attr]
-    session.file.write_text(whole)
-    dispatch.answer(session.host, data, dict(os.environ))
+    dispatch.answer(session.host, session.event("Stop"), dict(os.environ))
     assert "Round half to even" in json.dumps(known.read(session.folder).decisions)  # type: ignore[union-attr]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import given, undone
+from memctl.hooks import dispatch, given, undone
 from memctl.hooks.hosts import HOSTS, STOP, TOOL, Host
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
@@ -51,7 +51,7 @@ def test_hooks_of_a_user_leave_the_clone_of_somebody_elses_project_as_it_is(
 ) -> None:
     memctl("install", "claude-code", "--user", "--yes", where=foreign)
     before, head = state(foreign), git(foreign, "rev-parse", "HEAD")
-    said = work(Session(foreign, tmp_path / "t.jsonl"))
+    said = work(session := Session(foreign, tmp_path / "t.jsonl"))
     first, again = said[0], said[4]
     assert first == again
     assert first.count("\n") == 1
@@ -60,6 +60,8 @@ def test_hooks_of_a_user_leave_the_clone_of_somebody_elses_project_as_it_is(
     assert "delete everything" not in "".join(said)
     assert git(foreign, "rev-parse", "HEAD") == head
     assert PRIVATE not in git(foreign, "log", "-p", "--all")
+    start = session.event("SessionStart", source="resume")  # with the project's hooks and the user's
+    assert [bool(dispatch.answer(session.host, start, os.environ)) for _ in range(2)] == [True, False]
     assert state(foreign) == before
 
 

@@ -205,7 +205,7 @@ def _given(call: _Call, memory: Memory) -> str:
     from memctl.hooks import elsewhere, known, starting
 
     said: list[str] = []
-    _attempt(call, lambda: said.append(starting.told(memory, call.given, known.read(call.folder))))
+    _attempt(call, lambda: said.append(starting.told(memory, call.host, call.given, known.read(call.folder))))
     _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
     return "".join(said)
 
@@ -214,7 +214,7 @@ def _start(call: _Call) -> str:
     is_fresh = call.given.source != COMPACTED
     memory = _opened(call)
     text, is_given = _within(call, lambda: _given(call, memory))
-    from memctl.hooks import drafts, known, recall, starting
+    from memctl.hooks import drafts, known, primer, recall, starting
 
     state = known.read(call.folder)
     note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
@@ -222,6 +222,7 @@ def _start(call: _Call) -> str:
         _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the copy may hold the session's lock for a while
+        text = f"{primer.GUIDE}\n{text}"
         call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
     if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):

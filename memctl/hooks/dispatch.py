@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memctl.hooks import answers, background, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
-from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
+from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.journal import trust
 from memctl.journal.repository import open_repository
 
@@ -69,7 +69,8 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """What to print for an event; "" outside of a memory, for a sub-agent's event and for one that we don't know.
+    """What to print for an event; "" outside of a memory, for one that we don't know, and for all of a sub-agent's but
+    the one at which it begins.
 
     The memory is looked for from `start`, or else from where the host says that the session is. What is left to be done
     once the host goes on is put into `behind`; without that list it is done at once.
@@ -78,7 +79,9 @@ def answer(
         return ""
     given = parse(data)
     what = host.events.get(given.event)
-    if what is None or given.agent:
+    if given.agent:
+        what = AGENT if what in (AGENT, PROMPT) else None
+    if what is None:
         return ""
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), given.cwd or "."]
     found = next(filter(None, (root_at(Path(place)) for place in places if place)), None)
@@ -99,7 +102,7 @@ def answer(
         for do in left:
             do()
     text = said[0] if said else ""
-    return answers.spoken(host, given.event, text) if text and what in host.speaks else text
+    return answers.spoken(host, given.event, text) if text and (what == AGENT or what in host.speaks) else text
 
 
 def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[str, str]) -> bool:
@@ -114,7 +117,7 @@ def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[
 def _is_known(call: _Call, data: bytes, what: str) -> bool:
     """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
-        return not call.folder.is_once(data, is_one_of_many=what == TOOL)
+        return not call.folder.is_once(data, is_one_of_many=what in (TOOL, AGENT))
     return False
 
 
@@ -155,6 +158,18 @@ def _recalled(call: _Call) -> str:
 
     made = patience.within(patience.seconds(call.environ), make)
     return recall.give(call.folder, made) if made else ""
+
+
+def _agent(call: _Call) -> str:
+    """What a sub-agent is given at its start, "" where there is nothing, or no time."""
+    from memctl.hooks import sub_agents
+
+    def make() -> str:
+        found: list[str] = []
+        _attempt(call, lambda: found.append(sub_agents.told(lambda: _opened(call), call.given, call.folder)))
+        return "".join(found)
+
+    return patience.within(patience.seconds(call.environ), make) or ""
 
 
 def _note_asked(call: _Call) -> None:
@@ -300,6 +315,7 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
     START: _start,
     TOOL: _tool,
     PROMPT: _prompt,
+    AGENT: _agent,
     COMPACT: _compact,
     STOP: _stop,
     END: _end,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
+AGENT = "agent"  # a sub-agent starts
 
 
 class Host(NamedTuple):
@@ -58,6 +59,7 @@ CLAUDE_CODE = Host(
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
         "PostToolUse": TOOL,
+        "SubagentStart": AGENT,
         "PreCompact": COMPACT,
         "Stop": STOP,
         "SessionEnd": END,
@@ -73,7 +75,7 @@ CLAUDE_CODE = Host(
 CODEX = Host(
     "codex",
     "Codex",
-    # Older ones have no SessionEnd, and pass over what they don't know.
+    # Older ones have no SessionEnd, and pass over what they don't know. What a sub-agent is asked comes as a prompt.
     {
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.hooks import answers, background, log, patience, undone
+from memctl.hooks import alive, answers, background, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -33,6 +33,7 @@ _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
+_MOST_AT_ONCE = 3  # sessions that were left behind
 _MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
 
 Later = Callable[[], object]
@@ -94,6 +95,8 @@ def answer(
     call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
     if host.repeats and _is_known(call, data, what):
         return ""
+    if what not in (AGENT, END):
+        _attempt(call, lambda: alive.note(call.folder, host, given, place, environ, anew=what == START))
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
     if behind is not None:
@@ -226,10 +229,12 @@ def _given(call: _Call, memory: Memory) -> str:
 
 
 def _start(call: _Call) -> str:
-    is_fresh = call.given.source != COMPACTED
+    if call.given.source != COMPACTED and (undone.notes(call.folder.root) or _left_behind(call)):
+        # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
+        patience.within(patience.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
     text, is_given = _within(call, lambda: _given(call, memory))
-    from memctl.hooks import drafts, known, primer, recall, starting
+    from memctl.hooks import known, primer, recall, starting
 
     state = known.read(call.folder)
     note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
@@ -240,17 +245,25 @@ def _start(call: _Call) -> str:
         text = f"{primer.GUIDE}\n{text}"
         call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
-    if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
-        call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
     return text
 
 
-def _take_up(call: _Call) -> None:
-    """Do what sessions have left that were killed."""
-    from memctl.hooks import starting, working
+def _left_behind(call: _Call) -> list[SessionFolder]:
+    from memctl.hooks import drafts
 
-    working.settle_all(call.folder.root, call.environ)
-    starting.end_what_was_left(_opened(call), call.folder)
+    return [
+        *alive.left_behind(call.folder, call.place),
+        *drafts.left_behind(call.folder, open_repository(call.place).top),
+    ]
+
+
+def _take_up(call: _Call) -> str:
+    """Do what sessions have left that were killed, some at a time."""
+    from memctl.hooks import working
+
+    _attempt(call, lambda: working.settle_all(call.folder.root, call.environ))
+    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call)[:_MOST_AT_ONCE]))
+    return ""
 
 
 def _compact(call: _Call) -> str:
@@ -284,6 +297,7 @@ def _leave(call: _Call, what: str) -> None:
 def _end(call: _Call) -> str:
     """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
     undone.leave(call.folder, _entry(call, END))
+    alive.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
 

@@ -25,8 +25,9 @@ class Host(NamedTuple):
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
     beside that of characters).
 
-    `shell` is a variable of all shells that it opens for an agent, `session` the one with the session's name ("": it
-    tells its shells none). A `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
+    `process` is a variable of its hooks with the number of its process ("": they are told none). `shell` is one of all
+    shells that it opens for an agent, `session` the one with the session's name ("": it tells its shells none). A
+    `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
     One that `repeats` runs the same hook once for each file that has it. `home` is the variable that moves its folder
     in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its
     user has to know once hooks are installed.
@@ -44,6 +45,7 @@ class Host(NamedTuple):
     second: int = 1
     last: int = 60
     most_bytes: int = 0
+    process: str = ""
     shell: str = ""
     session: str = ""
     silent: bool = False
@@ -70,6 +72,7 @@ CLAUDE_CODE = Host(
     "settings.local.json",
     instructs=True,
     reads=True,
+    process="CLAUDE_PID",
     home="CLAUDE_CONFIG_DIR",
 )
 CODEX = Host(

@@ -11,13 +11,12 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.hierarchy.admission import admitted
-from memctl.hooks import drafts, known, log, undone
+from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import COMPACTED, Given
 from memctl.hooks.hosts import Host
@@ -30,7 +29,6 @@ from memctl.store import load
 from memctl.store.memory import Memory
 
 _RESUMED = ("resume", "fork")
-_MOST_AT_ONCE = 3  # sessions that were left behind
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
 _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
 _ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
@@ -59,22 +57,6 @@ def note(
 def _goes_on(given: Given, state: Known | None) -> bool:
     """Whether a session is resumed that was given the memory once, and has it still."""
     return given.source in _RESUMED and state is not None and bool(state.seen)
-
-
-def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
-    """End the sessions of this worktree that nobody has ended, some at a time."""
-    for one in drafts.left_behind(folder, memory.repository.top)[:_MOST_AT_ONCE]:
-        try:
-            undone.alone(one, partial(_end, memory, one))
-        except (OSError, MemctlError) as error:  # of this one: the others are ended all the same
-            log.fault(folder.root, "", one.key, error)
-
-
-def _end(memory: Memory, one: SessionFolder) -> None:
-    from memctl.hooks import ending  # it brings all that sums up, which takes 40 ms
-
-    ending.end(memory, one)
-    drafts.drop(one)
 
 
 def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:

@@ -45,6 +45,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "impact": ("impact", "Say what a change of files touches, and which pages have grown stale."),
     },
     "Hand to a model": {
+        "guide": ("guide", "Say when and how an agent uses memctl, a page at a time."),
         "rehydrate": ("pack", "Print what somebody needs who starts to work now, within a token budget."),
         "prompt": ("prompt", "Print the memory as part of a prompt."),
         "handoff": ("handoff", "Hand work to another agent: package, record and ownership in one step."),
@@ -107,6 +108,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 # Commands that need no answer of Git's about the files of the memory.
 _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
+    "guide",
 )  # fmt: skip
 _MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 

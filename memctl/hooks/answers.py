@@ -14,7 +14,7 @@ def spoken(host: Host, event: str, text: str) -> str:
 
 
 def _within(text: str, most: int) -> str:
-    """A text of at most so many bytes: without lines before its last one, which says how to go on."""
+    """A text of at most so many bytes: without lines before its last one, which says what else was left out."""
     lines = text.rstrip("\n").split("\n")
     sizes = [len(line.encode(errors="surrogatepass")) + 1 for line in lines]
     room, kept = most - sizes[-1], list[str]()

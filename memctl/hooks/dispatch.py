@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.hooks import answers, background, log, patience, undone
+from memctl.hooks import alive, answers, background, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
-from memctl.hooks.hosts import COMPACT, END, PROMPT, START, STOP, TOOL, Host
+from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
 from memctl.journal import trust
 from memctl.journal.repository import open_repository
 
@@ -31,6 +31,7 @@ _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
 _LATE = "The memory's pack is missing here: it took more than {:g} s. `memctl rehydrate` prints it. (memctl)\n"
+_MOST_AT_ONCE = 3  # sessions that were left behind
 _MOMENT = 0.02  # the same where nobody should wait: longer than a command has the lock that looks who is at work
 
 Later = Callable[[], object]
@@ -67,7 +68,8 @@ def answer(
     start: Path | None = None,
     behind: list[Later] | None = None,
 ) -> str:
-    """What to print for an event; "" outside of a memory, for a sub-agent's event and for one that we don't know.
+    """What to print for an event; "" outside of a memory, for one that we don't know, and for all of a sub-agent's but
+    the one at which it begins.
 
     The memory is looked for from `start`, or else from where the host says that the session is. What is left to be done
     once the host goes on is put into `behind`; without that list it is done at once.
@@ -76,7 +78,9 @@ def answer(
         return ""
     given = parse(data)
     what = host.events.get(given.event)
-    if what is None or given.agent:
+    if given.agent:
+        what = AGENT if what in (AGENT, PROMPT) else None
+    if what is None:
         return ""
     places = [start] if start else [environ.get("CLAUDE_PROJECT_DIR", ""), given.cwd or "."]
     found = next(filter(None, (root_at(Path(place)) for place in places if place)), None)
@@ -89,6 +93,8 @@ def answer(
     call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
+    if what not in (AGENT, END):
+        _attempt(call, lambda: alive.note(call.folder, host, given, place, environ, anew=what == START))
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
     if behind is not None:
@@ -97,7 +103,7 @@ def answer(
         for do in left:
             do()
     text = said[0] if said else ""
-    return answers.spoken(host, given.event, text) if text and what in host.speaks else text
+    return answers.spoken(host, given.event, text) if text and (what == AGENT or what in host.speaks) else text
 
 
 def _warned(host: Host, given: Given, data: bytes, environ: Mapping[str, str]) -> str:
@@ -125,7 +131,7 @@ def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[
 def _is_known(folder: SessionFolder, data: bytes, what: str) -> bool:
     """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
-        return not folder.is_once(data, is_one_of_many=what == TOOL)
+        return not folder.is_once(data, is_one_of_many=what in (TOOL, AGENT))
     return False
 
 
@@ -166,6 +172,18 @@ def _recalled(call: _Call) -> str:
 
     made = patience.within(patience.seconds(call.environ), make)
     return recall.give(call.folder, made) if made else ""
+
+
+def _agent(call: _Call) -> str:
+    """What a sub-agent is given at its start, "" where there is nothing, or no time."""
+    from memctl.hooks import sub_agents
+
+    def make() -> str:
+        found: list[str] = []
+        _attempt(call, lambda: found.append(sub_agents.told(lambda: _opened(call), call.given, call.folder)))
+        return "".join(found)
+
+    return patience.within(patience.seconds(call.environ), make) or ""
 
 
 def _note_asked(call: _Call) -> None:
@@ -216,16 +234,18 @@ def _given(call: _Call, memory: "Memory") -> str:
     from memctl.hooks import elsewhere, known, starting
 
     said: list[str] = []
-    _attempt(call, lambda: said.append(starting.told(memory, call.given, known.read(call.folder))))
+    _attempt(call, lambda: said.append(starting.told(memory, call.host, call.given, known.read(call.folder))))
     _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
     return "".join(said)
 
 
 def _start(call: _Call) -> str:
-    is_fresh = call.given.source != COMPACTED
+    if call.given.source != COMPACTED and (undone.notes(call.folder.root) or _left_behind(call)):
+        # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
+        patience.within(patience.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
     text, is_given = _within(call, lambda: _given(call, memory))
-    from memctl.hooks import drafts, known, recall, starting
+    from memctl.hooks import known, primer, recall, starting
 
     state = known.read(call.folder)
     note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
@@ -233,19 +253,28 @@ def _start(call: _Call) -> str:
         _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the copy may hold the session's lock for a while
+        text = f"{primer.GUIDE}\n{text}"
         call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
     _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
-    if is_fresh and (undone.notes(call.folder.root) or drafts.left_behind(call.folder, memory.repository.top)):
-        call.behind.append(lambda: _attempt(call, lambda: _take_up(call)))
     return text
 
 
-def _take_up(call: _Call) -> None:
-    """Do what sessions have left that were killed."""
-    from memctl.hooks import starting, working
+def _left_behind(call: _Call) -> list[SessionFolder]:
+    from memctl.hooks import drafts
 
-    working.settle_all(call.folder.root, call.environ)
-    starting.end_what_was_left(_opened(call), call.folder)
+    return [
+        *alive.left_behind(call.folder, call.place),
+        *drafts.left_behind(call.folder, open_repository(call.place).top),
+    ]
+
+
+def _take_up(call: _Call) -> str:
+    """Do what sessions have left that were killed, some at a time."""
+    from memctl.hooks import working
+
+    _attempt(call, lambda: working.settle_all(call.folder.root, call.environ))
+    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call)[:_MOST_AT_ONCE]))
+    return ""
 
 
 def _compact(call: _Call) -> str:
@@ -279,6 +308,7 @@ def _leave(call: _Call, what: str) -> None:
 def _end(call: _Call) -> str:
     """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
     undone.leave(call.folder, _entry(call, END))
+    alive.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
 
@@ -310,6 +340,7 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
     START: _start,
     TOOL: _tool,
     PROMPT: _prompt,
+    AGENT: _agent,
     COMPACT: _compact,
     STOP: _stop,
     END: _end,

@@ -6,14 +6,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.hooks import known
+from memctl.hooks import alive, known
 from memctl.hooks.folder import SessionFolder
 
 if TYPE_CHECKING:
     from memctl.model.session_page import Page
 
 _DRAFT = "draft.md"
-_LEFT_BEHIND = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps
 
 
 def read(folder: SessionFolder) -> Page | None:
@@ -43,18 +42,18 @@ def drop(folder: SessionFolder) -> None:
 
 
 def left_behind(folder: SessionFolder, top: Path) -> list[SessionFolder]:
-    """The other sessions of a worktree that have a draft, and that nobody has ended."""
-    before = time.time() - _LEFT_BEHIND
-    left = [one for one in folder.others() if 0 < _written(one) < before]
-    return [one for one in left if (state := known.read(one)) is not None and state.top == str(top)]
+    """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
+    older memctl did not note that they were under way."""
+    found = [one for one in folder.others() if is_old(one)]
+    return [one for one in found if (state := known.read(one)) is not None and state.top == str(top)]
 
 
-def _written(folder: SessionFolder) -> float:
-    """When the draft was written last, in seconds since the epoch; 0 if there is none."""
+def is_old(folder: SessionFolder) -> bool:
+    """Whether there is a draft to which nothing was added for hours."""
     try:
-        return _file(folder).stat().st_mtime
+        return _file(folder).stat().st_mtime < time.time() - alive.SILENT
     except OSError:
-        return 0.0
+        return False
 
 
 def _file(folder: SessionFolder) -> Path:

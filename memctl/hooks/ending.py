@@ -22,10 +22,12 @@ _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
 
 
-def end(memory: Memory, folder: SessionFolder) -> None:
-    """Write down what a session came to, if it came to anything."""
+def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> None:
+    """Write down what a session came to, if it came to anything; of one that was killed, if it did anything."""
     draft = drafts.read(folder)
-    if draft is None or not is_worth_keeping(memory, draft, known.read(folder)):
+    if draft is None:
+        return
+    if not (is_worth_keeping(memory, draft, known.read(folder)) or (was_killed and draft.values.get("tool_calls"))):
         return
     from memctl.lifecycle import door  # what writes takes 10 ms, and most sessions end with nothing to write
 

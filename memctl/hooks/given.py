@@ -13,8 +13,9 @@ _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 class Given(NamedTuple):
     """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
 
-    `agent` is set for a sub-agent's; `source` says how a session starts (startup, resume, clear, compact), `trigger`
-    whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks.
+    `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
+    compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
+    sub-agent is asked.
     """
 
     event: str
@@ -25,6 +26,7 @@ class Given(NamedTuple):
     source: str
     trigger: str
     prompt: str = ""
+    agent_type: str = ""
 
     @property
     def key(self) -> str:
@@ -50,6 +52,7 @@ def parse(data: bytes) -> Given:
         source=_text(values, "source"),
         trigger=_text(values, "trigger"),
         prompt=_asked(_text(values, "prompt")),
+        agent_type=_text(values, "agent_type"),
     )
 
 

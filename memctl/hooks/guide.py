@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 
 from memctl.errors import MemctlError
+from memctl.hooks.primer import GUIDE
 
 BEGIN, END = "<!-- memctl: begin -->", "<!-- memctl: end -->"
 AGENTS, CLAUDE = "AGENTS.md", "CLAUDE.md"
 _BLOCKS = {
-    AGENTS: """\
+    AGENTS: f"""\
 ## Project memory
 
 What was decided here, what is wrong, where work stands and what was learned is in `.memory/`, kept by memctl.
 
-- Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"` for what bears on a task. If the memory was
-  given to you already, leave it out.
-- As you work, record what others will need: `memctl decide`, `issue`, `state`, `learn`; `-h` shows how.
+- Before you begin: `memctl rehydrate`, or `memctl rehydrate --task "…"`; not if "Memory of …" was given to you already.
 - Before you stop: `memctl checkpoint save --done … --doing … --next …`, the first time with `--task "…"`;
   `memctl checkpoint resume` goes on from there.
-""",
+
+{GUIDE}""",
     CLAUDE: f"@{AGENTS}\n",
 }
 _LEADS_THERE = re.compile(rf"(?:^|\s)@(?:\./)?{re.escape(AGENTS)}\b")

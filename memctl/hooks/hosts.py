@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
+AGENT = "agent"  # a sub-agent starts
 
 
 class Host(NamedTuple):
@@ -23,10 +24,11 @@ class Host(NamedTuple):
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
     beside that of characters).
 
-    `shell` is a variable of all shells that it opens for an agent, `session` the one with the session's name ("": it
-    tells its shells none). A `silent` one has no event for a compaction: its transcript is looked at (`compressed`).
-    `home` is the variable that moves its folder in the user's home; with a `/`, the variable that moves what the folder
-    is in. `advice` says what its user has to know once hooks are installed.
+    `process` is a variable of its hooks with the number of its process ("": they are told none). `shell` is one of all
+    shells that it opens for an agent, `session` the one with the session's name ("": it tells its shells none). A
+    `silent` one has no event for a compaction: its transcript is looked at (`compressed`). `home` is the variable that
+    moves its folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what
+    its user has to know once hooks are installed.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Host(NamedTuple):
     second: int = 1
     last: int = 60
     most_bytes: int = 0
+    process: str = ""
     shell: str = ""
     session: str = ""
     silent: bool = False
@@ -55,6 +58,7 @@ CLAUDE_CODE = Host(
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
         "PostToolUse": TOOL,
+        "SubagentStart": AGENT,
         "PreCompact": COMPACT,
         "Stop": STOP,
         "SessionEnd": END,
@@ -65,12 +69,13 @@ CLAUDE_CODE = Host(
     "settings.local.json",
     instructs=True,
     reads=True,
+    process="CLAUDE_PID",
     home="CLAUDE_CONFIG_DIR",
 )
 CODEX = Host(
     "codex",
     "Codex",
-    # Older ones have no SessionEnd, and pass over what they don't know.
+    # Older ones have no SessionEnd, and pass over what they don't know. What a sub-agent is asked comes as a prompt.
     {
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,

@@ -1,5 +1,6 @@
 """At a prompt: what of the memory bears on it and this session was not shown yet, in at most 1,500 tokens.
 
+A sub-agent's first prompt is answered likewise, in 300 tokens, with how to find more: it has been shown nothing.
 What was shown is noted in the session's folder, a file for each, and forgotten with the context at a compaction. A
 prompt that nothing bears on gets nothing: most go on with what is at hand.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memctl.model.record import Record
     from memctl.model.snapshot import Snapshot
     from memctl.packs.draft import Item
+    from memctl.packs.filling import Pack
     from memctl.store.memory import Memory
 
 # 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
@@ -28,11 +30,36 @@ _WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
 _MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
 _KINDS = ("decision", "issue", "learning")
 _ASKED = 2_000  # characters of a prompt that say what it is about
+# Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.pieces`).
+_ROOM_OF_SUB_AGENT = 250
+_HOW = "The project has a memory (memctl): `memctl search X` finds more; before you change FILE, `memctl why FILE`.\n"
 _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
 
 
 def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
-    """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen.
+    """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
+    from memctl.model.shown import length
+
+    pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
+    return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
+
+
+def for_sub_agent(opened: Callable[[], Memory], prompt: str) -> str:
+    """The text for a sub-agent that begins with a prompt: what bears on it, if anything does, and how to find more."""
+    from memctl.tokens.pieces import estimate
+
+    pack = _pack(opened, prompt, lambda _: False, _ROOM_OF_SUB_AGENT, lambda text: estimate(text, "markdown"))
+    return f"{pack.text}\n{_HOW}" if pack else _HOW
+
+
+def _pack(
+    opened: Callable[[], Memory],
+    prompt: str,
+    is_shown: Callable[[str], bool],
+    room: int,
+    size: Callable[[str], int],
+) -> Pack | None:
+    """What bears on a prompt and is not shown, in so much room as `size` measures it; None if nothing does.
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
@@ -41,19 +68,18 @@ def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> st
     about = prompt[:_ASKED].replace('"', " ")
     wanted = stems(about)
     if len(wanted) < _WORDS:
-        return ""
+        return None
     from memctl.hierarchy.admission import admitted
     from memctl.store import load
 
     memory = opened()
     memory.asked = memory.ask()
     snapshot = admitted(memory, load.disk(memory))
-    records = [record for record in _close(snapshot, about, memory.now) if not folder.is_shown(record.id)]
-    made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not folder.is_shown(item.id)]
+    records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
+    made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]
     made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
     if not made:
-        return ""
-    from memctl.model.shown import length
+        return None
     from memctl.packs import filling
     from memctl.packs.draft import NOTICED, Draft, Part
     from memctl.store import access
@@ -64,11 +90,11 @@ def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> st
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
-    pack = filling.fill(draft, "markdown", _ROOM, length)
+    pack = filling.fill(draft, "markdown", room, size)
     included = set(pack.included())
     counted = [record.memory_id for record in records if record.id in included]
     access.count(memory.repository.shared, counted, memory.now)
-    return json.dumps([pack.text, sorted(included)]) if included else ""
+    return pack
 
 
 def give(folder: SessionFolder, found: str) -> str:

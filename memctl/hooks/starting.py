@@ -1,7 +1,8 @@
 """When a session starts: what the model is given, within what hosts show of a hook's output.
 
-A fresh context gets the rehydration pack; one that was just compacted, the state from the checkpoint that was saved
-before it; one that is resumed has its pack still, and gets what was recorded since.
+A fresh context gets the guide and the rehydration pack; one that was just compacted, the guide and the state from the
+checkpoint that was saved before it; one that is resumed has both still, and gets what was recorded since. The guide is
+not of the memory: it stands first, before the line by which all that follows is information.
 """
 
 from __future__ import annotations
@@ -10,34 +11,35 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.hierarchy.admission import admitted
-from memctl.hooks import drafts, known, log, undone
+from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import COMPACTED, Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known
+from memctl.hooks.primer import GUIDE
 from memctl.journal import differences
+from memctl.model.shown import LIMIT, length
 from memctl.sessions.running import Running
 from memctl.store import load
 from memctl.store.memory import Memory
 
 _RESUMED = ("resume", "fork")
-_MOST_AT_ONCE = 3  # sessions that were left behind
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
 _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
-_MORE = "`memctl show ID` has more, `memctl decide|issue|state|learn` records what comes. (memctl)\n"
+_ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
 
 
-def told(memory: Memory, given: Given, state: Known | None) -> str:
+def told(memory: Memory, host: Host, given: Given, state: Known | None) -> str:
     """The text for a session that starts, or goes on, as the event's `source` says."""
-    if given.source == COMPACTED:
-        return bootstrap(memory, state) or pack(memory)
-    return pack(memory, state.seen if _goes_on(given, state) and state is not None else "")
+    if state is not None and _goes_on(given, state):
+        return pack(memory, host, state.seen)
+    text = bootstrap(memory, state) if given.source == COMPACTED else ""
+    return f"{GUIDE}\n{text or pack(memory, host)}"
 
 
 def note(
@@ -55,22 +57,6 @@ def note(
 def _goes_on(given: Given, state: Known | None) -> bool:
     """Whether a session is resumed that was given the memory once, and has it still."""
     return given.source in _RESUMED and state is not None and bool(state.seen)
-
-
-def end_what_was_left(memory: Memory, folder: SessionFolder) -> None:
-    """End the sessions of this worktree that nobody has ended, some at a time."""
-    for one in drafts.left_behind(folder, memory.repository.top)[:_MOST_AT_ONCE]:
-        try:
-            undone.alone(one, partial(_end, memory, one))
-        except (OSError, MemctlError) as error:  # of this one: the others are ended all the same
-            log.fault(folder.root, "", one.key, error)
-
-
-def _end(memory: Memory, one: SessionFolder) -> None:
-    from memctl.hooks import ending  # it brings all that sums up, which takes 40 ms
-
-    ending.end(memory, one)
-    drafts.drop(one)
 
 
 def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:
@@ -96,29 +82,33 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
     except MemctlError:
         return ""  # it is gone, or broken: the pack tells of the rest
     # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
-    return written(saved, (), resuming.drifted(memory, snapshot, saved)).text
+    return written(saved, (), resuming.drifted(memory, snapshot, saved), limit=_ROOM).text
 
 
-def pack(memory: Memory, since: str = "") -> str:
-    """The rehydration pack in at most LIMIT characters; with `since` only if anything came since then."""
-    from memctl.model.shown import LIMIT, length
+def pack(memory: Memory, host: Host, since: str = "") -> str:
+    """The rehydration pack in the room below the guide; with `since` only if anything came since then."""
+    size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
     from memctl.packs import filling, last_work, rehydrate, supply
     from memctl.store import access
 
     snapshot = admitted(memory, load.disk(memory))
     wanted = rehydrate.Wanted(since=since)
-    sources, room = supply.sources(memory, snapshot, None), last_work.room(LIMIT, LIMIT)
-    draft = rehydrate.draft(snapshot, memory.now, wanted, sources, length, room)
+    sources, room = supply.sources(memory, snapshot, None), last_work.room(_ROOM, _ROOM)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, sources, size, room)
     if since and not draft.items() and not draft.others:
         return ""
     draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
-    made = filling.fill(draft, "markdown", LIMIT - length(_MORE) - 1, length)
+    made = filling.fill(draft, "markdown", _ROOM, size)
     included = set(made.included())
     with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
         access.count(
             memory.repository.shared, [one.memory_id for one in snapshot.records if one.id in included], memory.now
         )
-    return f"{made.text.rstrip()}\n\n{_MORE}"
+    return made.text
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _beginning(memory: Memory, host: Host, folder: SessionFolder) -> Running:

@@ -14,7 +14,6 @@ import msgspec
 from memctl.hooks import drafts, known, log, transcript
 from memctl.hooks.asked import line as _line
 from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
@@ -27,13 +26,13 @@ from memctl.store.memory import Memory
 from memctl.text.plain import plain
 
 
-def take_in(memory: Memory, host: Host, given: Given, folder: SessionFolder) -> Known:
-    """Bring a session's draft and what is known of it up to now."""
+def take_in(memory: Memory, host: Host, transcript_path: str, folder: SessionFolder, *, is_over: bool = False) -> Known:
+    """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
     state = msgspec.structs.replace(known.read(folder) or Known(), top=str(memory.repository.top))
     if not host.reads:
         return _by_git(memory, folder, state)
     made = drafts.read(folder)
-    for part in transcript.parts(given.transcript, state.offsets, state.compacted):
+    for part in transcript.parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
             summary = gathering.gather(memory, part.session, folder.key)

@@ -35,10 +35,11 @@ class Part(msgspec.Struct, frozen=True):
     waiting: str = ""
 
 
-def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "") -> Iterator[Part]:
+def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False) -> Iterator[Part]:
     """What the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
 
-    An answer with a call whose result is still to come is left for the next time: the call may fail yet.
+    An answer with a call whose result is still to come is left for the next time: the call may fail yet. Of a session
+    that `is_over` none is.
     """
     reading = _Reading(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
@@ -47,7 +48,7 @@ def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "") -> Ite
                 yield reading.part()
                 reading = _Reading(reading.offsets, reading.waiting)
             reading.take(path, offset, line)
-    reading = reading.settled()
+    reading = reading if is_over else reading.settled()
     if reading.size:
         yield reading.part()
 

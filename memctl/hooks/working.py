@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from memctl.hooks import log, opening, summing, undone
+from memctl.hooks import alive, drafts, log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
@@ -86,18 +86,39 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
         return False
 
 
+def end_killed(memory: Memory, sessions: Iterable[SessionFolder]) -> None:
+    """Sum up sessions that were killed, and end them. What can't be done of one stops no other."""
+    for one in sessions:
+        try:
+            undone.alone(one, partial(_end_killed, memory, one))
+        except Exception as error:
+            log.fault(one.root, "", one.key, error)
+
+
+def _end_killed(memory: Memory, one: SessionFolder) -> None:
+    from memctl.hooks import ending
+
+    found, is_old = alive.read(one), drafts.is_old(one)
+    if found is not None and found.host in HOSTS:
+        summing.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
+    ending.end(memory, one, was_killed=True)
+    alive.end(one)
+    if is_old:  # until then it may be taken up again
+        drafts.drop(one)
+
+
 def _compact(work: _Work) -> None:
     from memctl.hooks import checkpointing  # the end of a session saves none, and is waited for
 
     try:
-        summing.take_in(work.memory, work.host, work.given, work.folder)
+        summing.take_in(work.memory, work.host, work.given.transcript, work.folder)
     except Exception as error:  # what was known before is saved all the same
         log.fault(work.folder.root, work.given.event, work.folder.key, error)
     checkpointing.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:
-    summing.take_in(work.memory, work.host, work.given, work.folder)
+    summing.take_in(work.memory, work.host, work.given.transcript, work.folder)
 
 
 def _end(work: _Work) -> None:

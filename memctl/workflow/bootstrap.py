@@ -33,9 +33,14 @@ class Bootstrap(msgspec.Struct, frozen=True):
 
 
 def bootstrap(
-    saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift], *, is_trusted: bool = True
+    saved: Checkpoint,
+    lacking: Sequence[Missing],
+    drift: Sequence[Drift],
+    *,
+    is_trusted: bool = True,
+    limit: int = LIMIT,
 ) -> Bootstrap:
-    """The text for a checkpoint, what it lacks, and how the environment has drifted since. At most LIMIT characters.
+    """The text for a checkpoint, what it lacks, and how the environment has drifted since. At most `limit` characters.
 
     It says so if it is of a clone that is not trusted.
     """
@@ -43,7 +48,7 @@ def bootstrap(
     tail = [f"SAVE: memctl checkpoint save --workflow {saved.workflow_id} --window {saved.window_id + 1} --base "
             f"{saved.checkpoint_id}"]  # fmt: skip
     more = "LEFT OUT: {:,} lines; memctl checkpoint show " + saved.checkpoint_id
-    room = LIMIT - length("\n".join([*head, *tail, more.format(10**6), ""]))
+    room = limit - length("\n".join([*head, *tail, more.format(10**6), ""]))
     body, left = _fitting(_parts(saved, lacking, drift), room)
     left += _beyond(saved)
     lines = [*head, *body, *tail, *([more.format(left)] if left else [])]

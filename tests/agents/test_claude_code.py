@@ -16,6 +16,7 @@ from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.messages_api import MessagesAPI, all_text
 from tests.agents.program import ClaudeCode, found, install_twice
+from tests.agents.stand_in import text_of
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_CLAUDE"  # the program, if it is not on the PATH
@@ -155,6 +156,21 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     claude.run("Hello")
     assert told(api, 0).count("# Memory of shop") == 1
     assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
+
+
+def test_a_sub_agent_gets_what_bears_on_its_prompt(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
+    memctl("install", "claude-code", "--yes")
+    asked = "Find out how the payment worker retries a gateway that times out"
+    api.answers += [(1_000, call(1, "Agent", description="Look", prompt=asked, subagent_type="general-purpose"))]
+    claude.run("Mend the payments")
+    (text,) = [all_text(one) for one in api.asked if asked in text_of(one["messages"][0]["content"])]
+    assert text.count(f"{decided} | ") == 1
+    assert text.count("memctl why FILE") == 1
+    assert "Use the project's memory as you work" not in text  # that is the session's own
+    assert told(api, 0).count(f"{decided} | ") == told(api, 0).count("memctl why FILE") == 1
 
 
 def test_where_there_is_no_memory_nothing_is_said(

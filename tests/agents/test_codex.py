@@ -126,13 +126,27 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / codex.session / "calls").read_bytes() == b".."
 
 
+def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
+    decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
+    memctl("install", "codex", "--yes")
+    asked = "Find out how the payment worker retries a gateway that times out"
+    call = {"type": "function_call", "call_id": "call_1", "name": "spawn_agent", "namespace": "multi_agent_v1"}
+    api.answers += [(1_000, [{**call, "arguments": json.dumps({"message": asked})}])]
+    api.answers += [(1_000, [shell(number, "sleep 3")]) for number in (2, 3)]  # so that neither ends before the other
+    codex.run("Mend the payments")
+    texts = [all_text(one) for one in api.asked]
+    text = next(text for text in texts if asked in text and "Mend the payments" not in text)
+    assert text.count(f"{decided} | ") == 1
+    assert text.count("memctl why FILE") == 1
+
+
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
     for number in range(40):
         memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")
     memctl("install", "codex", "--yes")
     codex.run("Hello")
     text = told(api, 0).partition("# Memory of shop")[2]
-    pack, end, _ = text.partition("`memctl show ID` has more")
+    pack, end, _ = text.partition(" Решение 0\n")  # the last of the titles
     assert end
     assert len(pack.encode()) > 8_500
     assert "truncated" not in pack

@@ -80,8 +80,8 @@ def test_outside_of_a_memory_nothing_is_said_or_written(tmp_path: Path, event: s
     assert sorted(str(path) for path in folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("event", EVENTS)
-def test_a_sub_agents_events_get_nothing_and_count_for_nothing(session: Session, event: str) -> None:
+@pytest.mark.parametrize("event", [event for event in EVENTS if event not in ("SubagentStart", "UserPromptSubmit")])
+def test_a_sub_agents_events_after_its_start_get_nothing_and_count_for_nothing(session: Session, event: str) -> None:
     assert session.send(event, agent_id="a1", source="startup") == ""
     assert not session.root.exists()
 
@@ -204,7 +204,7 @@ def test_codex_shows_all_of_what_it_is_given_in_any_script(repo: Path, tmp_path:
     text = codex.said("SessionStart", source="startup")
     assert 9_000 < len(text.encode()) <= CODEX.most_bytes
     assert "# Memory of shop" in text
-    assert text.splitlines()[-1].startswith("`memctl show ID` has more")
+    assert all(f" Решение {number}\n" in text for number in range(40))  # whole, or as a line
     claude = Session(repo, tmp_path / "t.jsonl", "s1")
     assert len(claude.said("SessionStart", source="startup").encode()) > CODEX.most_bytes
 

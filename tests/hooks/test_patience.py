@@ -10,6 +10,7 @@ import pytest
 
 from memctl.hooks import patience, starting
 from memctl.hooks.known import read
+from memctl.hooks.primer import GUIDE
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 
@@ -58,6 +59,7 @@ def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, mo
     assert time.monotonic() - begin < 10
     assert "Pager" not in text
     assert "`memctl rehydrate` prints it" in text
+    assert text.startswith(GUIDE)
     state = read(other.folder)
     assert state is not None
     assert state.seen == ""  # a resumed session is given all of it, not what came since

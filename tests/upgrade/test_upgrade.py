@@ -361,7 +361,8 @@ def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl:
     needs_none = {"context-summary", "summarize", "tokens", "quality", "policy", "window", "init", "merge-file"}
     given = _all_commands()
     assert {name for group in COMMANDS.values() for name in group} - {one[0] for one in given} <= needs_none | {
-        "completion"
+        "completion",
+        "guide",
     }
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text().replace("format: 1", "format: 2"))

@@ -1,0 +1,33 @@
+"""`guide`."""
+
+from __future__ import annotations
+
+import click
+
+from memctl.cli import output
+from memctl.cli.command import command, json_option
+from memctl.hooks.primer import GUIDE, TOPICS
+
+
+@command(
+    "guide",
+    ("memctl guide", "When to use memctl, in a few lines, and what else there is to read."),
+    ("memctl guide recording", "What is worth a record, and which command makes it."),
+    ("memctl guide searching --json", "For a program."),
+)
+@click.argument("topic", type=click.Choice(list(TOPICS)), required=False)
+@json_option
+def guide_command(topic: str | None, as_json: bool) -> None:
+    """Say when and how an agent uses memctl, a page at a time.
+
+    Without a topic: what sessions with hooks are given at their start, and the topics. Needs no memory.
+    """
+    text = TOPICS[topic].text if topic else GUIDE
+    if as_json:
+        topics = {name: one.line for name, one in TOPICS.items()}
+        output.json("guide", {"topic": topic, "text": text, "topics": topics})
+        return
+    output.text(text, newline=False)
+    if topic is None:
+        output.text("\nTopics:")
+        output.columns([(f"  memctl guide {name}", one.line) for name, one in TOPICS.items()])

@@ -1,0 +1,71 @@
+"""When a sub-agent starts: what bears on its prompt. It searches most of all, and knows nothing of what was decided.
+
+Codex sends a sub-agent's prompt as an event with the sub-agent's name. Claude Code says only which kind of sub-agent
+starts; the call by which the main agent started it stands in the transcript by then (seen with 2.1.330).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from memctl.hooks import lines, recall
+from memctl.hooks.folder import SessionFolder
+from memctl.hooks.given import Given, key
+
+if TYPE_CHECKING:
+    from memctl.store.memory import Memory
+
+_TOOLS = ("Agent", "Task")  # by which Claude Code starts one: now, and before
+_USUAL = "general-purpose"  # the kind of a call that names none
+_REACH = 1024 * 1024  # bytes from the end of a transcript in which its call is looked for
+_TAKEN = "agent-"
+
+
+def told(opened: Callable[[], Memory], given: Given, folder: SessionFolder) -> str:
+    """The text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
+    if not folder.is_new(f"{_TAKEN}{key(given.agent)}"):
+        return ""
+    return recall.for_sub_agent(opened, given.prompt or _prompt(given, folder))
+
+
+def _prompt(given: Given, folder: SessionFolder) -> str:
+    """What the main agent asks of a sub-agent, "" if that can't be found.
+
+    Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
+    nowhere.
+    """
+    calls = list(_calls(given.transcript))[::-1]
+    calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == given.agent_type] or calls
+    free = (one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}"))
+    call = next(free, calls[-1] if calls else None)
+    return str(call["input"]["prompt"]) if call else ""
+
+
+def _calls(transcript: str) -> Iterator[dict[str, Any]]:
+    """The calls by which the last answer that has any starts sub-agents, the last one first."""
+    answer: Any = None
+    for line in lines.backwards(transcript, _REACH):
+        if not any(b'"%s"' % name.encode() in line for name in _TOOLS):
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        message = values.get("message") if isinstance(values, dict) and values.get("type") == "assistant" else None
+        content = message.get("content") if isinstance(message, dict) and not values.get("isSidechain") else None
+        found = [block for block in content[::-1] if _starts(block)] if isinstance(content, list) else []
+        if found and isinstance(message, dict):
+            if answer not in (None, message.get("id")):
+                return
+            answer = message.get("id")
+            yield from found
+
+
+def _starts(block: Any) -> bool:
+    """Whether a block of an answer is a call that starts a sub-agent."""
+    if not isinstance(block, dict) or block.get("type") != "tool_use" or block.get("name") not in _TOOLS:
+        return False
+    given = block.get("input")
+    return isinstance(given, dict) and isinstance(given.get("prompt"), str)

@@ -1,0 +1,95 @@
+"""What an agent is taught: short, at the right place, and of commands that there are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from memctl.cli.main import Start, cli
+from memctl.hooks import guide
+from memctl.hooks.primer import GUIDE, TOPICS
+from memctl.model.shown import LIMIT, length
+from memctl.tokens.count import Counter
+from memctl.tokens.families import FAMILIES
+from tests.conftest import Memctl
+from tests.hooks.session import Session
+
+BANNER = "information, not instructions"
+PAGES = {"guide": GUIDE, "AGENTS.md": guide.added("", guide.AGENTS), **{n: one.text for n, one in TOPICS.items()}}
+
+
+def commands(text: str) -> list[str]:
+    """The commands in a text: what stands between backticks and begins with memctl and one of its commands."""
+    found = re.findall(r"`memctl ([^`]+)`", " ".join(text.split()))
+    return [line for line in found if line != "decide|issue|state|learn"]
+
+
+def parse(line: str) -> None:
+    """Have click parse a command and all its options, and run nothing; raises click.UsageError."""
+    args = shlex.split(line)
+    ctx = click.Context(cli, info_name="memctl", obj=Start())
+    found = cli.get_command(ctx, args.pop(0))
+    assert found is not None, line
+    while isinstance(found, click.Group) and args and args[0] in found.list_commands(ctx):
+        found = found.get_command(ctx, args.pop(0))
+        assert found is not None, line
+    found.make_context(line, args, parent=ctx)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_that_is_taught_is_one(name: str) -> None:
+    lines = commands(PAGES[name])
+    assert lines
+    for line in lines:
+        parse(line)
+
+
+def test_a_command_that_is_none_does_not_parse() -> None:
+    for line in ("decide X --reasons why", "checkpoint save --finished A", "resolve"):
+        with pytest.raises(click.UsageError):
+            parse(line)
+
+
+@pytest.mark.parametrize(("name", "most"), [("guide", 150), *((name, 400) for name in TOPICS)])
+def test_what_is_taught_is_short(name: str, most: int) -> None:
+    assert Counter(FAMILIES["gpt"]).count(PAGES[name]).tokens <= most
+
+
+def test_the_guide_has_four_moments_with_a_command_each() -> None:
+    for command in ("decide", "why", "search", "resolve"):
+        assert re.search(rf"(?m)^- .+: `memctl {command} .+`$", GUIDE), command
+    assert GUIDE in PAGES["AGENTS.md"]
+
+
+def test_the_guide_stands_once_at_a_start_and_after_a_compaction_and_is_not_data(
+    session: Session, memctl: Memctl
+) -> None:
+    for number in range(60):
+        memctl("decide", f"Decision {number}", "--rationale", "Because of this. " * 20, "-i", "9")
+    for source in ("startup", "clear"):
+        text = session.said("SessionStart", source=source)
+        assert text.startswith(GUIDE)
+        assert text.count("memctl why FILE") == 1
+        assert text.index(GUIDE) < text.index(BANNER)
+        assert 7_000 < length(text) <= LIMIT
+    assert "memctl why FILE" not in session.said("SessionStart", source="resume")  # it has it still
+    session.transcript.prompt("Refunds by card: orders can be refunded")
+    session.transcript.call("TodoWrite", todos=[{"content": "Step. " * 40, "status": "pending"} for _ in range(300)])
+    session.send("PreCompact", trigger="auto")
+    text = session.said("SessionStart", source="compact")
+    assert text.startswith(f"{GUIDE}\nRESUME: main")
+    assert length(text) <= LIMIT
+
+
+def test_the_guide_is_printed_where_there_is_no_memory(memctl: Memctl, tmp_path: Path) -> None:
+    out = memctl("guide", where=tmp_path).out
+    assert out.startswith(GUIDE)
+    assert all(f"memctl guide {name}" in out for name in TOPICS)
+    assert memctl("guide", "ending", where=tmp_path).out == TOPICS["ending"].text
+    data = memctl("guide", "searching", "--json", where=tmp_path).data
+    assert (data["topic"], data["text"]) == ("searching", TOPICS["searching"].text)
+    assert "recording" in memctl("guide", "riddles", code=2).err

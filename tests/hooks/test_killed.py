@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import KILLED, Memctl, commits, git
+from tests.conftest import Memctl, commits, git
 from tests.sessions.claude import Transcript
 
-MOMENTS = 30  # `MEMCTL_TEST_KILLED=1` for all of them
-STRIDE = 1 if KILLED else 7
+MOMENTS = 30
+USUAL = range(2, MOMENTS, 7)  # the others are in slow tests
 INTENT, DECISION, ERROR, NEXT, LATER = (
     "Refunds by card: orders can be refunded",
     "Round half to even",
@@ -139,7 +139,10 @@ def play(host: Host, moment: int) -> tuple[str, ...]:
     return known
 
 
-@pytest.mark.parametrize("moment", range(2, MOMENTS, STRIDE) if STRIDE > 1 else range(MOMENTS))
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(one, marks=[] if one in USUAL else pytest.mark.slow) for one in range(MOMENTS)],
+)
 def test_what_a_killed_session_came_to_is_told_at_the_next_start(
     memctl: Memctl, repo: Path, tmp_path: Path, moment: int
 ) -> None:

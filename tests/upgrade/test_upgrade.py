@@ -362,6 +362,7 @@ def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl:
     given = _all_commands()
     assert {name for group in COMMANDS.values() for name in group} - {one[0] for one in given} <= needs_none | {
         "completion",
+        "demo",
         "guide",
     }
     config = repo / ".memory" / "config.yaml"

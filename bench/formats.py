@@ -1,7 +1,7 @@
 """`python -m bench.formats`: how many tokens each pack format takes for the same records.
 
 Baselines: chat messages in JSON, one a record, whose content is the record as a JSON object of its fields (what a
-program hands over that knows no packs), or its Markdown text. S1 claims 40-60 % less than standard messages.
+program hands over that knows no packs), or its Markdown text. The goal is 40-60 % less than that (rules.md#formats).
 """
 
 from __future__ import annotations

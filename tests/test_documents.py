@@ -21,6 +21,9 @@ from tests.transcript import commands, regenerate
 OVERVIEW = [name for group in COMMANDS.values() for name in group]
 RUNNABLE = dict(runnable_commands())
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+_RULE = re.compile(r"\brules\.md#([\w-]+)")
+# How the requirements were cited before docs/rules.md; Amazon's store is meant by its name.
+_REQUIREMENT = re.compile(r"(?<!AWS )(?<!Amazon )\bS[0-4]\b|\b[Tt]he seeds?\b|\bseed's\b")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -54,8 +57,27 @@ def test_links_between_documents_lead_to_files_and_headings() -> None:
                 continue
             assert target.exists(), f"{document.name}: {path}"
             if heading:
-                titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
-                assert heading in {re.sub(r"[^\w\- ]", "", one).lower().replace(" ", "-") for one in titles}, heading
+                assert heading in _anchors(target), heading
+
+
+def _anchors(document: Path, level: str = "#+") -> set[str]:
+    """Return the anchors of a document's headings of a level, as GitHub makes them."""
+    titles = re.findall(rf"^{level} (.+)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one).lower().replace(" ", "-") for one in titles}
+
+
+def test_the_code_cites_rules_that_are_documented_and_all_of_them() -> None:
+    cited: dict[str, Path] = {}
+    for folder in ("memctl", "tests", "bench", "templates"):
+        for file in (ROOT / folder).rglob("*.*"):
+            if file.suffix in (".py", ".j2", ".md"):
+                text = file.read_text()
+                found = _REQUIREMENT.search(text)
+                assert found is None, f"{file}: {found and found[0]!r} means nothing to a reader; cite rules.md#…"
+                cited |= dict.fromkeys(_RULE.findall(text), file)
+    rules = _anchors(DOCS / "rules.md", "##")
+    assert {one: file for one, file in cited.items() if one not in rules} == {}
+    assert rules <= cited.keys()
 
 
 def test_every_setting_of_a_project_is_documented_with_its_default() -> None:

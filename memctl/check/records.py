@@ -14,7 +14,7 @@ from memctl.model.mentions import REFERENCE
 from memctl.model.record import Record, parse
 from memctl.model.snapshot import Snapshot
 
-_MAX_TOKENS = 3_000  # of a record: what S0 allows a page of details ("Level 3 (Detailed) Summary Rules")
+_MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
 
 

@@ -1,7 +1,6 @@
 """The rules: their codes, which never change their meaning, how bad a breach is, and why they are there.
 
-Four of them are S0's ("Consistency Checks": MEM201, MEM206, MEM303, MEM305), the limits are those of its "Summary
-Guidelines", and what belongs on which level is in its "Information Scoping Rules".
+MEM201, MEM206, MEM303 and MEM305, the limits of pages and what belongs on which level: rules.md#levels-of-pages.
 """
 
 from __future__ import annotations

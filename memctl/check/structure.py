@@ -12,7 +12,7 @@ from memctl.hierarchy.render import BrokenTemplate
 from memctl.model import headings, markdown, pages
 from memctl.model.malformed import CONFLICT, DUPLICATE
 
-_TOLERANCE = 5  # points between declared and aggregated status; S0, "Consistency Checks"
+_TOLERANCE = 5  # points between declared and aggregated status; rules.md#levels-of-pages
 _RENUMBER = "`memctl renumber` gives the later one another number"
 
 

@@ -23,7 +23,7 @@ from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
 
 _STYLES: tuple[dict[str, Any], ...] = ({"bold": True}, {"fg": "yellow"}, {}, {})
-_WINDOW = 200_000  # tokens; S0, MAX_CONTEXT
+_WINDOW = 200_000  # tokens; rules.md#files-for-a-task
 
 
 @command(

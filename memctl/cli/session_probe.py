@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memctl.sessions.events import Session
     from memctl.sessions.probing import Facts, Share
 
-_HEALTHY, _POOR = 0.85, 0.75  # S4, "Six Metrics That Matter": compression fidelity
+_HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#window-health
 
 
 @click.command(

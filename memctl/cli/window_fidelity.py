@@ -23,7 +23,7 @@ from memctl.window.health.questions import Question
 
 @command(
     "fidelity",
-    ("memctl window fidelity session.jsonl summary.md", "Ask for what S4 preserves; exit code 1 below 0.85."),
+    ("memctl window fidelity session.jsonl summary.md", "Ask for what must survive; exit code 1 below 0.85."),
     ("memctl window fidelity before.json after.json --questions q.yaml --min 0.9", "Ask your own questions."),
     ("memctl window fidelity before.txt after.txt --json", "Every question and what was lost, for a program."),
 )
@@ -104,7 +104,7 @@ def _print(found: Fidelity, least: float) -> None:
         f"{found.counted - len(lost)} of {found.counted} questions are still answered"
     )
     if not is_telling:
-        wanted = "of 10 to 20 that S4 wants; your own: --questions FILE"
+        wanted = "10 to 20 are better; your own: --questions FILE"
         output.note(f"a score of {found.counted} question{'' if found.counted == 1 else 's'} says little, {wanted}")
     if lost:
         output.text()

@@ -1,7 +1,7 @@
 """Who is at work, on what, and what keeps everybody from going on: from one state to the next.
 
-S0, "Coordination State Synchronization": `active_agents`, `agent_task_assignments`, `global_blockers`,
-`shared_resources`.
+These are `active_agents`, `agent_task_assignments`, `global_blockers` and `shared_resources` of the shared state
+(rules.md#coordination).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sections that change hands in a handoff: from one state to the next.
 
-S0, "Agent Handoff Protocols": the taker owns the sections from the offer on, with the giver as previous owner and the
-handoff as the reason. What the taker declines goes back to whom it was.
+The taker owns the sections from the offer on, with the giver as previous owner and the handoff as the reason
+(rules.md#handoffs). What the taker declines goes back to whoever had it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """The reason that an ownership has by it (S0: `lock_reason`)."""
+        """The `lock_reason` of the ownership that it gives."""
         return self._why(self.handoff)
 
     @property

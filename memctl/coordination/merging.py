@@ -1,7 +1,7 @@
 """Merging two states that grew apart from one: what only one side changed, and the remote's where both did.
 
-S0, "Coordination State Synchronization", resolves conflicts by "remote-wins-on-ownership": what has reached the remote
-is what other machines rely on. Tasks are merged as lists. Whatever gives way is named.
+What has reached the remote is what other machines rely on (rules.md#coordination). Tasks are merged as lists. Whatever
+gives way is named.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The state that agents share, as values, and the files it is kept in.
 
-The names are those of S0, "Multi-Agent Context Coordination" (`CoordinationState`, `ContextOwnership`).
+Where the names of the fields come from: rules.md#coordination and rules.md#ownership-and-access.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Ownership(msgspec.Struct, frozen=True, kw_only=True):
         return self.expires_at is None or self.expires_at > now
 
     def lets_write(self, agent: str) -> bool:
-        """S0, "Write Access Rules": in a section that is read-only, not even the owner writes."""
+        """Whether an agent may write; in a read-only section not even the owner may (rules.md#ownership-and-access)."""
         if self.ownership_type == EXCLUSIVE:
             return agent == self.owner_agent_id
         return self.ownership_type == SHARED_WRITE

@@ -1,10 +1,9 @@
 """Records as JSON Lines: an object a line, with the front matter under its own names, `body` and `path`.
 
-Keys that are not memctl's stand in an object `extra`. An export can be imported again: values and texts come back,
-the comments and the order of keys of a hand-written front matter don't. An import takes less: `memory_type` and
-`title` are enough, content fields
-may stand under the seed's names (`rationale`, `description`, …) instead of a `body`, and an `author` is taken for who
-recorded it.
+Keys that are not memctl's stand in an object `extra`. An export can be imported again: values and texts come back, the
+comments and the order of keys of a hand-written front matter don't. An import takes less: `memory_type` and `title` are
+enough, content fields may stand under the names of rules.md#records (`rationale`, …) instead of a `body`, and an
+`author` is taken for who recorded it.
 """
 
 from __future__ import annotations

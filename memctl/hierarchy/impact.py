@@ -42,8 +42,7 @@ def _row(title: str, *conditions: str) -> Row:
     return Row(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
-# S0, "Hierarchical Information Organization", "Maintenance During Updates": the matrix of the propagation rules, in
-# its own words.
+# Which levels a change touches, and on which condition; rules.md#propagation.
 MATRIX = {
     CODE: _row("Code change", "Always", "If significant", "If impacts status", "If changes status %"),
     FIX: _row("Bug fix", "Always", "If notable", "If critical bug", "If was blocker"),

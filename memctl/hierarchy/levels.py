@@ -1,8 +1,8 @@
 """What stands on each page, level by level: pages and records as values that the templates lay out.
 
-Contents and limits are those of S0, "Hierarchical Information Organization" and "Information Scoping Rules": of a
-decision level 1 has the title, level 2 a sentence of why, level 3 the whole reasoning, and the record itself is one
-link further. All texts are safe to be put into Markdown as they are.
+Contents and limits are in rules.md#levels-of-pages: of a decision level 1 has the title, level 2 a sentence of why,
+level 3 the whole reasoning, and the record itself is one link further. All texts are safe to be put into Markdown as
+they are.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 
-LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; S0, "Summary Guidelines"
-_KEY_DECISIONS = 5  # on level 1; S0's own example has three
+LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
+_KEY_DECISIONS = 5  # on level 1
 _BLOCKERS = 5  # on level 1, of issues and of tasks each
 _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
@@ -42,7 +42,7 @@ def percentage(snapshot: Snapshot) -> int | None:
 
 
 def aggregate(sections: Sequence[Page]) -> float | None:
-    """The weighted mean of what sections declare; None if none does. S0's check allows 5 points of difference."""
+    """The weighted mean of what sections declare; None if none does. MEM305 allows 5 points of difference."""
     declared = [page for page in sections if page.completion_percentage is not None]
     total = sum(page.weight for page in declared)
     return sum(page.weight * (page.completion_percentage or 0) for page in declared) / total if declared else None

@@ -1,8 +1,8 @@
 """What of the hierarchy an agent may read.
 
-S0, "Read Access Rules": levels 1 and 2 are read by all. Levels 3 and 4 (pages of details with the records placed in
-them, and the files that a section covers) are kept to the owner and those it names, where an ownership names any. This
-guides agents that ask memctl; whoever can open the files can read them.
+Levels 1 and 2 are read by all (rules.md#ownership-and-access). Levels 3 and 4 (pages of details with the records placed
+in them, and the files that a section covers) are kept to the owner and those it names, where an ownership names any.
+This guides agents that ask memctl; whoever can open the files can read them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Level 4: the repository's own files that sections cover and pages refer to, with what S0 wants said of each.
+"""Level 4: the repository's own files that sections cover and pages refer to, with what is said of each.
 
-That is its path, last change, size, purpose, and for a file of more than 5,000 tokens markers of what it contains (S0,
-"Level 4 (Raw) Summary Rules"). The files change with every commit of code and the page does not: what it says of a
-file is as of the last rendering, and `made_from` tells whether it lists the files that the memory asks for.
+That is its path, last change, size, purpose, and for a file of more than 5,000 tokens markers of what it contains
+(rules.md#levels-of-pages). The files change with every commit of code and the page does not: what it says of a file is
+as of the last rendering, and `made_from` tells whether it lists the files that the memory asks for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memctl.model.snapshot import Snapshot
 from memctl.tokens.count import Counter
 from memctl.tokens.families import kind_of_text
 
-LARGE = 5_000  # tokens; S0, "Level 4 (Raw) Summary Rules"
+LARGE = 5_000  # tokens; rules.md#levels-of-pages
 _ROWS = 200  # files of a section that are listed one by one
 _MARKERS = 60  # in one file
 

@@ -9,7 +9,7 @@ from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
 
-# What S0, "Preservation Rules" and "Discard Rules", and S3, "Artifact Trail", say, for a model that writes the summary.
+# rules.md#preservation and the trail of files of rules.md#session-summary, for a model that writes the summary.
 INSTRUCTIONS = """\
 Keep in the summary, exactly and completely:
 - every decision: what was decided, when, why, which alternatives were rejected, by whom, and its id if it has one

@@ -1,9 +1,9 @@
-"""After every tool call: count it, and suggest a compaction when one is due (S2, "Enhanced Suggest-Compact Hook").
+"""After every tool call: count it, and suggest a compaction when one is due (rules.md#agent-hooks).
 
-The seed suggests at 50, 100 and 150 calls, on standard error, which reaches nobody. In 279 real sessions the median was
-87 calls between compactions, and a count alone says little: so a number of calls counts only once the context is half
-full (or nobody knows how full it is), and a context at 75 and 90 % of the host's own point of compaction is named at
-any number. Each is said once until the next compaction, to the model, which is who can save its state and ask.
+In 279 real sessions the median was 87 calls between compactions, and a count alone says little: so a number of calls
+counts only once the context is half full (or nobody knows how full it is), and a context at 75 and 90 % of the host's
+own point of compaction is named at any number. Each is said once until the next compaction, to the model, which is who
+can save its state and ask.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How full a context is, against the point where the host compacts it by itself.
 
-S4's zones are shares of that point (`window.models`) and not of the window: 90 % of the window is never reached.
+Zones are shares of that point (`window.models`) and not of the window, of which 90 % are never reached
+(rules.md#window-pressure).
 """
 
 import json

@@ -107,7 +107,7 @@ def _errors(state: Known, summary: Summary) -> dict[str, str]:
 
 
 def _came_to(summary: Summary) -> Iterator[str]:
-    """What was said of the state of the work last (S0, "Session Summary", `current_state`)."""
+    """What was said last of the state of the work."""
     if summary.completion is not None:
         yield f"{summary.completion} % complete"
     for one in summary.having(labels.STATE)[-3:]:

@@ -1,8 +1,8 @@
-"""What is due to be archived or deleted, and why: S0's tables ("Memory Lifecycle Management"), record by record.
+"""What is due to be archived or deleted, and why: the tables of rules.md#lifecycle, record by record.
 
-Where the seed's tables and its program differ, the tables count: a superseded state is deleted by its age and not by
-how long it is archived. Age is counted from `timestamp`, for resolved issues too, as in the seed: a record does not say
-when it was resolved. An issue that nobody will mend (`wontfix`) is closed like a resolved one.
+A superseded state is deleted by its age and not by how long it is archived. Age is counted from `timestamp`, for
+resolved issues too: a record does not say when it was resolved. An issue that nobody will fix (`wontfix`) is closed
+like a resolved one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checkpoints: the state of a task, whole, from which another window, agent or machine can take it up again.
 
-The fields are S4's ("The Serialization Contract") and S1's ("Pause/Resume Architecture"). A checkpoint is a JSON file
-`checkpoints/WORKFLOW/wN-vN-HEX.json`, with a Markdown file beside it for people. Its window and version stand in its
-name too: so Git can say which is the newest without anybody reading them. It is never changed.
+What it has to keep: rules.md#checkpoints. A checkpoint is a JSON file `checkpoints/WORKFLOW/wN-vN-HEX.json`, with a
+Markdown file beside it for people. Its window and version stand in its name too: so Git can say which is the newest
+without anybody reading them. It is never changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memctl.model.said import Line, Lines, Mission, ShortText
 
 FOLDER = CHECKPOINTS
 FORMAT = 1
-# The three lists of a task's progress (S4, "Orphan State"): what is planned is not begun, what is in progress not done.
+# The lists of a task's progress: what is planned is not begun, what is in progress not done (rules.md#checkpoints).
 PROGRESS = ("planned", "in_progress", "done")
 _WORKFLOW = r"(?P<workflow>[a-z0-9](?:[a-z0-9._-]{0,38}[a-z0-9])?)"
 _NUMBERS = r"w(?P<window>[1-9]\d{0,5})-v(?P<version>[1-9]\d{0,5})-(?P<mark>[0-9a-f]{6})"

@@ -18,7 +18,7 @@ Importance = Annotated[int, msgspec.Meta(ge=0, le=10)]  # 0: of no record
 class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What each part counts in the order of search results; only their proportions matter.
 
-    The values are those of S0, "Search Ranking Algorithm".
+    Where the values come from: rules.md#search-ranking.
     """
 
     title: Weight = 15
@@ -42,10 +42,10 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 class Lifecycle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When `memctl maintain` archives and deletes: importance of at most so much, more than so many days.
 
-    The values are those of S0, "Memory Lifecycle Management"; `keep_importance` is the weight from which S0, "Session
-    Summary Generation", preserves for ever, and can only be made stricter. Days count from a record's `timestamp`;
-    those of `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted.
-    Of a workflow the last `keep_checkpoints` versions are kept, and what is not older than `delete_checkpoint_days`.
+    Where the values come from: rules.md#lifecycle. `keep_importance` is the weight from which a record is kept for ever
+    (rules.md#importance), and can only be made stricter. Days count from a record's `timestamp`; those of
+    `delete_decision_days` and `delete_issue_days` from `archived_at`. With `delete: false` nothing is deleted. Of a
+    workflow the last `keep_checkpoints` versions are kept, and what is not older than `delete_checkpoint_days`.
     """
 
     keep_importance: Annotated[int, msgspec.Meta(ge=1, le=8)] = 8
@@ -87,9 +87,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
     llm: Llm = Llm()
     agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
-    # Tokens of the context that agents at work at once share, at most; S1, SCS_THRESHOLD.
+    # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
-    rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; S0 targets 20,000-30,000
+    rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; rules.md#rehydration
     window: dict[Any, Any] = {}  # settings of the context window; memctl.window.config reads them
 
 

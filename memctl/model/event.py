@@ -1,7 +1,6 @@
 """Workflow events: what happens at the transitions of a workflow, complete in itself.
 
-The types and fields are S1's ("Context Event Generation", "Event Stream Format", "Event-Driven Handoffs"). Sizes are
-tokens, ratios percent.
+Where the types and fields come from: rules.md#events. Sizes are tokens, ratios percent.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from memctl.model.said import Line, Lines, Mission, ShortText, is_said
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")
-HANDED = "agent_handoff"  # S0, "Handoff Process Workflow", step 5: the coordinator is told
+HANDED = "agent_handoff"  # tells whoever coordinates; rules.md#handoffs
 TYPES = (*TRANSITIONS, *PHASES, HANDED)
 Type = Literal[
     "phase_boundary", "compression", "escalation", "checkpoint", "phase_complete", "phase_start", "agent_handoff"
@@ -93,6 +92,6 @@ def problems(event: Event) -> list[tuple[str, str]]:
         before, after = event.before_state.aws_size, event.after_state.aws_size
         if before is None or after is None:
             found.append(("aws_size", "of a compression is needed before and after"))
-        elif after >= before:  # S1, "Key Concepts": strictly smaller
+        elif after >= before:  # strictly smaller; rules.md#compression-triggers
             found.append(("aws_size", f"a compression makes it smaller, and {after:,} is not less than {before:,}"))
     return found

@@ -1,4 +1,4 @@
-"""A handoff as its record tells it: who gave what to whom, and what became of it (S0, "Agent Handoff Protocols")."""
+"""A handoff as its record tells it: who gave what to whom, and what became of it (rules.md#handoffs)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def split(body: str) -> list[Part]:
 
 
 def content(kind: HasFields, body: str) -> dict[str, str | list[str]]:
-    """The content fields of a body under the seed's names; fields without a section are left out."""
+    """The content fields of a body by their names (rules.md#records); fields without a section are left out."""
     by_heading = {field.heading.casefold(): field for field in kind.fields}
     found: dict[str, str | list[str]] = {}
     for section in split(body):

@@ -1,23 +1,23 @@
 """The types of record: their ids, folders, statuses and the headed sections of their bodies.
 
-Four types and their content fields are those of S0, "Memory Schema"; the headings of a decision follow S0's decision
-template. The fifth, a handoff, is what S0, "Agent Handoff Protocols", stores: it says what one agent gave to another.
-It is about the work and not about the project, so what chooses knowledge by type passes it over. Two scalars of the
-seed's content, `severity` and `completion_percentage`, live in the front matter, where they can be filtered.
+Where four types and their content fields come from: rules.md#records. The fifth, a handoff, says what one agent gave to
+another (rules.md#handoffs). It is about the work and not about the project, so what chooses knowledge by type passes it
+over. Two scalars of the content, `severity` and `completion_percentage`, live in the front matter, where they can be
+filtered.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-SEVERITIES = ("critical", "high", "medium", "low")  # S0, IssueMemory; worst first
+SEVERITIES = ("critical", "high", "medium", "low")  # worst first
 
-# What an issue weighs when nobody says: S0 keeps 8-10 for ever, and an open critical issue belongs there.
+# What an issue weighs when nobody says; a critical one has to be kept for ever (rules.md#importance).
 IMPORTANCE_BY_SEVERITY = {"critical": 9, "high": 8, "medium": 6, "low": 4}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A content field: its name in the seed's schema, its heading in the body, whether it is a list, and its option."""
+    """A content field: its name in exports, its heading in the body, whether it is a list, and its option."""
 
     name: str
     heading: str
@@ -44,7 +44,7 @@ DECISION = Kind(
     prefix="DEC",
     folder="decisions",
     verb="decide",
-    importance=7,  # the lowest that S0's rehydration loads
+    importance=7,  # the lowest that a rehydration loads first; rules.md#rehydration
     statuses=("accepted", "proposed", "rejected", "deprecated", "superseded"),
     closed=("rejected", "deprecated", "superseded"),
     fields=(
@@ -146,7 +146,7 @@ HANDOFF = Kind(
 )
 
 KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING, HANDOFF)}
-KNOWLEDGE = tuple(name for name in KINDS if name != HANDOFF.name)  # the types of S0, "Memory Schema"
+KNOWLEDGE = tuple(name for name in KINDS if name != HANDOFF.name)  # about the project, unlike a handoff
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
 

@@ -9,7 +9,7 @@ import msgspec
 from memctl.model import headings, ids
 from memctl.model.kinds import BY_PREFIX
 
-# Levels 1 to 3 by numbers, level 4 by a path or its dotted form, as S0 writes them ("Navigation System").
+# Levels 1 to 3 by numbers, level 4 by a path or its dotted form; rules.md#levels-of-pages.
 MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
 REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
 _BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))

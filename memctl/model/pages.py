@@ -1,8 +1,8 @@
 """Pages: what people write of levels 1 to 3, in `project.md`, `sections/` and `details/`.
 
-They are read like records: front matter, and a body with headed sections. Levels and markers are those of S0,
-"Hierarchical Information Organization": §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a
-heading in them, §4.PATH a file of the repository.
+They are read like records: front matter, and a body with headed sections. Levels and markers are those of
+rules.md#levels-of-pages: §1.0 the project, §2.N a section, §3.N the details of a section, §3.N.M a heading in them,
+§4.PATH a file of the repository.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from memctl.model.faults import invalid, take_apart
 from memctl.model.kinds import KINDS, SEVERITIES, Kind
 from memctl.model.malformed import Malformed
 
-TITLE_LIMIT = 100  # characters; S0, "Memory Schema"
+TITLE_LIMIT = 100  # characters; rules.md#records
 _COUNTERS = ("access_count", "last_accessed")
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -24,9 +24,9 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The front matter of one record. Times are canonical UTC texts, links are ids, code references repository paths.
 
-    The names up to `last_accessed` are those of S0's schema ("Memory Schema") except `id`, `status`, `section`, the
-    links and `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file.
-    In the cache a record is an array of its values, which reads twice as fast as a map.
+    The names up to `last_accessed` are those of rules.md#records, except `id`, `status`, `section`, the links and
+    `code_refs`, which are memctl's. `path` is relative to `.memory/` and is not stored in the file. In the cache a
+    record is an array of its values, which reads twice as fast as a map.
     """
 
     id: str

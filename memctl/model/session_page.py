@@ -1,8 +1,8 @@
-"""The page of a session, `.memory/sessions/ID.md`: S3's "Structured Summary Template", written and read back.
+"""The page of a session, `.memory/sessions/ID.md`, written and read back; its headings: rules.md#session-summary.
 
 Every entry is one line of Markdown. What a person adds below a heading of their own is kept. A page that would grow too
 long for its files lists the latest of them and names `sessions/files/ID.md`, which lists them all: no path is ever
-shortened or left out (S3, "Artifact Trail").
+shortened or left out.
 """
 
 from __future__ import annotations

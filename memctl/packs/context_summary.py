@@ -1,5 +1,5 @@
-"""The summary that goes from one phase to the next: at most 500 tokens, begun with the decision (S2, "Context Summary
-Rules").
+"""The summary that goes from one phase to the next: at most 500 tokens, begun with the decision
+(rules.md#phase-summaries).
 
 It is extractive: every sentence in it is the sub-agent's own, and every one that is not in it is named with the reason.
 A text that obeys the rules stays as it is; of another the sentences that remain are listed, the most important first.

@@ -1,4 +1,4 @@
-"""What an agent asks for in its reply (S0, "Token-Aware Prompt Design"): sections and records to load, what may go.
+"""What an agent asks for in its reply (rules.md#prompts): sections and records to load, what may go.
 
 - `load §3.3.2` (also `please load §3.1 and DEC-2025-11-04-001`): progressive disclosure.
 - `summarize src/big.py`: summary elevation.

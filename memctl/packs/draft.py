@@ -138,17 +138,16 @@ class Draft(msgspec.Struct, frozen=True):
     those lines, `least_lines` how many there are to be, be it with shorter titles.
 
     `opening` notes come first and `closing` ones last, where a model reads best; among them must be `NOTICED`, or
-    `FOREIGN` where nobody trusts the clone. `title`
-    and `root` say what the pack is, to people and to programs; `prefix` is a text before it, to the letter. `source`
-    and `target` are the agents that it goes from and to, `made` is the time. Items of `leading` weight and more stand
-    in front of all parts, until a quarter of the pack is full (S1: critical information in its first 25 %). With
-    `keeps_notes` no essential note gives way to an item.
+    `FOREIGN` where nobody trusts the clone. `title` and `root` say what the pack is, to people and to programs;
+    `prefix` is a text before it, to the letter. `source` and `target` are the agents that it goes from and to, `made`
+    is the time. Items of `leading` weight and more stand in front of all parts, until a quarter of the pack is full
+    (rules.md#quality). With `keeps_notes` no essential note gives way to an item.
     """
 
     project: str
     parts: tuple[Part, ...]
     title: str = "Memory of {project}"
-    root: str = "workflow_context"  # S1, "Single Message XML Context"
+    root: str = "workflow_context"  # rules.md#formats
     prefix: str = ""
     opening: tuple[Note, ...] = ()
     closing: tuple[Note, ...] = ()

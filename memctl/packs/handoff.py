@@ -1,5 +1,5 @@
-"""The package that one agent hands to another (S0, "Agent Handoff Protocols"): what it is about, what was done, what
-comes next, and the context, compacted.
+"""The package that one agent hands to another (rules.md#handoffs): what it is about, what was done, what comes next,
+and the context, compacted.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
 from memctl.search.filters import ORDERS, severity_rank
 
-# S0, "Agent Handoff Token Budget": 15-25k, 5-10k, 30-40k, 10-15k tokens; these are the upper bounds.
+# Tokens of a package, at most and at least; rules.md#handoffs.
 BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}
 _LEAST = {"complete": 15_000, "specialist": 5_000, "continuation": 30_000, "emergency": 10_000}
-AIMS = dict.fromkeys(BUDGETS, 0.2) | {"continuation": 0.4}  # S0, step 1: the share of tokens that is to go
+AIMS = dict.fromkeys(BUDGETS, 0.2) | {"continuation": 0.4}  # the share of tokens that is to go; rules.md#handoffs
 _SKILLS = 8  # tags that say what a piece of work asks for
 _FIRST = 10  # the weight by which what must stay is taken first
 _SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context

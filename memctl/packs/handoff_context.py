@@ -1,8 +1,8 @@
 """The context of a handoff as blocks for compaction: what of the memory must reach the taker, and what may go.
 
-S0, "Preservation Rules" and "Discard Rules", read for records: an open decision of weight or of the last week, an open
-issue that is critical or high, what the giver was at, what was learned of security, speed and whole data, and the
-pages of the sections that change hands must stay. What is resolved, done or abandoned may go, the oldest first.
+These are the rules of rules.md#preservation, read for records: an open decision of weight or of the last week, an open
+issue that is critical or high, what the giver was at, what was learned of security, speed and whole data, and the pages
+of the sections that change hands must stay. What is resolved, done or abandoned may go, the oldest first.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ DECISION, ISSUE, TASK, DETAIL, SECTION = (
 FULL, BRIEF, LINE = range(3)  # how much of what must stay is written out
 
 _WEIGHTY = {"emergency": 9}  # importance from which a decision must stay, if not _USUAL
-_USUAL = 7  # S0, `critical_decisions`
-_RECENT_DAYS = 7  # S0, "Validation Checklist": all decisions of the last 7 days
-_CONFIRMED_DAYS = 30  # S0, "Compaction Discard": resolved issues of more than 30 days
+_USUAL = 7  # rules.md#handoffs
+_RECENT_DAYS = 7  # of which all decisions must stay; rules.md#compaction
+_CONFIRMED_DAYS = 30  # after which a resolved issue may go; rules.md#preservation
 _FADING_DAYS = 60  # after which a record gets no points for being recent
 _REFERENCES = 5  # so many and more give all points
 _TAGS = frozenset(("security", "performance", "data-integrity", "integrity", "privacy", "compliance"))

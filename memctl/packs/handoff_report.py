@@ -1,6 +1,7 @@
 """The report on a package: what compaction reached, what went and why, and that what must stay is in it.
 
-S0, "Validation Checklist". Nothing is taken on trust: ids, paths and numbers are looked for in the finished text.
+What is checked: rules.md#compaction. Nothing is taken on trust: ids, paths and numbers are looked for in the finished
+text.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Report(msgspec.Struct, frozen=True):
     """What was made of a context: tokens before and after, the share that went and was to go, and the checklist.
 
     `removed` counts what went by why, `form` says how what must stay is written, `tokens` and `budget` are of the whole
-    package, of which S0 has at least `least`. With `is_chosen` not all that must stay has room: it went in by weight.
+    package, which should have at least `least`. With `is_chosen` not all that must stay has room: it went in by weight.
     """
 
     before: int

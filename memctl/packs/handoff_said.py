@@ -1,6 +1,6 @@
 """What the giver of a handoff says: as given, else as the memory has it; and what is missing or says nothing.
 
-S0, "Agent Handoff Protocols": `reason`, `executive_summary`, `next_actions` and `agent_specific_notes` of the package.
+These are the reason, the summary, the next actions and the notes of the package (rules.md#handoffs).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a handoff, by the names of S0's package; `notes` are observations, too."""
+    """What is said of a handoff, by its names in the package; `notes` are observations, too."""
 
     reason: str = ""
     summary: str = ""

@@ -12,8 +12,8 @@ from memctl.model.snapshot import Snapshot
 from memctl.packs.draft import Note
 from memctl.packs.last_work import Ended
 
-_PRIORITIES = 3  # S0, "Level 1": the top 3
-_PAUSE_HOURS = 4  # longer than this between two records, and a session has ended: S0 calls one of 4 hours long
+_PRIORITIES = 3  # rules.md#levels-of-pages
+_PAUSE_HOURS = 4  # longer than this between two records, and a session has ended
 _AFTERWARDS = 24  # hours after which something may be recorded that was done in a session
 _NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
@@ -27,7 +27,7 @@ def notes(
     *,
     is_met: bool = True,
 ) -> Iterator[Note]:
-    """The notes of S0's `project_summary` and `session_continuity`, the task and whether it is met by anything."""
+    """The notes of the project, its last session (rules.md#rehydration), the task and whether anything meets it."""
     if task and is_met:
         yield Note("task", "Chosen for the task", one_line(task), essential=True)
     elif task:

@@ -1,4 +1,4 @@
-"""What the memory itself says to the next phase, where no sub-agent returned anything (S2, "context_summary")."""
+"""What the memory itself says to the next phase, where no sub-agent returned anything (rules.md#phase-summaries)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Prompts with the memory in them (S0, "Integration with Prompt Engineering"): a system prompt, and a user's message
-with what bears on it.
-"""
+"""Prompts with the memory in them (rules.md#prompts): a system prompt, and a user's message with what bears on it."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ from memctl.packs.rehydrate import current_records
 from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Ranked
 
-# S0, "System Prompt Budget": tokens of each part, 8,000 in all; it targets 5,000-10,000. The 500 of the role are not
-# enforced: half a role would be another one.
+# Tokens of a system prompt and of its parts; rules.md#prompts. The role has no limit of its own: half a role would be
+# another one.
 SYSTEM_BUDGET = 8_000
 EXECUTIVE, FOCUS, KNOWLEDGE, CRITERIA, RESOURCES = 1_000, 2_000, 3_000, 1_000, 500
 _WEIGHTY = 8  # importance from which on a decision is critical knowledge
-# S0, "User Message Context Loading Strategy".
+# Tokens of a user's message, and the least score of what is put into it; rules.md#prompts.
 USER_BUDGET = 50_000
 THRESHOLD = 0.3
 _LONGEST = 4_000  # characters of a message that say what it is about

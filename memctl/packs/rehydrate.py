@@ -1,11 +1,11 @@
-"""Rehydration: what somebody needs to know who starts to work on the project (S0, "Memory Rehydration Process").
+"""Rehydration: what somebody needs to know who starts to work on the project (rules.md#rehydration).
 
-A budget is filled in tiers. First what the seed's rules select: decisions of importance 7 and more from 30 days (10 of
-them; of importance 10, which the seed itself keeps for ever, at any age); critical and high issues, the worst and
-oldest first (15); learnings from 60 days, the most used first (5). Beside it where work stands: the last session, a
-pending checkpoint, the tasks under way, in at most 1,500 tokens. Then all other open records whole, by weight and by
-how near they are to what was worked on; the rest as one line each. The seed's windows say what comes first, not what
-may come at all: a decision of years ago binds today.
+A budget is filled in tiers. First what weighs most: decisions of importance 7 and more from 30 days (10 of them; of
+importance 10, which is kept for ever, at any age); critical and high issues, the worst and oldest first (15); learnings
+from 60 days, the most used first (5). Beside it where work stands: the last session, a pending checkpoint, the tasks
+under way, in at most 1,500 tokens. Then all other open records whole, by weight and by how near they are to what was
+worked on; the rest as one line each. The windows of days say what comes first, not what may come at all: a decision of
+years ago binds today.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEARNINGS, LEARNING_DAYS = 5, 60
 LIMITS = {"decision": DECISIONS, "issue": ISSUES, "learning": LEARNINGS}
 _BESIDES = 3  # critical issues that are named although they do not bear on a task
 _FOREVER = 10  # importance at which a decision competes at any age
-_NEAR = 2  # what a record weighs more that is about what was worked on: as much as from one class of S0's to the next
+_NEAR = 2  # what a record weighs more that is about what was worked on: about a class of importance
 _AT_ONCE = 50  # records of which Git is asked together
 # From which importance on a record is critical, and goes to the front of a pack; a task's own records from less on, if
 # their text fits it a third as well as the best one's. What fits it best leads whatever it weighs.
@@ -54,7 +54,7 @@ class Wanted(msgspec.Struct, frozen=True):
     """What a pack is to be about; empty fields ask for nothing.
 
     `section` is a marker, its pages are packed too; `since` a canonical time from which on records of any weight count
-    instead of the seed's windows; `agent` whose records; `reader` is who asks.
+    instead of those of the last days; `agent` whose records; `reader` is who asks.
     """
 
     task: str = ""
@@ -155,7 +155,7 @@ def choose(
 
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
-    """The records that the seed's windows let in."""
+    """The records that the windows of rules.md#rehydration let in."""
     recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
     return {
         "decision": [

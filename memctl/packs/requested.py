@@ -1,7 +1,6 @@
 """What an agent's directives lead to: a draft of what was asked for, and what may go.
 
-A file too large to be loaded is answered by its summary (S0, "Summary Elevation Pattern": more than 10,000
-tokens)).
+A file too large to be loaded, of more than 10,000 tokens, is answered by its summary (rules.md#files-for-a-task).
 """
 
 from __future__ import annotations

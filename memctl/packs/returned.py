@@ -1,4 +1,4 @@
-"""What a sub-agent returned: plain text, or the JSON object of S2, "Phase Boundary Compaction".
+"""What a sub-agent returned: plain text, or the JSON object of rules.md#phase-summaries.
 
 Of the object the decision, the summary, the files and the open errors go on; the raw findings do not.
 """

@@ -1,4 +1,4 @@
-"""What belongs into a summary between phases and what does not, sentence by sentence (S2, "Context Summary Rules").
+"""What belongs into a summary between phases and what does not, sentence by sentence (rules.md#phase-summaries).
 
 The rules go by words, so they are the same every time and nothing is sent anywhere. They err on the side of keeping: a
 sentence that no rule excludes is a finding. A search or a step in which something binding is said is kept and marked.
@@ -12,7 +12,7 @@ from memctl.packs import summary_words as words
 from memctl.sentences import statements
 from memctl.sentences.units import CODE, HEADING, SENTENCE, Unit
 
-# What S2 includes, the most important first.
+# What belongs into a summary, the most important first; rules.md#phase-summaries.
 DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (
     "decision", "constraint", "problem", "action", "pattern", "path", "finding",
 )  # fmt: skip
@@ -20,7 +20,7 @@ ORDER = (DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING)
 ACTIONABLE = ORDER[:-1]
 _WEIGHTY = ORDER[:3]
 
-# What S2 excludes, and what follows from that.
+# What does not belong into it, and what follows from that.
 SEARCH = "a search, not what it found"
 STEP = "a step on the way, not a result"
 ASIDE = "looked at and set aside"

@@ -1,7 +1,7 @@
-"""Dividing a context window among the types of context (S0, "Token Allocation Strategy").
+"""Dividing a context window among the types of context (rules.md#allocation).
 
-The seed gives each type a range of shares. Without a profile each gets the middle of its range: 35, 45, 12.5 and 7.5 %,
-which is exactly the whole. (The seed's checklist, 40, 50, 10 and 5 %, is 105 %.)
+Each type has a range of shares. Without a profile it gets the middle of its range: 35, 45, 12.5 and 7.5 %, which is
+exactly the whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-DEFAULT_WINDOW = 200_000  # tokens; S0, "Claude Sonnet 4.5 Context Budget"
+DEFAULT_WINDOW = 200_000  # tokens; rules.md#allocation
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -32,9 +32,9 @@ SHARES = {
         Share("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
     )
 }
-# What the agents of one project all have, beside their own (S0, "Example 4").
+# What the agents of one project all have, beside their own; rules.md#task-profiles.
 SHARED = Share("shared", "Shared context", "the same for all agents", 0, 400)
-BUFFER_LEAST = 50  # per mille of the window that must stay free; S0, BUFFER_MIN
+BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#allocation
 
 
 class Portion(msgspec.Struct, frozen=True):
@@ -68,14 +68,14 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 def scaled(tokens: int, window: int) -> int:
-    """Tokens of the seed's window as tokens of another."""
+    """Tokens of a window of DEFAULT_WINDOW as tokens of another."""
     return tokens * window // DEFAULT_WINDOW
 
 
 def allocate(window: int, profile: Profile) -> list[Portion]:
     """Divide a window; the portions sum exactly to it, and the parts of each exactly to the portion.
 
-    The hard limit is the most that the seed lets the type have, or the profile's own share where that is larger.
+    The hard limit is the upper end of the type's range, or the profile's own share where that is larger.
     """
     amounts = divide(window, [plan.tokens for plan in profile.plans])
     portions = []

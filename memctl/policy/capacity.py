@@ -1,6 +1,6 @@
-"""How full a window is, and what to do about it (S0, "Capacity Monitoring").
+"""How full a window is, and what to do about it (rules.md#capacity).
 
-The seed's table has holes (79 to 80 %, 89 to 90 %); its code has none, and its half-open ranges are meant here.
+Each level goes from its own number to that of the next, which is not in it.
 """
 
 from __future__ import annotations

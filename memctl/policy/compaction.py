@@ -1,10 +1,9 @@
 """Compacting a context that is made of blocks: what must stay, what goes first, and whether the aim was reached.
 
-S0, "Intelligent Context Compaction". The rules know blocks of text and numbers, nothing of records or messages, so that
-whatever keeps a context can use them. Two of the seed's steps are mended. Its loop stops at score 31, so a context
-without anything to discard could never become smaller: here blocks that nothing protects (31-99) go too, the least
-first, after all that may be discarded. And it removes before it deduplicates, so that of two equal texts both could
-go: here duplicates go first.
+The rules (rules.md#compaction) know blocks of text and numbers, nothing of records or messages, so that whatever keeps
+a context can use them. Duplicates go first: by score, both of two equal texts could go. Then goes what may be
+discarded, and after that what nothing protects (31-99), the least first: a context without anything to discard becomes
+smaller, too.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from memctl.policy import redundancy
 
 CountTokens = Callable[[str], int]
 
-PRESERVED, DISCARDABLE = 100, 30  # S0: the score of what stays; the highest of what may go
-# S0, "Compaction Process", step 2: what the rest is scored by, out of 100 points.
+PRESERVED, DISCARDABLE = 100, 30  # the score of what stays; the highest of what may go
+# What the rest is scored by, out of 100 points; rules.md#compaction.
 RECENCY, REFERENCES, RELEVANCE, DENSITY = 30, 20, 30, 20
 DUPLICATE, LOW = "said again later", "of the least weight"
 
@@ -81,7 +80,7 @@ class Compacted(msgspec.Struct, frozen=True):
 
 
 def score(block: Block) -> float:
-    """From 0 to 100 (S0): what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
+    """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
     if block.keeps:
         return PRESERVED
     if block.drops:

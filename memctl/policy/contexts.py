@@ -1,8 +1,7 @@
 """What agents have in their windows: the shared context slice, working sets, context debt, a batch's delta, a burst.
 
-All are S1's terms ("Key Concepts", "Measurement & Instrumentation"). Of several contexts the shared slice is what all
-of them have, block by block. Of a single one it is extracted, as the seed says to: mission, phase and plan, open
-risks, unresolved decisions, anchors.
+The terms are those of rules.md#shared-context. Of several contexts the shared slice is what all of them have, block by
+block. Of a single one it is extracted: mission, phase and plan, open risks, unresolved decisions, anchors.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from memctl.policy.blocks import Block, Parsed
 from memctl.policy.measures import Measured, Measures
 from memctl.policy.pieces import words
 
-SCS_THRESHOLD = 2_000  # tokens; S1, "Key Concepts"
+SCS_THRESHOLD = 2_000  # tokens; rules.md#shared-context
 BURST = 0.15  # predicted growth of the working set that is a token burst
 _SLICE = {"mission", "phase", "next", "risks", "anchors"}
 _UNRESOLVED = re.compile(r"\b(?:proposed|pending|unresolved|undecided|open|to be decided)\b", re.IGNORECASE)
@@ -51,7 +50,7 @@ class Burst(msgspec.Struct, frozen=True):
 
     planned: int
     growth: float
-    over: int  # the seed's "sum of estimates - budget remaining"; negative if there is room
+    over: int  # of what is planned, beyond what is left of the budget; negative if there is room
 
     @property
     def is_burst(self) -> bool:
@@ -106,7 +105,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 def debt(found: Measures) -> Debt:
-    """The context debt of a working set. A heuristic, as in the seed: repeated plans and superseded reasoning."""
+    """The context debt of a working set. A heuristic: repeated plans and superseded reasoning."""
     owed = [item for item in found.content if item.overlap.share >= _REPEATED or item.stale.share > 0]
     tokens = round(sum(_owed(item) for item in owed))
     return Debt(tokens, found.share(tokens), owed)

@@ -1,4 +1,4 @@
-"""How much of a text says something (S1, "Information Density": useful tokens to total tokens).
+"""How much of a text says something: useful tokens to all tokens (rules.md#quality).
 
 Not useful is what could go without anything being lost: closing tags and brackets, quotation marks of JSON, marks of
 Markdown, rules, indentation and empty lines, and phrases that only pad. Titles, keys and values of attributes are

@@ -1,4 +1,4 @@
-"""What of a text may go when a context is compacted, told by how it reads (S0, "Discard Rules", "Preservation Rules").
+"""What of a text may go when a context is compacted, told by how it reads (rules.md#preservation).
 
 Each rule looks at one text and knows nothing of where it comes from: a record, a file, a message.
 """
@@ -33,7 +33,7 @@ _LOG_LINE = re.compile(
     r"\s*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b[\]:| ])"
 )
 _LOG_MATTERS = re.compile(r"\b(?:ERROR|FATAL|CRITICAL|Error|Exception|Caused by|panic|failed)\b")
-# S0, "Critical Implementation Details": threat model, performance, data integrity, non-obvious algorithms.
+# Details on threats, performance and the integrity of data must stay; rules.md#preservation.
 _CRITICAL = re.compile(
     r"\b(?:security|vulnerab\w+|threat model|injection|XSS|CSRF|encrypt\w*|authoriz\w+|"
     r"race condition|deadlock\w*|data (?:integrity|loss|corruption)|unique (?:index|constraint)|foreign key|"
@@ -58,14 +58,14 @@ def is_critical_detail(text: str) -> bool:
 
 
 def is_marked_critical(text: str) -> bool:
-    """Whether a line of a text begins with CRITICAL, as S0's example of such a detail does."""
+    """Whether a line of a text begins with CRITICAL."""
     return _MARKED.search(text) is not None
 
 
 def shortened(text: str) -> str:
     """A text without the lines of traces and logs, but with the errors among them; what comes again stands once.
 
-    S0: "Preserve: Error message and root cause (discard trace)".
+    Of a trace the error and its cause must stay; rules.md#preservation.
     """
     lines = text.split("\n")
     is_log = sum(1 for line in lines if _LOG_LINE.match(line)) >= _LOG_LINES

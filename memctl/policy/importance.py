@@ -7,7 +7,7 @@ import re
 from memctl.policy.blocks import Block, Parsed
 
 CRITICAL = 9  # the weight from which a block is critical information
-WEIGHTY = 7  # what S0's rehydration loads
+WEIGHTY = 7  # the weight from which a rehydration loads first; rules.md#rehydration
 # As records say it in a file, in a pack of whole words, and in the short form `critical i9 2025-11-04`.
 _STATED = re.compile(
     r"\b(?:importance[\"']?[ :=]{1,3}[\"']?(10|[1-9])(?:/10)?\b|i(10|[1-9]) (?=\d{4}-\d\d-\d\d))", re.IGNORECASE
@@ -15,7 +15,7 @@ _STATED = re.compile(
 _SEVERE = re.compile(r"\b(?:severity[\"']?[ :=]{1,3}[\"']?critical\b|critical (?=i(?:10|[1-9]) \d{4}-))", re.IGNORECASE)
 _STRONG = re.compile(r"\b(?:MUST NOT|MUST|NEVER|CRITICAL|DO NOT)\b")
 _NAME = re.compile(r"^([A-Za-z][\w -]{1,40}?)(?::|$)", re.MULTILINE)
-# The parts of the seed's shared context slice by the names that headings, elements and keys have for them.
+# The parts of the shared context slice by the names that headings, elements and keys have for them.
 PARTS = {
     "mission": "mission goal objective task purpose",
     "phase": "phase plan checklist state status progress current done completed steps",

@@ -1,5 +1,5 @@
-"""What every pack of memctl's says of itself (S1, "Context Format Benefits": control what information gets passed to a
-model): in whole words, in the short form of the compressed formats, and of a clone that nobody trusts.
+"""What every pack of memctl's says of itself, so that it is clear what is passed to a model (rules.md#formats): in
+whole words, in the short form of the compressed formats, and of a clone that nobody trusts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether agents may work at once (S1, "Parallelization Criteria"): seven criteria, and one rule for breaking off.
+"""Whether agents may work at once (rules.md#parallel-work): seven criteria, and one rule for breaking off.
 
 What nobody said is taken on the safe side where it can be guessed: of each branch a phase summary is expected back.
 """
@@ -17,10 +17,10 @@ from memctl.policy.state import State
 
 DELTA_SHARE = 0.40  # of what remains of the threshold
 BACKLOG = 2  # deferred compressions that refuse
-POST_MERGE = 0.90  # of the threshold; S1, "Abort fan-out"
+POST_MERGE = 0.90  # of the threshold
 EVENT_FORMATS = ("xml", "json")
 EXPECTED_BACK = 300  # tokens of each branch, the most that a phase summary has
-# What each agent's first context must say (S1, "Event-Driven Context Validation").
+# What each agent's first context must say; rules.md#parallel-work.
 COMPLETE = {
     "mission": "a clear objective",
     "inputs": "its inputs",
@@ -37,7 +37,7 @@ _HIDDEN = re.compile(
 
 
 class Criterion(msgspec.Struct, frozen=True):
-    """One criterion: its number in the seed (0 for the rule of breaking off), what was measured, its limit, by how
+    """One criterion: its number in rules.md#parallel-work (0 for breaking off), what was measured, its limit, by how
     much it was missed, and what would help."""
 
     number: int

@@ -1,4 +1,4 @@
-"""The profiles of tasks, with the numbers of S0's "Token Budget Examples" for a window of 200,000 tokens."""
+"""The profiles of tasks, in tokens of a window of 200,000 (rules.md#task-profiles)."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ _COORDINATION = (
 
 
 class Team(msgspec.Struct, frozen=True):
-    """What a project of several agents comes to: tokens there are, tokens of use (S0, "Example 4")."""
+    """What a project of several agents comes to: tokens there are, tokens of use (rules.md#task-profiles)."""
 
     agents: int
     available: int
-    shared: int  # counted once, as the seed does
+    shared: int  # counted once
     own: int  # of all agents together
     coordination: int
     coordination_parts: list[tuple[str, int]]
@@ -128,7 +128,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 def team(window: int, agents: int = AGENTS) -> Team:
-    """The seed's sum for some agents with a window each: 720,000 of 1,000,000 for five of 200,000."""
+    """The sum for some agents with a window each: 720,000 of 1,000,000 for five of 200,000."""
     shared, own = divide(window, [80_000, 120_000])
     coordination = scaled(sum(number for _, number in _COORDINATION), window)
     parts = divide(coordination, [number for _, number in _COORDINATION])

@@ -1,7 +1,7 @@
-"""The quality of a context (S1, "Context Quality Metrics"): what each metric came to, against the seed's target.
+"""The quality of a context: what each metric came to, against its target (rules.md#quality).
 
 Shares are of the tokens of all blocks; density alone is of the whole text. The health score takes blocks, not markup,
-for its whole: the seed wants more than 80 % of it and 75 % of density, and could not have both of one whole.
+for its whole: no whole could meet both its target, 80 %, and that of density, 75 %.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from memctl.policy.pieces import CODE, DATA
 RELEVANCE, REDUNDANCY, STALENESS, DENSITY, HEALTH = 0.80, 0.15, 0.10, 0.75, 0.80
 PLACEMENT = 0.25  # of the context: where critical information belongs
 BLOCK, LONG_BLOCK = 150, 200  # tokens: of the average block, of any
-FLOW = 0.80  # of the tokens stand in blocks that are not long; the seed names no number, so ours is that of health
-_STRETCH = 500  # tokens of a stretch that needs a boundary; the seed's smallest size of a context
-SHORT, MEDIUM = 500, 2_000  # tokens of a context (S1, "Adaptive Thresholds")
+FLOW = 0.80  # of the tokens stand in blocks that are not long; ours, like that of health
+_STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smallest size of a context
+SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
 class Metric(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 
 def tolerance(tokens: int) -> float:
-    """The share of irrelevant content that a context of some size may have (S1, "Adaptive Thresholds")."""
+    """The share of irrelevant content that a context of some size may have (rules.md#quality)."""
     if tokens < SHORT:
         return 0.20
     return 0.30 if tokens <= MEDIUM else 0.40

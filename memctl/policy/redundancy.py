@@ -1,8 +1,7 @@
 """Which of several texts say the same, and lines of one text that only say again.
 
-S0, "Deduplication Strategies": the same but for times is the same; what is more than 85 % alike is a duplicate, and the
-most recent one stays. The seed asks for equal hashes and for likeness at once, so that only equal texts could ever be
-duplicates; here either is enough. Numbers are no noise: two runs of tests with another count of failures are two facts.
+What is the same but for times, or more than 85 % alike, is a duplicate, and the most recent one stays
+(rules.md#compaction). Numbers are no noise: two runs of tests with another count of failures are two facts.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from zlib import crc32
 
-SIMILARITY = 0.85  # S0: above this, a duplicate
+SIMILARITY = 0.85  # above this, a duplicate; rules.md#compaction
 _SKETCH = 8  # hashes by which texts that may be alike find each other: two that share none are never compared
 _RUN = 3  # words
 _LONG = 400  # characters; longer texts are compared word by word, which takes a hundredth of the time
@@ -30,7 +29,7 @@ def normalised(text: str) -> str:
 
 
 def similarity(one: str, other: str) -> float:
-    """How alike two texts are, from 0 to 1 (S0, `semantic_similarity`); short ones by characters, long ones by words.
+    """How alike two texts are, from 0 to 1; short ones by characters, long ones by words.
 
     Of texts that are no duplicates it is an upper bound, which takes less time.
     """

@@ -2,8 +2,8 @@
 
 The measure is of words, not of meanings: a block bears on a task if it has enough of the task's words, weighed by how
 rare they are in the text, or if what it stands under does; a record bears on it as a whole. What says the task itself,
-where work stands, what binds or blocks it and what comes next (the seed's shared context slice) bears on it by what it
-is, unless it is a record: records have to match.
+where work stands, what binds or blocks it and what comes next (the shared context slice) bears on it by what it is,
+unless it is a record: records have to match.
 """
 
 from __future__ import annotations

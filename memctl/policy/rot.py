@@ -1,4 +1,4 @@
-"""When a context should be compressed for its quality (S1, "Context Rot-Aware Compression Triggers")."""
+"""When a context should be compressed for its quality (rules.md#quality)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Signal(msgspec.Struct, frozen=True):
 
 
 def signals(found: Measures) -> list[Signal]:
-    """All triggers of the seed, by its groups. They are for a context that has grown: a pack is chosen anew from the
-    memory within a budget, so that of one without a task none is judged; what there is to change is in its records."""
+    """All triggers, by their groups. They are for a context that has grown: a pack is chosen anew from the memory
+    within a budget, so that of one without a task none is judged; what there is to change is in its records."""
     judged = [*_performance(found), *_relevance(found), *_structure(found)]
     if found.task or not _is_pack(found.parsed.text):
         return judged

@@ -1,9 +1,9 @@
-"""Which parts of a text are outdated (S1, "Staleness Ratio"; S1, "Stale Information").
+"""Which parts of a text are outdated (rules.md#quality).
 
 Within a memory its records decide: one that is superseded, resolved, done, archived or expired is stale where it is
 shown, and so is a sentence that mentions it as if it held. Elsewhere, and for what names no record, plain signs do:
 words such as "obsolete", text struck out, and passages all of whose dates are older than 90 days (the age from which
-S0 archives).
+decisions are archived).
 """
 
 from __future__ import annotations

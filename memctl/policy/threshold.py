@@ -1,4 +1,4 @@
-"""Change control of the threshold of the shared context slice (S1, "SCS_THRESHOLD Change Control").
+"""Change control of the threshold of the shared context slice (rules.md#threshold-control).
 
 Observations are lines of JSON, one for a batch or a day:
 
@@ -135,7 +135,7 @@ def _decide(middle: float | None, rate: float | None, no_ops: int) -> tuple[str,
 
 
 def _proposal(decision: str, middle: float, threshold: int) -> int | None:
-    """The seed names no amount. Ours is the threshold at which the median would just be back within the range."""
+    """The threshold at which the median would just be back within the range."""
     if decision == "raise":
         return max(math.ceil(middle / RAISE_MEDIAN / _ROUND) * _ROUND, threshold + _ROUND)
     if decision == "lower":

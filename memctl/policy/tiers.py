@@ -1,6 +1,6 @@
-"""The smallest summary that does, and the ways to make a context smaller in the seed's order of preference.
+"""The smallest summary that does, and the ways to make a context smaller in the order of preference.
 
-S1, "Key Concepts" (tiers), "Summarization & Compression Triggers" (12 %), "Reduction Strategies".
+The tiers, the 12 % and the order: rules.md#compression-triggers.
 """
 
 from __future__ import annotations

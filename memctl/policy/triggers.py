@@ -1,4 +1,4 @@
-"""When to compress (S1, "Summarization & Compression Triggers"), and when to escalate ("Escalation & Safeguards")."""
+"""When to compress, and when to escalate (rules.md#compression-triggers)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FALLBACK = (
 
 
 class Trigger(msgspec.Struct, frozen=True):
-    """One trigger: its number in the seed, what was measured, its limit, whether it fired (None: not known), by how
-    much, and what to do."""
+    """One trigger: its number in rules.md#compression-triggers, what was measured, its limit, whether it fired (None:
+    not known), by how much, and what to do."""
 
     number: int
     name: str

@@ -15,7 +15,7 @@ from memctl.model.record import Record
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """What a record must have; an empty field asks for nothing. Times are canonical, `until` is included.
 
-    These are the filters of S0, "Query Interface", and a few that its fields suggest.
+    Where they come from: rules.md#search-ranking.
     """
 
     types: tuple[str, ...] = ()

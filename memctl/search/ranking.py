@@ -1,4 +1,4 @@
-"""The seed's ranking of search results (S0, "Search Ranking Algorithm")."""
+"""How search results are ranked (rules.md#search-ranking)."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def nearest(snapshot: Snapshot, query: str, now: str, most: int) -> list[Ranked]
 def similarities(snapshot: Snapshot, query: str) -> dict[str, Similarity]:
     """How similar the text of each result is to a query, by path.
 
-    The seed leaves text similarity open. Here both are BM25 as a share of the best match in the whole memory, the
-    title's own and that of all the text, and both are multiplied by the square of the latter: half as good a match
-    counts an eighth. Without that, importance and recency outweigh any difference between matches.
+    Both are BM25 as a share of the best match in the whole memory, the title's own and that of all the text, and both
+    are multiplied by the square of the latter: half as good a match counts an eighth. Without that, importance and
+    recency outweigh any difference between matches.
     """
     hits = snapshot.match(query)
     best_title = max((hit.title for hit in hits), default=0.0) or 1.0

@@ -1,7 +1,7 @@
 """Asking a summary: whether the fact of each probe is there, exactly; or whether a model finds it, if there is one.
 
-A model is asked twice: first to answer from the summary alone, then to judge the answers against the facts (S4,
-"Compression Fidelity": LLM as judge). Paths are never left to a judge: they are there or not.
+A model is asked twice: first to answer from the summary alone, then to judge the answers against the facts
+(rules.md#window-health). Paths are never left to a judge: they are there or not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memctl.providers.provider import Provider, json_object
 from memctl.sessions.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
 
 EXACT = "exact"  # in place of a judge's name
-# Where S3's template has the answer to a question, or to the questions of a kind; a chance mention elsewhere is none.
+# Where a page has the answer to a question, or to the questions of a kind; a chance mention elsewhere is none.
 _PLACES = {
     NEXT: (session_page.NEXT,),
     STANDS: (session_page.STATE,),

@@ -1,4 +1,4 @@
-"""The six dimensions by which S3 judges a summary ("Quality Metrics"), from 0 to 5, each with how it was measured.
+"""Six dimensions by which a summary is judged (rules.md#session-summary), from 0 to 5, with how each was measured.
 
 What can be counted is: five times the share. What needs somebody to read has no number without a model.
 """
@@ -30,7 +30,7 @@ Answer with one JSON object and nothing else: {"score": "0 to 5", "why": "one se
 
 
 class Dimension(msgspec.Struct, frozen=True):
-    """One of the six: its score (None: not measured), what S3 wants at least, and how it was measured, or why not."""
+    """One of the six: its score (None: not measured), its target, and how it was measured, or why not."""
 
     name: str
     score: float | None

@@ -1,7 +1,7 @@
 """What was said in a session that is worth keeping: decisions, issues, learnings, and where the work stands.
 
-The criteria are those of S0, "Extraction Criteria". What has a label was meant to be found: it is `explicit`. The rest
-is known by how people put such things, and may be wrong; nothing becomes a record before somebody says so.
+The criteria are in rules.md#extraction. What has a label was meant to be found: it is `explicit`. The rest is known by
+how people put such things, and may be wrong; nothing becomes a record before somebody says so.
 """
 
 from __future__ import annotations

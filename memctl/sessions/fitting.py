@@ -12,7 +12,7 @@ from memctl.sessions.composing import IMPLIED, RESOLVED
 from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
 
-MOST_TOKENS = 10_000  # S0, "Session Summary Generation": 5,000-10,000 tokens
+MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 
 
 class Fitted(msgspec.Struct, frozen=True):

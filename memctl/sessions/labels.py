@@ -1,6 +1,6 @@
 """Labelled lines: `DECISION: …`, `**Next steps:**` with a list below, `### Rationale` with text below.
 
-The labels are those of S0, "Extraction Criteria", and those that people and models write for the same things.
+The labels are those of rules.md#extraction, and those that people and models write for the same things.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Merging a later summary into a session's page, by S3's "Merge Incrementally"."""
+"""Merging a later summary into a session's page (rules.md#session-summary)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Probes of a summary: questions about a session whose answers are facts of its transcript and of Git.
 
-The four kinds are S3's ("Validate with Probes"). Nothing is taken from the summary that is to be judged. What was only
+The four kinds are in rules.md#session-summary. Nothing is taken from the summary that is to be judged. What was only
 put like a decision, without a label, is no fact.
 """
 
@@ -85,8 +85,8 @@ def of_git(changes: Iterable[FileChange]) -> list[Probe]:
 
 
 def merged(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
-    """Probes of a session with those of a later part, by S3's "Merge Incrementally": state and next steps are the
-    later ones, the goal is the first one, of a file that was touched again there is one."""
+    """Probes of a session with those of a later part, merged like the summaries: state and next steps are the later
+    ones, the goal is the first one, of a file that was touched again there is one."""
     replaced = {one.question for one in new if one.kind == CONTINUATION}
     found: dict[tuple[str, str, str], Probe] = {}
     for one in (*(probe for probe in old if probe.question not in replaced), *new):

@@ -20,7 +20,7 @@ from memctl.text.plain import plain
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"
-# S0, "Extraction Criteria": 8-10 stay for ever, 5-7 for 30 days, 1-4 for 7. What has no label may be wrong: 4.
+# Of what has a label and of what has none, which may be wrong; rules.md#importance.
 _IMPORTANCE = {True: 7, False: 4}
 _SEVERE = re.compile(r"\b(?:critical|blocker|security|data loss|crash\w*|outage)\b", re.IGNORECASE)
 

@@ -1,8 +1,8 @@
 """The prose of a summary, written by a language model where its user has one: what for, where it stands, why.
 
 All facts stay those that were extracted: the model's words stand beside them and take nothing's place, so no path, id
-or decision can be lost by them (S3, "Artifact Trail"). What a transcript says is data in the prompt, its credentials
-redacted.
+or decision can be lost by them (rules.md#session-summary). What a transcript says is data in the prompt, its
+credentials redacted.
 """
 
 from __future__ import annotations

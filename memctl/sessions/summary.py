@@ -1,4 +1,4 @@
-"""What a session came to: its intent, files, decisions, state, errors and figures, as data (S0, "Session Summary")."""
+"""What came of a session, as data: intent, files, decisions, state, errors, figures (rules.md#session-summary)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LAST_WORD = 600  # characters of what the agent said last
 
 
 class Metrics(msgspec.Struct, frozen=True):
-    """Figures of a session: S0's `metrics`, and what tells how far the transcript can be trusted.
+    """Figures of a session, and what tells how far the transcript can be trusted.
 
     `turns` are prompts of the user, `answers` requests to the model; tokens are as the model reported them, summed
     over the requests; `duration_minutes` is from the first line with a time to the last one.
@@ -135,7 +135,7 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Metric
 
 
 def latest_changes(summary: Summary, limit: int = 5) -> list[str]:
-    """The paths of the files that were changed last (S0 lists five)."""
+    """The paths of the files that were changed last."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
 
 

@@ -1,7 +1,7 @@
 """The artifact trail: every file that a session touched, with its exact path and what became of it.
 
-S3, "Artifact Trail": paths are never compressed, and each has a verb and a word on what changed. It is made from the
-tool calls, and from Git between the session's start and end.
+Paths are never compressed, and each has a verb and a word on what changed (rules.md#session-summary). It is made from
+the tool calls, and from Git between the session's start and end.
 """
 
 from __future__ import annotations

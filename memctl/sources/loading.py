@@ -1,7 +1,7 @@
-"""Which files are loaded ahead: the verdict on each, and as many of the best as fit (S0, "Loading Strategy").
+"""Which files are loaded ahead: the verdict on each, and as many of the best as fit (rules.md#files-for-a-task).
 
-S0 says twice what to load: what scores 70, and what fits into 70 % of the active context. Here the verdict is the
-first; the second fills the budget from the best file on down to a least score, and names whatever it leaves out.
+What scores 70 has the verdict to be loaded ahead. What fits into 70 % of the active context is filled from the best
+file on down to a least score, and whatever is left out is named.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NO_ROOM = "it does not fit beside the others"
 PRELOAD_SCORE, JUST_IN_TIME_SCORE = 70, 40
 LARGE = 10_000  # tokens of a file that is not loaded ahead
 _FULL = 0.80  # of the window: if more is in use, nothing is loaded ahead
-_ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window (S0, ACTIVE_CONTEXT_MAX), and what is filled
+_ACTIVE, _FILLED = 0.50, 0.70  # the active context's share of the window, and what of that is filled
 
 
 class Scored(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ def budget_of(window: int) -> int:
 
 
 def verdict(score: float, tokens: int, room: Room) -> str:
-    """How a file should be loaded (S0, "Just-In-Time vs. Preloading Decision").
+    """How a file should be loaded (rules.md#files-for-a-task).
 
     Its size holds a file back that would be loaded ahead; it does not bring one nearer that nobody needs.
     """

@@ -9,7 +9,7 @@ import msgspec
 from memctl.sources.facts import Content
 from memctl.sources.resolve import Resolver
 
-# S0, "Relevance Scoring Algorithm", Dependency Score. An active file itself is nearer than what it depends on.
+# Points; rules.md#files-for-a-task. An active file itself is nearer than what it depends on.
 MOST, DIRECT, SECOND, IMPORTING = 20, 20, 10, 15
 
 

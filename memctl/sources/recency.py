@@ -13,8 +13,8 @@ from memctl.journal.repository import Repository
 from memctl.model import moments
 from memctl.store.place import FOLDER
 
-OPERATIONS = 5  # S0, "Relevance Scoring Algorithm": modified in last 5 operations
-DAYS = 7  # after which S0 gives no points for recency
+OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task
+DAYS = 7  # after which there are no points for recency
 _COMMITS = 1_000  # that are looked at, at most
 
 

@@ -1,7 +1,7 @@
-"""The score of a file for a task: relevance, recency and dependency (S0, "File Loading Prioritization").
+"""The score of a file for a task: relevance, recency and dependency (rules.md#files-for-a-task).
 
-S0 weighs points that are already out of 50, 30 and 20 by 0.50, 0.30 and 0.20, so no file would ever reach the 70 that
-it asks of one to be loaded ahead. Here each part is scaled to 0-100 before it is weighed.
+Each part is scaled to 0-100 before it is weighed. Points that are already out of 50, 30 and 20 would never come to the
+70 at which a file is loaded ahead.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 def score(path: str, known: Known, now: str) -> Score:
-    """Score a file; each part has its points capped, as S0 has it."""
+    """Score a file; each part has its points capped."""
     relevance = [*_relevance(path, known)]
     recency = _recency(known.changed, now)
     dependency = [(float(known.near.points), "; ".join(known.near.why))] if known.near else []

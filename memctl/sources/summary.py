@@ -1,7 +1,7 @@
 """The view of a large file in a few hundred tokens, made of whole lines and without a model.
 
-S0, "Summary Elevation Pattern": of a file of more than 10,000 tokens first a summary of 500 tokens is given, and the
-file itself only if that is not enough.
+Of a file of more than 10,000 tokens first a summary of 500 tokens is given, and the file itself only if that is not
+enough (rules.md#files-for-a-task).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import kind_of_text
 
 _LARGEST = 64 << 20  # bytes: a log of 5 MB takes about a second
-BUDGET = 500  # tokens; S0, "Summary Elevation Pattern"
+BUDGET = 500  # tokens; rules.md#files-for-a-task
 UNREAD = f"it has more than {_LARGEST >> 20} MB, or is gone"
 _HINT = "the whole file is for whoever may see it, outside of a model's context"
 

@@ -1,7 +1,7 @@
 """The stream of workflow events: JSON Lines in the Git directory that all worktrees share, in no commit.
 
-Events are many, small and soon of no use ("avoid storing ephemeral numeric metrics", S1, "Memory Use & Criteria"): a
-checkpoint takes what matters of them into the memory. So the stream keeps the latest, and can be deleted at any time.
+Events are many, small and soon of no use, so they are not recorded (rules.md#importance): a checkpoint takes what
+matters of them into the memory. So the stream keeps the latest, and can be deleted at any time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Merging one file without leaving a choice to anybody: where both sides changed one thing, the remote's stands.
 
-S0, "Coordination State Synchronization", lets the remote win: others rely on what has reached it. A later value would
-need clocks that agree. What gives way is named, and stands in the history of this side.
+The remote wins because others rely on what has reached it (rules.md#coordination). A later value would need clocks that
+agree. What gives way is named, and stands in the history of this side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calibration: a factor per model, learnt from the counts that the model itself reported (S0, "Token Estimation").
+"""Calibration: a factor per model, learnt from the counts that the model itself reported (rules.md#token-counting).
 
 A moving average of reported / estimated, begun at 1: the family's own factor is what is known before anything was
 reported. It follows from the observations alone, so learning the same twice changes nothing.
@@ -20,7 +20,7 @@ from memctl.tokens.families import Family
 
 RATE = 0.2  # of the way to each new ratio
 LEAST, MOST = 0.5, 2.0  # what a ratio may be, whatever was reported
-GOAL = 0.10  # S0: "Adjust formulas if error exceeds ±10%"
+GOAL = 0.10  # the error beyond which an estimate is to be adjusted; rules.md#token-counting
 _ENOUGH = 10  # observations from which on their errors say more than the family's band
 _BAND = 0.9  # of the observations are within the error band
 

@@ -1,4 +1,4 @@
-"""Management of a context window, as a library: each part is usable alone (S4).
+"""Management of a context window, as a library: each part is usable alone (rules.md#window-manager).
 
 Each folder here is one part; `tests/test_architecture.py` has their order. The orchestrator puts them behind four
 hooks, with its settings in `config`, the parts made from these in `subsystems`, and every decision in `audit`.

@@ -1,7 +1,8 @@
-"""The audit log of a window: JSON Lines of every decision, with what was before and what came of it (S4, "audit_log").
+"""The audit log of a window: JSON Lines of every decision, with what was before and what came of it
+(rules.md#window-manager).
 
-The seed's log is a list that grows in memory and ends with the process. This one is a file: a line is appended whole or
-not at all, what looks like a credential is redacted, and when the file is full it is put aside under a number.
+It is a file, which outlives the process: a line is appended whole or not at all, what looks like a credential is
+redacted, and when the file is full it is put aside under a number.
 """
 
 from __future__ import annotations

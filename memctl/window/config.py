@@ -1,8 +1,8 @@
-"""The settings of a window: one YAML file with the seed's keys, or `window:` in `.memory/config.yaml`.
+"""The settings of a window: one YAML file, or `window:` in `.memory/config.yaml`.
 
-All keys are optional; the defaults are the seed's (S4, "Configuration (YAML)"), but for names of files: none is written
-that nobody named. A key that is not known is an error that names the nearest one: a weight misspelled would otherwise
-be left at its default in silence.
+All keys are optional; where the defaults come from: rules.md#window-manager. No file is written that nobody named. A
+key that is not known is an error that names the nearest one: a weight misspelled would otherwise be left at its default
+in silence.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TypeTtl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """After how many turns a block of a type may go (S4, TypeBasedScorer)."""
+    """After how many turns a block of a type may go (rules.md#window-eviction)."""
 
     system_prompt: Turns = 50
     tool_definition: Turns = 50

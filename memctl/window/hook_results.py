@@ -14,7 +14,7 @@ from memctl.window.pressure.monitor import PressureReading, PressureZone
 
 
 class WindowStatus(Enum):
-    """How a window is doing, by S4's names."""
+    """How a window is doing (rules.md#window-manager)."""
 
     HEALTHY = "healthy"  # green: nothing to do
     PREPARING = "preparing"  # yellow: what could go is known

@@ -1,6 +1,6 @@
 """The manager of a context window: six subsystems behind four hooks for an agent's loop.
 
-S4, "Putting It All Together":
+For example (rules.md#window-manager):
 
     manager = ContextWindowManager(counter, config, task_goal="Migrate the pool")
     start = manager.on_turn_start(messages)          # before each request
@@ -8,9 +8,9 @@ S4, "Putting It All Together":
     manager.on_turn_end(response_tokens)             # after it
     shown = manager.on_tool_result(name, output)     # after each call of a tool
 
-Each subsystem is the caller's to give and works alone; what is not given is made from the configuration. Where this
-parts from the seed's code: it works on the messages themselves, its first step is made, nothing is tried again that has
-just gained nothing, and what was evicted is given back to the budget.
+Each subsystem is the caller's to give and works alone; what is not given is made from the configuration. The manager
+works on the messages themselves; nothing is tried again that has just gained nothing, and what was evicted is given
+back to the budget.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from memctl.window.state.task import StateKeeper, TaskCheckpoint
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
 
-EMERGENCY = 0.95  # S4, `on_turn_start`
+EMERGENCY = 0.95  # of what can be filled; rules.md#window-manager
 
 
 class ContextWindowManager:

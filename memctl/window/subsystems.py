@@ -66,8 +66,8 @@ def compression(
 def budget(config: WindowConfig) -> TokenBudgetManager:
     """The budgets of a configuration: by component they warn, and only the whole window refuses.
 
-    So S4 recommends under "Soft Limits vs Hard Limits". With a limit of their own, results that take 12 % of a window
-    had every later one summed up before the model read it, in a window that was else empty.
+    So rules.md#window-budget has it. With a limit of their own, results that take 12 % of a window had every later one
+    summed up before the model read it, in a window that was else empty.
     """
     given = config.budget
     return TokenBudgetManager(

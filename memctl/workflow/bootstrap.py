@@ -1,4 +1,4 @@
-"""The text with which a fresh context window takes up a task (S4, "The Bootstrap Sequence").
+"""The text with which a fresh context window takes up a task (rules.md#checkpoints).
 
 Labels of memctl's begin in the first column; what people and agents recorded stands behind them or behind a dash, each
 on one line, so that it can't pose as another label. Lines are whole or left out, the most important stand first, and
@@ -19,7 +19,7 @@ from memctl.workflow.completeness import Missing
 from memctl.workflow.environment import Drift
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
-_DONE, _PLANNED = 10, 10  # S4, `bootstrap_prompt`
+_DONE, _PLANNED = 10, 10  # rules.md#checkpoints
 _MOST = 15
 _SURE = 3  # lines of each part that come before the rest of any: no part takes all the room
 

@@ -1,4 +1,4 @@
-"""A checkpoint as XML, in the element names of S1 ("Checkpoint Generation", "Structured Compression Strategy")."""
+"""A checkpoint as XML, in the element names of rules.md#checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(saved: Checkpoint) -> str:
 
 
 def _compressed(state: Element, saved: Checkpoint) -> None:
-    """The seed's one list of phases is three here: what is planned must not be taken for done."""
+    """Phases are three lists: what is planned must not be taken for done."""
     texts(state, {"mission": saved.mission, "phase": saved.phase})
     for name in ("done", "in_progress", "planned"):
         listed(state, name, "step", getattr(saved, name))

@@ -1,7 +1,7 @@
 """What is missing in a checkpoint for somebody to go on from it who knows nothing else.
 
-S1, "Event-Driven Context Validation": mission, inputs, outputs, constraints, nothing hidden. S4, `validate`: no goal is
-an error, no current step is a warning.
+It has to say mission, inputs, outputs and constraints, and to hide nothing (rules.md#parallel-work). Without a goal it
+is useless, without a current step doubtful (rules.md#checkpoints).
 """
 
 from __future__ import annotations

@@ -83,14 +83,14 @@ def since_checkpoint(events: Sequence[Event], workflow: str) -> list[Event]:
 
 
 def told(events: Sequence[Event]) -> tuple[str, ...]:
-    """What happened, a line an event (S1, `event_stream_summary`)."""
+    """What happened, a line an event."""
     abouts = ((event, event.action_taken or event.mission or "; ".join(event.deliverables)) for event in events)
     lines = [f"{event.event_type}: {about}" for event, about in abouts]
     return tuple(line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 2] + " …" for line in lines)
 
 
 def is_due(events: list[Event]) -> bool:
-    """Whether so many events have come that they are to be compressed to a checkpoint (S1's trigger 8: above 50)."""
+    """Whether so many events have come that they are to be compressed to a checkpoint (trigger 8: above 50)."""
     from memctl.policy.triggers import EVENTS  # which takes 20 ms, and a hook that saves a checkpoint asks nothing
 
     return len(events) > EVENTS

@@ -1,7 +1,7 @@
 """Where work is done: branch, commit, files not committed; and how that has drifted since a checkpoint.
 
-"Environment drift between windows is the most common cause of resume failures" (S4, "The Bootstrap Sequence"). Whether
-services run is not looked at.
+Resuming fails mostly because something has changed meanwhile (rules.md#checkpoints). Whether services run is not looked
+at.
 """
 
 from __future__ import annotations

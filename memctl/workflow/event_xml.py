@@ -1,4 +1,4 @@
-"""Events as XML, in the element names of S1 ("Context Event Generation", "Event Stream Format").
+"""Events as XML, in the element names of rules.md#events.
 
 A transition becomes a `context_transition`; the events at the two ends of a phase become an `agent_context`, the
 complete context of whoever takes over.

@@ -1,7 +1,7 @@
 """What is planned, what is in progress, what is done: three lists that no item stands in two of.
 
-"The agent writes 'plan to refactor' and is interrupted; the next window reads this as a completed plan" (S4, "Orphan
-State"). An item that is given for one list leaves the others.
+A plan that was interrupted must not read like finished work to the next window (rules.md#checkpoints). An item that is
+given for one list leaves the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What of a checkpoint an agent may read: all but files and records that an owner keeps to some.
 
-S0, "Read Access Rules", as `hierarchy.readable` has them. What the one who saved it says in words of its own is for
-whoever takes over, and stays.
+By the rules of `hierarchy.readable` (rules.md#ownership-and-access). What the one who saved it says in words of its own
+is for whoever takes over, and stays.
 """
 
 from __future__ import annotations

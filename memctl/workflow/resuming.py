@@ -72,7 +72,7 @@ def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[Drift
 def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Drift]:
     """What this clone's event stream has that the checkpoint does not, and whether the stream is whole.
 
-    S1, "Resume Protocol": "validation of event stream integrity".
+    Why the stream is checked: rules.md#checkpoints.
     """
     stream = event_stream.read(memory)
     waiting = emitting.since_checkpoint(stream.events, saved.workflow_id)

@@ -24,7 +24,7 @@ from memctl.workflow.markdown import document
 from memctl.workflow.progress import moved
 from memctl.workflow.versions import Found
 
-DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # S0's numbers for a rehydration
+DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20
 _CARRIED = ("inputs", "expected_outputs", "constraints", "next_actions")
 _SAID = (

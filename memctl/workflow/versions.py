@@ -1,7 +1,6 @@
 """Which checkpoints there are, and which of a workflow is the newest: in this worktree and anywhere in Git.
 
-A stale checkpoint is the second of S4's three failures of cross-window state: an old file is read or written again, and
-newer progress is lost. The seed describes the remedy and leaves it out; here a stale one is refused.
+If an old checkpoint is read or written again, newer progress is lost. So a stale one is refused (rules.md#checkpoints).
 """
 
 from __future__ import annotations

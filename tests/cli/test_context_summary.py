@@ -10,7 +10,7 @@ import pytest
 from memctl.errors import USAGE
 from tests.conftest import Memctl
 from tests.packs.test_context_summary import BAD, GOOD
-from tests.packs.test_returned import S2, SUMMARY
+from tests.packs.test_returned import RETURNED, SUMMARY
 
 
 def test_what_obeys_the_rules_is_printed_as_it_is(memctl: Memctl) -> None:
@@ -51,11 +51,11 @@ def test_a_summary_of_nothing_is_refused(memctl: Memctl, text: str) -> None:
 
 
 def test_the_object_of_a_sub_agent_says_what_it_saved(memctl: Memctl) -> None:
-    data = memctl("context-summary", "-", "--json", stdin=msgspec.json.encode(S2).decode()).data
+    data = memctl("context-summary", "-", "--json", stdin=msgspec.json.encode(RETURNED).decode()).data
     assert data["context_summary"].startswith(f"PROCEED\n\n{SUMMARY}")
     assert (data["task_id"], data["phase"], data["budget"]) == ("research-123", "research", 500)
     assert data["files_of_interest"][0] == "src/lib/auth.ts"
-    assert list(data["discarded"]) == [f"findings.{name}" for name in S2["findings"]]
+    assert list(data["discarded"]) == [f"findings.{name}" for name in RETURNED["findings"]]
     assert data["saving"] >= 0.96
     assert data["tokens"] <= 150
     assert {one["keeps"] for one in data["kept"]} == {"action", "path"}

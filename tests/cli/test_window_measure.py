@@ -140,7 +140,7 @@ def test_a_share_of_a_window_whose_size_is_assumed_says_so(memctl: Memctl, model
 
 
 def test_what_the_settings_say_goes_before_any_name(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
-    """The default of S4, too, once somebody says it."""
+    """The default, too, once somebody says it."""
     config = repo / ".memory" / "config.yaml"
     config.write_text(config.read_text() + "window:\n  max_context_tokens: 128000\n")
     given = messages(TASK, "There are 23 files.")
@@ -411,7 +411,7 @@ def test_an_empty_summary_keeps_nothing(memctl: Memctl, contexts: tuple[str, str
 
 
 def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path: Path) -> None:
-    """S4, "Build a test suite", wants 10 to 20 questions."""
+    """10 to 20 questions are wanted (rules.md#window-health)."""
     for number, verdict in ((1, "but of too few questions to tell"), (9, "but of too"), (10, "enough")):
         text = tmp_path / f"{number}.txt"
         text.write_text("\n\n".join(f"See src/part{n}.py." for n in range(number)))
@@ -420,7 +420,7 @@ def test_a_score_of_few_questions_is_not_called_enough(memctl: Memctl, tmp_path:
         asked.write_text(f"questions:\n{facts}\n")
         result = memctl("window", "fidelity", str(text), str(text), "--questions", str(asked))
         assert result.out.startswith(f"fidelity 1.00, {verdict}")
-        assert ("of 10 to 20 that S4 wants" in result.err) == (number < 10)
+        assert ("10 to 20 are better" in result.err) == (number < 10)
 
 
 def test_the_variable_says_the_window_unless_the_option_does(

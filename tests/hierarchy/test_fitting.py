@@ -14,7 +14,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.hierarchy.test_levels import Texts, detail, memory, record, section
 
-LIMITS = {"2.1-s.md": 500, "3.1-d.md": 3_000}  # S0, "Summary Guidelines"
+LIMITS = {"2.1-s.md": 500, "3.1-d.md": 3_000}  # tokens; rules.md#levels-of-pages
 SHORT, LONG = "## Rationale\n\nYes.\n", "## Rationale\n\n" + "A reason that goes on and on, of many words. " * 40 + "\n"
 PAGES: tuple[Texts, ...] = (
     section(1, "## Overview\n\nIt takes money and sends receipts.\n\n## Next actions\n\n- Refunds\n", paths=["src/**"]),

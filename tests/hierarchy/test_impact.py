@@ -1,4 +1,4 @@
-"""`impact`: what a change of files reaches by S0's matrix, and which pages have grown stale."""
+"""`impact`: what a change of files reaches (rules.md#propagation), and which pages have grown stale."""
 
 from __future__ import annotations
 

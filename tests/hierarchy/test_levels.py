@@ -141,7 +141,7 @@ LOWERED = (
 
 
 def test_of_a_decision_each_level_says_what_is_due_to_it() -> None:
-    """S0, "Information Scoping Rules": the title; the title and a sentence of why; everything."""
+    """The title; the title and a sentence of why; everything (rules.md#levels-of-pages)."""
     snapshot = memory(section(1), detail(1), record(1, body=BODY, title="Use PostgreSQL", section="§2.1"))
     link = "../decisions/2025-11/DEC-2025-11-04-001.md"
     (first,) = executive_of(snapshot).decisions

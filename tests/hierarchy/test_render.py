@@ -62,7 +62,7 @@ def template(name: str, text: str) -> Texts:
     return {f"templates/{name}.j2": text}
 
 
-def test_the_documents_of_a_memory_have_the_parts_that_the_seed_asks_for() -> None:
+def test_the_documents_of_a_memory_have_the_parts_of_their_levels() -> None:
     found = render(
         project("## Goal\n\nSell.\n\n## Status\n\nWell.\n\n## Priorities\n\n- PCI\n", completion_percentage=45),
         section(

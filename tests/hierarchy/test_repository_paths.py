@@ -19,7 +19,7 @@ FILES = (
 @pytest.mark.parametrize(
     ("reference", "found"),
     [
-        # S0's own way of writing them, "Navigation System"
+        # with dots, as markers of level 4 may be written; rules.md#levels-of-pages
         ("services.auth.jwt_handler", ["src/services/auth/jwt_handler.py"]),
         ("database.schema", []),
         ("db.schema", ["db/schema.sql"]),

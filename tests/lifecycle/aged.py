@@ -1,6 +1,6 @@
-"""Records of all kinds and ages, most of them at the edges of S0's tables, and what the tables say of each.
+"""Records of all kinds and ages, most of them at the edges of the tables of rules.md#lifecycle, and what these say.
 
-What is expected is worked out here from the tables of the seed alone, without memctl's own rules.
+What is expected is worked out here from the tables alone, without memctl's own rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tables of S0 ("Memory Lifecycle Management"), row by row and a second to each side of every edge."""
+"""The tables of rules.md#lifecycle, row by row and a second to each side of every edge."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def test_format_and_project_are_enough() -> None:
     assert config.parse("format: 1\nproject: shop\n", PATH) == config.Config(format=1, project="shop")
 
 
-def test_weights_that_are_not_given_are_the_seeds() -> None:
+def test_weights_that_are_not_given_are_the_defaults() -> None:
     weights = config.parse("format: 1\nproject: shop\nsearch_weights:\n  recency: 40\n", PATH).search_weights
     assert weights == config.SearchWeights(title=15, content=25, importance=25, recency=40, access=15)
 

@@ -11,7 +11,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 
 COUNT = Counter(FAMILIES["claude"]).tokens
-# S2, "context_summary Guidelines", "Examples".
+# One that obeys rules.md#phase-summaries, and one that does not.
 GOOD = """\
 Auth utilities exist in src/lib/auth.ts using JWT with httpOnly cookies.
 Extend with loginUser/logoutUser. Follow existing validateToken pattern.

@@ -21,14 +21,14 @@ def implementation(number: int) -> dict[str, Any]:
     return {"path": f"src/lib/auth{number % 3}.ts", "line": number, "purpose": "validates the token of a request again"}
 
 
-# S2, "Phase Boundary Compaction", its findings filled to the sizes that it names.
+# An object as of rules.md#phase-summaries, with findings of about 2,000, 500, 800 and 400 tokens.
 FINDINGS = {
     "existing_implementations": [implementation(number) for number in range(70)],
     "conflicts": [f"middleware {number} reads the session cookie before the token is there" for number in range(35)],
     "patterns_found": [f"pattern {number}: validate first, then load the user of the token" for number in range(53)],
     "recommendations": [f"recommendation {number}: add a test for expired tokens" for number in range(30)],
 }
-S2 = {
+RETURNED = {
     "task_id": "research-123",
     "phase": "research",
     "status": "complete",
@@ -43,17 +43,17 @@ def parsed(**data: Any) -> Returned:
     return parse(msgspec.json.encode(data).decode())
 
 
-def test_of_s2s_object_the_decision_the_summary_and_the_files_go_on() -> None:
-    found = parsed(**S2)
+def test_of_a_returned_object_the_decision_the_summary_and_the_files_go_on() -> None:
+    found = parsed(**RETURNED)
     assert (found.decision, found.task_id, found.phase) == ("PROCEED", "research-123", "research")
     assert found.text == SUMMARY
     assert found.paths == ["src/lib/auth0.ts", "src/lib/auth1.ts", "src/lib/auth2.ts"]
     assert list(found.discarded) == [f"findings.{name}" for name in FINDINGS]
 
 
-def test_what_s2_claims_to_save_is_saved() -> None:
-    """S2: 3,700 tokens of findings against 150 that go on, about 96 %."""
-    found = parsed(**S2)
+def test_more_than_95_percent_of_a_returned_object_is_saved() -> None:
+    """3,700 tokens of findings against 150 that go on: about 96 %."""
+    found = parsed(**RETURNED)
     sizes = [COUNT(text, "json") for text in found.discarded.values()]
     assert sizes == pytest.approx([2000, 500, 800, 400], rel=0.25)
     summary = enforce(found.text, found.decision, 500, COUNT, found.paths)

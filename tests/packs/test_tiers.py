@@ -1,4 +1,4 @@
-"""What a rehydration holds beyond the seed's windows: where work stands, all other open records, and the rest by title.
+"""What a rehydration holds beyond the last days: where work stands, all other open records, and the rest by title.
 
 The records of the first test are like imported ones: architecture decisions of years ago in several paragraphs, and a
 tracker's issues of medium weight, from one line to a page.
@@ -32,7 +32,7 @@ def text(chance: random.Random, sentences: int) -> str:
 
 
 def lines_of(chance: random.Random, decisions: int, issues: int) -> str:
-    """Records as JSON Lines, each dated between 2018 and the spring of 2025, none within a window of the seed's."""
+    """Records as JSON Lines, each dated between 2018 and the spring of 2025, none within a window of days."""
     found: list[dict[str, Any]] = []
     for number in range(decisions):
         found.append(

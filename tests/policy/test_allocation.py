@@ -1,4 +1,4 @@
-"""Dividing a window: the seed's numbers, and that nothing is lost for any window."""
+"""Dividing a window: the numbers of rules.md#allocation, and that nothing is lost for any window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memctl.policy.allocation import DEFAULT_WINDOW, SHARES, allocate, divide
 from memctl.policy.profiles import MULTI_AGENT, PROFILES, team
 
 WINDOWS = st.integers(min_value=1, max_value=10_000_000)
-# The seed's four examples, for a window of 200,000.
+# The profiles of rules.md#task-profiles, for a window of 200,000.
 EXAMPLES = {
     "small-feature": {"system": 60_000, "active": 90_000, "session": 30_000, "buffer": 20_000},
     "multi-session": {"system": 70_000, "active": 85_000, "session": 25_000, "buffer": 20_000},
@@ -21,12 +21,12 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_profile_has_the_seeds_numbers(name: str) -> None:
+def test_a_profile_has_the_numbers_of_the_rules(name: str) -> None:
     portions = allocate(DEFAULT_WINDOW, PROFILES[name])
     assert {portion.share.name: portion.tokens for portion in portions} == EXAMPLES[name]
 
 
-def test_the_breakdown_of_a_small_feature_is_the_seeds() -> None:
+def test_the_breakdown_of_a_small_feature() -> None:
     system, active, session, buffer = allocate(DEFAULT_WINDOW, PROFILES["small-feature"])
     assert [tokens for _, tokens in system.parts] == [5_000, 8_000, 12_000, 15_000, 20_000]
     assert [tokens for _, tokens in active.parts] == [
@@ -44,7 +44,7 @@ def test_without_a_profile_every_type_gets_the_middle_of_its_range() -> None:
         assert portion.tokens * 2_000 == DEFAULT_WINDOW * (share.least + share.most)
 
 
-def test_the_hard_limits_are_the_seeds_maxima() -> None:
+def test_the_hard_limits_are_the_upper_ends_of_the_ranges() -> None:
     hard = {portion.share.name: portion.hard for portion in allocate(DEFAULT_WINDOW, PROFILES["balanced"])}
     assert hard == {"system": 80_000, "active": 100_000, "session": 30_000, "buffer": 20_000}
     assert {name: (share.least, share.most) for name, share in SHARES.items()} == {
@@ -93,13 +93,13 @@ def test_the_advice_is_scaled_with_the_window() -> None:
 @pytest.mark.parametrize(
     ("used", "name"),
     [
-        (0, "green"), (158_000, "green"), (159_999, "green"),  # the seed says nothing of 79 to 80 %
+        (0, "green"), (158_000, "green"), (159_999, "green"),  # no hole from 79 to 80 %
         (160_000, "yellow"), (178_000, "yellow"), (179_999, "yellow"),
         (180_000, "orange"), (188_000, "orange"), (189_999, "orange"),
         (190_000, "red"), (200_000, "red"), (250_000, "red"),
     ],
 )  # fmt: skip
-def test_the_levels_are_the_seeds_and_have_no_holes(used: int, name: str) -> None:
+def test_the_levels_have_no_holes(used: int, name: str) -> None:
     assert capacity.level(used, DEFAULT_WINDOW).name == name
 
 

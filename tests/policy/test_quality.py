@@ -1,4 +1,4 @@
-"""The metrics of a context: the seed's targets, each just met and just missed, and what to change."""
+"""The metrics of a context: the targets of rules.md#quality, each just met and just missed, and what to change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def paragraphs(number: int, size: int, first: int = 0) -> str:
     return "\n\n".join(words(size, first + size * place) for place in range(number))
 
 
-def test_the_targets_are_the_seeds() -> None:
+def test_the_targets_are_those_of_the_rules() -> None:
     found = {item.name: item.target for item in quality.metrics(measured("Text.", task="text"))}
     assert (found["relevance"], found["redundancy"], found["staleness"]) == (0.80, 0.15, 0.10)
     assert (found["density"], found["health"], found["block size"], found["placement"]) == (0.75, 0.80, 150, 0.25)
@@ -54,7 +54,7 @@ def test_relevance_is_the_share_of_tokens_that_bear_on_the_task() -> None:
     found = measured(text, task="fix the checkout timeout")
     assert found.tokens == 100
     assert metric(found, "relevance").value == 0.80
-    assert metric(found, "relevance").is_met is False  # the seed wants more than 80 %
+    assert metric(found, "relevance").is_met is False  # more than 80 % are wanted
     assert metric(measured(text.replace("\n\nw", "\n\ncheckout w"), task="checkout"), "relevance").value == 1.0
 
 
@@ -248,7 +248,7 @@ def test_health_is_what_is_relevant_new_and_true() -> None:
         ("long block", words(200), words(201)),
     ],
 )
-def test_a_trigger_fires_above_the_seeds_limit(name: str, below: str, above: str) -> None:
+def test_a_trigger_fires_above_its_limit(name: str, below: str, above: str) -> None:
     assert name not in fired(measured(below))
     assert name in fired(measured(above))
 

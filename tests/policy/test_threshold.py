@@ -99,6 +99,6 @@ def test_a_wrong_line_is_refused_by_line_and_key(line: str, complaint: str) -> N
         threshold.parse(line, "x")
 
 
-def test_the_way_to_another_threshold_is_the_seeds() -> None:
+def test_the_way_to_another_threshold_has_four_steps() -> None:
     assert [step.split()[0] for step in threshold.STEPS] == ["propose", "pilot", "record", "adopt"]
     assert "at least 3 complex tasks" in threshold.STEPS[1]

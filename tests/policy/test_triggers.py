@@ -137,7 +137,7 @@ def test_outcomes_beyond_a_macro_summary_are_said_to_be_too_many() -> None:
     assert "more than it holds" in tier.why
 
 
-def test_the_ways_to_reduce_come_in_the_seeds_order_with_what_they_save() -> None:
+def test_the_ways_to_reduce_come_in_the_order_of_preference_with_what_they_save() -> None:
     plan = words(20)
     code = "```py\n" + "\n".join(f"x{n} = {n};" for n in range(100)) + "\n```"
     secret = "```py\n" + "\n".join(f"password{n} = {n};" for n in range(100)) + "\n```"
@@ -193,6 +193,6 @@ def test_only_a_loss_goes_to_the_user() -> None:
     assert [(item.to, "which VAT rate" in item.why) for item in found] == [("user", True)]
 
 
-def test_the_tiers_are_the_seeds() -> None:
+def test_the_tiers_are_those_of_the_rules() -> None:
     assert tiers.TIERS == (("micro", 50), ("phase", 300), ("macro", 800))
     assert tiers.REDUCTION == 0.12

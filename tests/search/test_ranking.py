@@ -44,7 +44,7 @@ def found(records: list[Record], hits: list[Hit], filters: Filters | None = None
 SEED = ranking.shares(SearchWeights())
 
 
-def test_the_weights_are_the_seeds_and_make_one() -> None:
+def test_the_weights_are_those_of_the_rules_and_make_one() -> None:
     assert pytest.approx(0.40) == SEED.title + SEED.content
     assert (SEED.title, SEED.importance, SEED.recency, SEED.access) == pytest.approx((0.15, 0.25, 0.20, 0.15))
 

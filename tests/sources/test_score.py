@@ -1,4 +1,4 @@
-"""The seed's points, and what they come to."""
+"""The points of rules.md#files-for-a-task, and what they come to."""
 
 from __future__ import annotations
 

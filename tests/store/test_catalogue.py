@@ -206,7 +206,7 @@ def test_the_index_and_a_revision_have_catalogues_of_their_own(repo: Path, memct
 
 
 def test_an_issue_is_critical_and_nothing_else_is(repo: Path, memctl: Memctl) -> None:
-    """Of S0's types only an issue has a severity; on another it is a slip that must not block the project."""
+    """Only an issue has a severity; on another it is a slip that must not block the project."""
     made = memctl("decide", "No blocker")
     file = repo / made.out.split()[1]
     file.write_text(file.read_text().replace("status: accepted", "status: accepted\nseverity: critical"))

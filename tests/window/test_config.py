@@ -1,4 +1,4 @@
-"""The settings of a window: the seed's file, and what is wrong in others."""
+"""The settings of a window: a file of all keys, and what is wrong in others."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.compression.strategies import called_for
 from memctl.window.config import WindowConfig
 
-# S4, "Configuration (YAML)", every key of it.
-SEED = """\
+# Every key, with its default (rules.md#window-manager).
+SETTINGS = """\
 max_context_tokens: 128000
 
 pressure:
@@ -96,9 +96,9 @@ def without_files(found: WindowConfig) -> WindowConfig:
     )
 
 
-def test_the_seeds_file_is_the_defaults() -> None:
+def test_the_file_of_all_keys_is_the_defaults() -> None:
     """But for its files: none is written that nobody named."""
-    assert without_files(config.parse(SEED, "window.yaml")) == WindowConfig()
+    assert without_files(config.parse(SETTINGS, "window.yaml")) == WindowConfig()
     assert config.parse("", "window.yaml") == WindowConfig()
 
 
@@ -109,7 +109,7 @@ def test_the_defaults_fit_the_budget_manager() -> None:
 
 
 def test_the_cascade_has_numbers_for_keys_and_begins_with_its_first_step() -> None:
-    """The seed's cascade never runs its first step."""
+    """See rules.md#window-compression."""
     steps = WindowConfig().compression.cascade
     assert called_for(0.74, steps) == []
     assert called_for(0.75, steps) == ["tool_result_summarization"]
@@ -184,7 +184,7 @@ def test_of_a_choice_the_values_are_told(text: str, values: str) -> None:
 
 def test_the_text_of_settings_is_not_taken_for_a_files_name() -> None:
     with pytest.raises(MemctlError) as caught:
-        subsystems.settings(SEED)
+        subsystems.settings(SETTINGS)
     assert caught.value.message == "settings are a mapping, or the name of a file, not what stands in it"
 
 
@@ -197,7 +197,7 @@ def test_broken_yaml_is_told_with_its_line() -> None:
 
 
 def test_the_same_keys_stand_under_window_in_the_projects_settings() -> None:
-    nested = "".join(f"  {line}\n" if line else "\n" for line in SEED.split("\n"))
+    nested = "".join(f"  {line}\n" if line else "\n" for line in SETTINGS.split("\n"))
     read = project.parse(f"format: 1\nproject: shop\nwindow:\n{nested}", ".memory/config.yaml")
     assert without_files(config.from_values(read.window, ".memory/config.yaml")) == WindowConfig()
     assert config.from_values({}, ".memory/config.yaml") == WindowConfig()

@@ -1,4 +1,4 @@
-"""Every key of the seed's settings does what it says: each is changed alone, and something is different then."""
+"""Every key of the settings does what it says: each is changed alone, and something is different then."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
 from tests.window.talk import TASK, Talk, long_talk
-from tests.window.test_config import SEED
+from tests.window.test_config import SETTINGS
 from tests.window.texts import COUNTER
 
 WINDOW = 128_000
@@ -38,8 +38,8 @@ class Manager(ContextWindowManager):
 
 
 def changed(key: str, value: Any) -> dict[str, Any]:
-    """The seed's settings, with another value for one key."""
-    settings: dict[str, Any] = yaml.safe_load(SEED)
+    """The settings, with another value for one key."""
+    settings: dict[str, Any] = yaml.safe_load(SETTINGS)
     at = settings
     *above, last = key.split("/")
     for part in above:
@@ -131,7 +131,7 @@ def files(manager: Manager) -> list[str]:
     return sorted(file.name for file in manager.folder.iterdir())
 
 
-# Key of the seed's file: another value, and what is different then.
+# Key of the file: another value, and what is different then.
 CASES: dict[str, tuple[Any, Callable[[Manager], Any]]] = {
     "max_context_tokens": (64_000, lambda manager: manager.budget_manager.max_context_tokens),
     "pressure/thresholds/yellow": (0.40, lambda manager: zone_at(manager, 0.45)),
@@ -180,31 +180,31 @@ def made(tmp_path: Path) -> Callable[[dict[str, Any]], Manager]:
     return make
 
 
-def test_all_keys_of_the_seed_are_gone_through() -> None:
+def test_all_keys_are_gone_through() -> None:
     pairs = {key for one, other, _ in PAIRS for key in (one, other)}
-    assert set(CASES) | pairs == set(keys(yaml.safe_load(SEED)))
+    assert set(CASES) | pairs == set(keys(yaml.safe_load(SETTINGS)))
 
 
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_does_what_it_says(key: str, made: Callable[[dict[str, Any]], Manager]) -> None:
     value, look = CASES[key]
-    assert look(made(changed(key, value))) != look(made(yaml.safe_load(SEED)))
+    assert look(made(changed(key, value))) != look(made(yaml.safe_load(SETTINGS)))
 
 
 @pytest.mark.parametrize(("one", "other", "look"), PAIRS, ids=[one for one, _, _ in PAIRS])
 def test_shares_and_weights_do_what_they_say(
     one: str, other: str, look: Callable[[Manager], Any], made: Callable[[dict[str, Any]], Manager]
 ) -> None:
-    settings = yaml.safe_load(SEED)
+    settings = yaml.safe_load(SETTINGS)
     part, name, first = one.split("/")
     values = settings[part][name]
     second = other.split("/")[2]
     values[first], values[second] = values[first] + 0.05, values[second] - 0.05
-    assert look(made(settings)) != look(made(yaml.safe_load(SEED)))
+    assert look(made(settings)) != look(made(yaml.safe_load(SETTINGS)))
 
 
 def test_files_are_where_the_settings_are(tmp_path: Path) -> None:
-    (tmp_path / "window.yaml").write_text(SEED)
+    (tmp_path / "window.yaml").write_text(SETTINGS)
     manager = ContextWindowManager.from_config(tmp_path / "window.yaml", COUNTER)
     manager.on_overflow([{"role": "user", "content": TASK}])
     state = json.loads((tmp_path / "agent_state.json").read_text())
@@ -217,7 +217,7 @@ def test_files_are_where_the_settings_are(tmp_path: Path) -> None:
 def test_settings_that_nobody_knows_the_folder_of_name_no_files() -> None:
     for key in ("compression", "cross_window"):
         with pytest.raises(MemctlError, match="nothing says in which folder"):
-            ContextWindowManager.from_config({key: yaml.safe_load(SEED)[key]}, COUNTER)
+            ContextWindowManager.from_config({key: yaml.safe_load(SETTINGS)[key]}, COUNTER)
 
 
 def test_a_progress_file_alone_tells_a_state_that_nothing_keeps(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_who_wants_the_pressure_does_not_pay_for_the_rest() -> None:
     assert not {"yaml", "splintr", "click", "sqlite3", "memctl.window.eviction.engine"} & set(loaded)
 
 
-SEEDS = (
+NAMES = (
     *(
         "ContextPressureMonitor",
         "PressureReading",
@@ -44,8 +44,8 @@ SEEDS = (
 )
 
 
-def test_all_names_of_the_seed_are_public() -> None:
-    assert set(SEEDS) <= set(memctl.window.__all__)
+def test_all_names_of_the_parts_are_public() -> None:
+    assert set(NAMES) <= set(memctl.window.__all__)
 
 
 def test_what_one_name_needs_is_all_that_is_loaded_for_it() -> None:

@@ -191,7 +191,7 @@ def test_a_result_goes_in_whole_while_there_is_room_and_is_summed_up_when_there_
 
 
 def test_results_go_in_whole_beyond_their_own_budget_while_the_window_has_room() -> None:
-    """Their budget is 24,000 of these 200,000 tokens; S4 tracks by component, and enforces globally."""
+    """Their budget is 24,000 of these 200,000 tokens; only the window refuses (rules.md#window-budget)."""
     talk, watched = Talk(), manager(200_000)
     output = "\n".join(f"value_{n} = compute({n})" for n in range(200))
     for number in range(30):
@@ -256,7 +256,7 @@ WINDOW = 1_000_000
         (950_000, Action.EMERGENCY_COMPACTION),
     ],
 )
-def test_actions_begin_at_the_seeds_utilizations(messages: list[dict[str, Any]], reported: int, action: Action) -> None:
+def test_actions_begin_at_their_utilizations(messages: list[dict[str, Any]], reported: int, action: Action) -> None:
     assert manager(WINDOW).on_turn_start(messages, model_reported_tokens=reported).action is action
 
 
@@ -278,7 +278,7 @@ def stubborn() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("left", "action"), [(0.931, Action.CROSS_WINDOW_SAVE), (0.929, Action.EMERGENCY_COMPACTION)])
 def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float, action: Action) -> None:
-    """The seed asks for the utilisation before its compaction, which has not changed by then."""
+    """What counts is the utilisation after the compaction."""
     given = stubborn()
     freed = manager(WINDOW).on_turn_start(given, model_reported_tokens=960_000)
     share = freed.utilization_after / freed.utilization_before
@@ -289,14 +289,14 @@ def test_a_window_is_left_that_an_emergency_leaves_above_93_percent(left: float,
 
 
 def test_what_eviction_alone_does_not_free_is_compressed(many: list[dict[str, Any]]) -> None:
-    """The seed compresses only if not one block was evicted."""
+    """Also if some blocks were evicted."""
     start = manager(int(tokens_of(many) / 0.94)).on_turn_start(many)
     assert any(not one.refused for one in start.results)
     assert start.utilization_after <= 0.60
 
 
 def test_where_less_than_4000_tokens_are_left_for_the_answer_it_is_an_emergency() -> None:
-    """S4, "The Six Budget Components": in the orange zone still, for a small window."""
+    """In the orange zone still, for a small window (rules.md#window-budget)."""
     talk = Talk()
     for number in range(12):
         talk.call("Read", {"file_path": f"src/part{number}.py"}, f"{number} words of it all\n" * 280)
@@ -307,7 +307,7 @@ def test_where_less_than_4000_tokens_are_left_for_the_answer_it_is_an_emergency(
 
 
 def test_the_snapshot_of_a_turn_is_of_the_window_and_not_of_the_turn(messages: list[dict[str, Any]]) -> None:
-    """The seed writes the number of turns where that of the window belongs."""
+    """`window_id` is the number of the window, not of the turn."""
     watched = manager(10 * tokens_of(messages), state_manager=Keeper())
     for _ in range(3):
         watched.on_turn_start(messages)

@@ -14,7 +14,7 @@ NAMES = {
     "event": "event_stream",
 }
 AUTO = "auto"
-# S1, "Format Selection Algorithm": context sizes in tokens up to which a format is chosen.
+# Sizes of a context in tokens up to which a format is chosen; rules.md#formats.
 _MICRO, _STANDARD = 500, 2_000
 
 
@@ -25,7 +25,7 @@ def named(name: str) -> Format:
 
 
 def suited(size: int, *, inter_agent: bool) -> str:
-    """The name of the format that S1 chooses for a context of `size` tokens."""
+    """The name of the format for a context of `size` tokens (rules.md#formats)."""
     if size < _MICRO:
         return "yaml"
     if size < _STANDARD:

@@ -1,4 +1,4 @@
-"""Packs as compressed YAML (S1, "Micro Context"): short keys, one entry an item, parsed by any YAML reader."""
+"""Packs as compressed YAML (rules.md#formats): short keys, one entry an item, parsed by any YAML reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs as one event from an agent to another (S1, "Event Stream Format"): complete in itself, with its metrics."""
+"""Packs as one event from an agent to another (rules.md#formats): complete in itself, with its metrics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memctl.packs.formats import xml
 
 name = "event"
 ROOT = "agent_context"
-_SHARED = ("state", "decision")  # kinds of items that every agent at work needs: S1's shared context slice
+_SHARED = ("state", "decision")  # kinds of items that every agent at work needs; rules.md#shared-context
 
 
 def item(item: Item) -> str:
@@ -44,7 +44,7 @@ def _event_id(inside: list[str]) -> str:
 
 
 def _metrics(contents: Contents) -> list[str]:
-    """S1's sizes in tokens: the shared slice, and all items."""
+    """Sizes in tokens: of the shared slice, and of all items."""
     if not contents.project or not contents.sizes:
         return []
     shared = sum(contents.sizes.get(kind, 0) for kind in _SHARED)

@@ -1,4 +1,4 @@
-"""Short names for what the compressed formats say often (S1: GOAL, STATUS, DECISIONS, NEXT)."""
+"""Short names for what the compressed formats say often: GOAL, STATUS, DECISIONS, NEXT (rules.md#formats)."""
 
 from __future__ import annotations
 

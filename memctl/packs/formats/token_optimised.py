@@ -1,4 +1,4 @@
-"""Packs with as little around the text as possible (S1, "Compressed Token-Optimized Format").
+"""Packs with as little around the text as possible (rules.md#formats).
 
 Lines that begin in the first column are memctl's own; every line of an item's text is indented. So nothing in a record
 can pass for a heading or for another record, whatever it says.

@@ -1,7 +1,6 @@
-"""Packs as one XML message (S1, "Single Message XML Context").
+"""Packs as one XML message (rules.md#formats).
 
-The element names are the seed's where it has one. Text is escaped by a serialiser; characters that XML 1.0 can't hold
-at all are replaced.
+Text is escaped by a serialiser; characters that XML 1.0 can't hold at all are replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from memctl.model.xml_text import clean
 from memctl.packs.draft import Contents, Field, Group, Item, Note
 
 name = "xml"
-# The seed's names for what has another one here.
+# Names of elements that are not those of parts and notes.
 ELEMENTS = {
     "task": "current_objective",
     "summary": "project_summary",

@@ -1,4 +1,4 @@
-"""Which budget component each block of a conversation belongs to (S4, "The Six Budget Components")."""
+"""Which budget component each block of a conversation belongs to (rules.md#window-budget)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def window(conversation: Conversation, utilization: float) -> float:
 def managed_window(conversation: Conversation, utilization: float, budgets: TokenBudgetManager) -> float:
     """The same, as management has it: no larger than one whose orange zone begins where the answer's room ends.
 
-    S4 keeps 4,000 tokens for the answer in any window, and says to tighten the zones of small ones. Below 20,000 tokens
+    Any window keeps 4,000 tokens for the answer, and the zones of small ones should be tighter. Below 20,000 tokens
     that room ends before the orange zone begins, where no step of the cascade is called for and the target is behind.
     """
     return window(conversation, utilization) * min(1.0, answer_line(budgets) / ORANGE_AT)

@@ -1,4 +1,4 @@
-"""Budgets by kind of task (S4, FAQ, "How large should the token budget be?"): fractions of the window a component."""
+"""Budgets by kind of task: the fraction of the window that each component has (rules.md#window-budget)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memctl.model.spelling import nearest
 
 
 class BudgetComponent(Enum):
-    """What shares a window (S4, "The Six Budget Components"); `BudgetComponent("TOOL_RESULTS")` is known, too."""
+    """What shares a window (rules.md#window-budget); `BudgetComponent("TOOL_RESULTS")` is known, too."""
 
     SYSTEM_PROMPT = "system_prompt"
     TOOL_DEFINITIONS = "tool_definitions"

@@ -1,8 +1,7 @@
-"""Token budgets of the parts of a window (S4, "Token Budgeting").
+"""Token budgets of the parts of a window (rules.md#window-budget).
 
-Where this parts from the seed's code: a budget that is exactly full is not exceeded; what is evicted is given back;
-component names are known in either case; the window that can be filled is smaller by the safety margin and by the
-reserve for the answer, both of which the seed's text asks for and its code leaves out.
+A budget that is exactly full is not exceeded; what is evicted is given back; component names are known in either case;
+the window that can be filled is smaller by the safety margin and by the reserve for the answer.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from memctl.policy.allocation import divide
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 
-SOFT_LIMIT = 0.80  # S4, soft_limit_pct
-SAFETY_MARGIN = 0.05  # of the window: what counting on the client's side misses (S4, "Precise Tracking")
-OUTPUT_FLOOR = 4_000  # tokens; S4: "Output reserve never below 4K tokens"
-BURN_TURNS = 20  # S4, burn_history
-CRITICAL_TURNS, WARNING_TURNS = 3, 10  # S4, "Burn Rate Prediction"
+SOFT_LIMIT = 0.80  # of a budget; rules.md#window-budget
+SAFETY_MARGIN = 0.05  # of the window: what counting on the client's side misses; rules.md#window-budget
+OUTPUT_FLOOR = 4_000  # tokens kept for the answer; rules.md#window-budget
+BURN_TURNS = 20  # of which the burn rate is the mean
+CRITICAL_TURNS, WARNING_TURNS = 3, 10  # that a budget still lasts; rules.md#window-budget
 _PARTS = 1_000_000  # in which fractions are divided, so that rounding loses no token
 _OUTPUT = BudgetComponent.OUTPUT_RESERVED
 _HISTORY = BudgetComponent.MESSAGE_HISTORY
@@ -77,7 +76,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class ComponentReport(msgspec.Struct, frozen=True):
-    """One component of a report, as the seed's `report` has it, with its forecast."""
+    """One component of a report, with its forecast."""
 
     used: int
     limit: int
@@ -108,8 +107,8 @@ class TokenBudgetManager:
     """Tracks what each component uses, says before something is added whether it may be, and when a budget runs out.
 
     `allocations` are fractions of the window that sum to 1; `enforce_components=False` lets the gate refuse only what
-    the whole window has no room for, and warn otherwise (S4: track by component, enforce globally). Raises ValueError
-    for allocations that do not sum to 1 and for a window too small for the output reserve.
+    the whole window has no room for, and warn otherwise (rules.md#window-budget). Raises ValueError for allocations
+    that do not sum to 1 and for a window too small for the output reserve.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class TokenBudgetManager:
     def check_before_add(self, component: Component, tokens_to_add: int) -> Verdict:
         """Whether tokens may be added. What would exceed the hard limit, or the room in the window, is refused.
 
-        S4's code refuses at the limit itself; a budget of 100 tokens holds 100.
+        A budget of 100 tokens holds 100.
         """
         expected.numbers(tokens_to_add=tokens_to_add)
         component = named(component)
@@ -204,7 +203,7 @@ class TokenBudgetManager:
 
     @property
     def needs_emergency_compaction(self) -> bool:
-        """Whether less than 4,000 tokens are left for the answer (S4, "The Six Budget Components")."""
+        """Whether less than 4,000 tokens are left for the answer (rules.md#window-budget)."""
         return int(self.max_context_tokens * (1 - self.safety_margin)) - self.total_used < OUTPUT_FLOOR
 
     @property

@@ -1,8 +1,8 @@
 """Compaction: the beginning of a conversation becomes a digest of it, the last turns stay as they are.
 
-S4, "Conversation Compaction". What stays word for word: the system prompt, the original task, the current message of
-the user, and whatever is marked. The digest is made by rules; a model may word it instead, and what it says is refused
-if it loses something that must survive.
+What stays word for word (rules.md#window-compression): the system prompt, the original task, the current message of the
+user, and whatever is marked. The digest is made by rules; a model may word it instead, and what it says is refused if
+it loses something that must survive.
 """
 
 from __future__ import annotations

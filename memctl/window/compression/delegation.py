@@ -1,4 +1,4 @@
-"""Delegation: a subtask in a window of its own, of which only a short summary comes back (S4, "Sub-Agent Delegation").
+"""Delegation: a subtask in a window of its own, of which only a short summary comes back (rules.md#window-compression).
 
 memctl starts no agents: the host gives the function that does. What comes back is a summary or it is refused: a
 sub-agent whose whole output is taken in makes the window fuller.
@@ -13,7 +13,7 @@ import msgspec
 from memctl.model import expected
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 
-MOST_TOKENS = 2_000  # S4: the summary has 1,000 to 2,000
+MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
 _STRATEGY = CompressionStrategy.SUB_AGENT
 
 

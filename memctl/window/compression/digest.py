@@ -1,9 +1,9 @@
 """What a part of a conversation came to, in sections: what a compaction puts in its place.
 
-The sections are those that S4's prompt for compaction asks for. A later digest takes an earlier one in by S3's anchored
-rules: what the user said and decisions are appended, files are merged per path, state and next steps are replaced. An
-error stays until its step succeeds.
-Everything in it was said or done in the conversation, in its own words; nothing is made up.
+What it keeps: rules.md#window-compression. A later digest takes an earlier one in as summaries of sessions are merged
+(rules.md#session-summary): what the user said and decisions are appended, files are merged per path, state and next
+steps are replaced. An error stays until its step succeeds. Everything in it was said or done in the conversation, in
+its own words; nothing is made up.
 """
 
 from __future__ import annotations

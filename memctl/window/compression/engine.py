@@ -1,4 +1,4 @@
-"""The compression engine: five strategies, and the cascade that uses them in the order of what they cost (S4)."""
+"""The compression engine: five strategies, and a cascade of them, the cheapest first (rules.md#window-compression)."""
 
 from __future__ import annotations
 
@@ -165,8 +165,8 @@ class CompressionEngine:
     ) -> Cascade:
         """Bring a conversation down to `target` tokens by what its utilisation of `max_tokens` calls for.
 
-        None for `max_tokens` calls for every step. In S4's order of cost: results are summed up, then `evict` frees
-        what is still missing (it gets the conversation and that number), then older turns are told shorter, then the
+        None for `max_tokens` calls for every step. In the order of cost: results are summed up, then `evict` frees what
+        is still missing (it gets the conversation and that number), then older turns are told shorter, then the
         beginning is compacted, then `task` is delegated, which frees nothing here but saves what it would have taken. A
         step is only made if the target is not reached.
         """

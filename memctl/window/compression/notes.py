@@ -1,4 +1,4 @@
-"""Structured notes: what an agent writes down while it works, carried forward instead of the conversation (S4).
+"""Structured notes: what an agent writes down while it works, carried forward instead of the conversation.
 
 Notes are of six categories, and critical ones come first. What stands in the memory is a note that somebody took
 before: `from_memory` takes decisions, issues, learnings and the state from it.
@@ -14,7 +14,7 @@ from memctl.model import expected
 from memctl.model.markdown import one_line
 from memctl.model.record import Record
 
-# S4, `NoteTakingMethod`: in this order, and the tokens that notes may have.
+# In this order, and the tokens that notes may have; rules.md#window-compression.
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
 IMPORTANCES = ("critical", "high", "normal")
 MAX_TOKENS = 2_000
@@ -62,8 +62,7 @@ class Notes:
     def for_context(self, count: Callable[[str], int], max_tokens: int = MAX_TOKENS) -> str:
         """The notes as a text of at most `max_tokens`: whole notes, by category, critical ones first, then the newest.
 
-        What does not fit is counted in the last line. S4's code stops at the first note that is too long; here the next
-        ones may still fit.
+        What does not fit is counted in the last line. After a note that is too long the next ones may still fit.
         """
         chosen: set[int] = set()
         for number in sorted(range(len(self._notes)), key=self._rank):

@@ -9,7 +9,7 @@ from memctl.model.xml_text import clean
 from memctl.text.credentials import redact
 from memctl.window.messages.content import ContentBlock
 
-# S4, "Conversation Compaction" and "Tool Result Summarization", in our words.
+# What a compaction keeps and drops, and what a summary of a result keeps; rules.md#window-compression.
 _KEEP = """Keep without exception:
 - every decision with its reason and the alternatives, in its own words
 - every unresolved error, bug and blocker with its exact message

@@ -1,4 +1,4 @@
-"""What a compression came to, by the seed's names (S4, `CompressionResult`)."""
+"""What a compression came to, and the names of the strategies (rules.md#window-compression)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_GAIN = 0.10  # of the tokens: a compression that saves less loses more tha
 
 
 class CompressionStrategy(Enum):
-    """The five strategies, by S4's names."""
+    """The five strategies."""
 
     COMPACTION = "compaction"
     NOTE_TAKING = "note_taking"

@@ -1,7 +1,7 @@
 """Compression block by block: results of tools summed up, and older turns told shorter the older they are.
 
-S4, "Tool Result Summarization" and "Progressive Summarization". Whatever must survive (`essentials`) stays in what a
-block becomes; a block that would not shrink by 10 % is left as it is.
+From which size and age on: rules.md#window-compression. Whatever must survive (`essentials`) stays in what a block
+becomes; a block that would not shrink by 10 % is left as it is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from memctl.window.preservation.essentials import Essential
 from memctl.window.results import summary
 from memctl.window.results.key_line import SUMMED_UP
 
-# S4, "Progressive Summarization": up to which age in turns, to which share of the length, and what that is called.
+# Up to which age in turns, to which share of the length, and what that is called; rules.md#window-compression.
 LEVELS = ((1, 1.0, "L0_full"), (5, 0.30, "L1_key_points"), (20, 0.05, "L2_one_line"), (None, 0.01, "L3_title"))
-_LEAST = 10  # tokens; S4's floor for what a turn becomes
+_LEAST = 10  # tokens; the floor for what a turn becomes
 _SHORT = 120  # tokens of a block that is not worth shortening
 _SHORTER = "[Shortened, "
 _ORDER = summary_rules.ORDER
@@ -115,7 +115,7 @@ def _once(provider: Provider | None) -> UntilItFails | None:
 
 
 def _is_large(block: ContentBlock, threshold: int, turn: int) -> bool:
-    """S4: above the threshold; not yet summed up, and read by the model."""
+    """Whether a result is above the threshold, not yet summed up, and read by the model."""
     return (
         block.content_type is ContentType.TOOL_RESULT
         and block.token_count > threshold

@@ -11,12 +11,12 @@ from typing import Literal
 # What a reduction can be made by: one strategy alone, or all in the order of what they cost.
 RESULTS, PROGRESSIVE, COMPACTION, CASCADE = "results", "progressive", "compaction", "cascade"
 STRATEGIES = (RESULTS, PROGRESSIVE, COMPACTION, CASCADE)
-COMPACTION_FROM = 0.85  # of the window; S4, `compaction_utilization_threshold`
-KEPT_TURNS = 5  # S4, "Progressive Summarization": what is younger is still at work
+COMPACTION_FROM = 0.85  # of the window; rules.md#window-compression
+KEPT_TURNS = 5  # what is younger is still at work; rules.md#window-compression
 
 Step = Literal["tool_result_summarization", "progressive", "conversation_compaction", "sub_agent"]
 
-# From which utilisation on a step of the cascade is made (S4, `compression.cascade`).
+# From which utilisation on a step of the cascade is made; rules.md#window-compression.
 STEPS: dict[float, Step] = {
     0.75: "tool_result_summarization",
     0.85: "progressive",

@@ -1,4 +1,4 @@
-"""Eviction: taking out of a context window what it can spare (S4, "Eviction Policies").
+"""Eviction: taking out of a context window what it can spare (rules.md#window-eviction).
 
 Nothing vanishes without a word: a placeholder says what was there and how to get it back. What has to stay stays
 (`protection`), and a target that is out of reach is said to be.
@@ -27,7 +27,7 @@ from memctl.window.messages.content import ContentBlock, ContentType, TokenCount
 if TYPE_CHECKING:
     from memctl.window.messages.conversation import Conversation
 
-PLACEHOLDER_TOKENS = 50  # S4, `placeholder_max_tokens`
+PLACEHOLDER_TOKENS = 50  # at most; rules.md#window-eviction
 MINIMUM_GAIN = 50  # tokens; for less than a placeholder may cost, what it says is not worth losing
 NOTHING_SPARED: Mapping[str, str] = MappingProxyType({})
 _ABOUT_AS_GOOD = 0.05  # of a score: among such units the one goes that frees little more than is wanted
@@ -59,7 +59,7 @@ class Gone(msgspec.Struct, frozen=True):
 
 
 class EvictionResult(msgspec.Struct, frozen=True):
-    """What an eviction came to, with S4's fields first. Tokens are those of the blocks, placeholders included.
+    """What an eviction came to. Tokens are those of the blocks, placeholders included.
 
     `replacements` is for `Conversation.replace`: the new text of each block that goes by its id, None for nothing.
     `evictions` and `kept` say of every block what becomes of it and why, for an audit. `similar_by` is how blocks were

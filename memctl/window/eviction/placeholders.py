@@ -1,10 +1,10 @@
 """What stands in the place of an evicted block: what was there, what it said, and how to get it back.
 
-S4, "Eviction Safety: Placeholder Messages", promises them and its code makes none. This is its example:
+For example (rules.md#window-eviction):
 
-    [Evicted: tool_result from turn 7 (search_files "axios").
-    Finding: 23 files reference axios in user-service/src/.
-    Full result in session memory if needed.]
+    [Evicted: tool_result from turn 12 (grep "retry").
+    Finding: 9 files name retry in src/payment/.
+    Full result in result-12.txt if needed.]
 
 A placeholder has at most 50 tokens, and always fewer than what it replaces. It stands where the block stood, so that
 what came out of a tool is still read as the output of a tool.

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class EvictionPolicy(Enum):
-    """The six policies (S4, "Six Eviction Policies")."""
+    """The six policies (rules.md#window-eviction)."""
 
     FIFO = "fifo"
     LRU = "lru"

@@ -1,4 +1,4 @@
-"""What must never be evicted (S4, "What Must NEVER Be Evicted"), and why."""
+"""What must never be evicted, and why (rules.md#window-eviction)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from memctl.window.messages.content import ContentBlock, ContentType
 
-ALWAYS = ("system_prompt",)  # S4's configuration, `protected_types`
+ALWAYS = ("system_prompt",)  # `protected_types` by default
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING, ContentType.TOOL_RESULT)
 
 

@@ -1,11 +1,10 @@
 """Which blocks later ones refer to: by path, by identifier, by id.
 
-S4, "Policy 2 -- LRU", wants references and does not say how they are found. Here a block is referred to when what the
-model or the user says later, or the arguments of a later call, name something that stands in it: a path (also by its
-last two parts, or by a file name that has a suffix), an identifier (`snake_case`, `camelCase`, `dotted.name`) or an id
-(of a call, a record, a commit). The latest block that has the name is meant: of two readings of a file, the newer one.
-Who names a file with its folder does not mean one of the same name elsewhere. What can't be found so is a reference in
-plain words ("as said above").
+A block is referred to when what the model or the user says later, or the arguments of a later call, name something that
+stands in it: a path (also by its last two parts, or by a file name that has a suffix), an identifier (`snake_case`,
+`camelCase`, `dotted.name`) or an id (of a call, a record, a commit). The latest block that has the name is meant: of
+two readings of a file, the newer one. Who names a file with its folder does not mean one of the same name elsewhere.
+What can't be found so is a reference in plain words ("as said above").
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""How much a block is worth keeping, by each of S4's policies: 0 goes first, 1 stays.
+"""How much a block is worth keeping, by each policy: 0 goes first, 1 stays.
 
-The numbers are S4's. Where its text, its code and its configuration differ the configuration's are taken: five weights
-for the hybrid. A half-life is one here: after so many turns half is left (S4's code lets 37 % be left).
+Where the numbers come from: rules.md#window-eviction. A half-life is one: after so many turns half is left.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from memctl.window.messages.content import ContentBlock, ContentType
 Turns = Annotated[float, msgspec.Meta(gt=0)]
 
 
-# S4, "Code: EvictionEngine": the prestige of a source. It has none for thinking, which lives shortest of all.
+# What a source is worth; rules.md#window-eviction. That of thinking is ours: it lives shortest of all.
 SOURCE = {
     ContentType.USER_MESSAGE: 1.0,
     ContentType.SYSTEM_PROMPT: 1.0,
@@ -32,14 +31,14 @@ SOURCE = {
     ContentType.TOOL_RESULT: 0.3,
     ContentType.THINKING: 0.1,
 }
-# Turns that a block of a type lives: S4's code, and for thinking its configuration.
+# Turns that a block of a type lives; rules.md#window-eviction.
 TYPE_TTL = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30}
 
 
 class Scoring(msgspec.Struct, frozen=True):
-    """The numbers behind the scores. Half-lives and lives are in turns; `type_ttl` is laid over S4's by type, and what
-    has none there lives `default_ttl`. `full_reuse` is how many turns have to refer to a block for it to count as used
-    all the time.
+    """The numbers behind the scores. Half-lives and lives are in turns; `type_ttl` is laid over TYPE_TTL, and what has
+    none there lives `default_ttl`. `full_reuse` is how many turns have to refer to a block for it to count as used all
+    the time.
     """
 
     hybrid_weights: HybridWeights = HybridWeights()
@@ -97,7 +96,7 @@ class FIFOScorer:
 class LRUScorer:
     """What nothing has referred to for longest goes first; what was never referred to is under moderate suspicion.
 
-    S4's code has it the wrong way round: there the score rises with the idle turns.
+    A block's score falls with every turn in which nothing refers to it.
     """
 
     def score(self, block: ContentBlock, situation: Situation) -> float:
@@ -110,7 +109,7 @@ class PriorityScorer:
     """Five signals weighed: recency, nearness to the task, the type, how often it is referred to, and marks.
 
     Nearness is the cosine of the embeddings where the host gave both; else the share of the task's words in the block;
-    without a task it is S4's 0.5. A mark is `do_not_evict`; without one the host's `priority_score` stands.
+    without a task it is 0.5. A mark is `do_not_evict`; without one the host's `priority_score` stands.
     """
 
     def score(self, block: ContentBlock, situation: Situation) -> float:
@@ -135,7 +134,7 @@ class TypeBasedScorer:
 class SemanticMergeScorer:
     """What a newer block nearly repeats goes first, the most alike before the rest; then by priority.
 
-    S4 calls it "a complementary policy, not standalone", hence the second step.
+    Likeness alone leaves most blocks without a score, hence the second step.
     """
 
     def __init__(self) -> None:
@@ -150,7 +149,7 @@ class SemanticMergeScorer:
 
 
 class HybridScorer:
-    """The five signals of S4's configuration, weighed."""
+    """Five signals, weighed (rules.md#window-eviction)."""
 
     def __init__(self) -> None:
         self._priority, self._type = PriorityScorer(), TypeBasedScorer()

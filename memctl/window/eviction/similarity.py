@@ -1,4 +1,4 @@
-"""How alike blocks are (S4, "Policy 4 -- Semantic Similarity Merge").
+"""How alike blocks are, for the policy that merges them (rules.md#window-eviction).
 
 It is the cosine of two blocks' embeddings where the host gave both, else of their word shingles: of the runs of three
 words that each has. Numbers are words like others: two tables of different figures are not the same thing said twice.
@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.window.messages.content import ContentBlock, ContentType
 
-THRESHOLD = 0.85  # S4: two blocks whose cosine is above are merged
+THRESHOLD = 0.85  # two blocks whose cosine is above are merged; rules.md#window-eviction
 EMBEDDINGS, SHINGLES = "embeddings", "word shingles"
 _RUN = 3
 _WORD = re.compile(r"\w+")

@@ -12,7 +12,7 @@ _EXACT = 1e-6  # to which a sum of fractions is 1
 
 
 class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each signal counts in the hybrid policy (S4, its configuration; its text and its code have others)."""
+    """What each signal counts in the hybrid policy (rules.md#window-eviction)."""
 
     recency: Share = 0.30
     priority: Share = 0.25
@@ -25,7 +25,7 @@ class HybridWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PriorityWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What each signal counts in the priority policy (S4, "Code: EvictionEngine")."""
+    """What each signal counts in the priority policy (rules.md#window-eviction)."""
 
     recency: Share = 0.30
     semantic: Share = 0.25

@@ -1,7 +1,6 @@
-"""What the metrics of a window should be, and when they alarm (S4, "Six Metrics That Matter" and "Alerting").
+"""What the metrics of a window should be, and when they alarm (rules.md#window-health).
 
-The seed's text wants several alarms only when something lasts ("for 3+ turns", "sustained", "consistently"); its code
-raises all of them at once. Here the text holds: LASTING turns, or compressions, in a row.
+Several alarms are raised only when something lasts: LASTING turns, or compressions, in a row.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from typing import Annotated
 
 import msgspec
 
-LASTING = 3  # turns; S4 says so of the utilisation, and no number of the others
-SPIKE = 3.0  # times the average before; S4, "Burn Rate"
-FEWEST = 5  # measurements from which on there is an average, or a trend; S4, trend_report
+LASTING = 3  # turns; rules.md#window-health
+SPIKE = 3.0  # times the average before; rules.md#window-health
+FEWEST = 5  # measurements from which on there is an average, or a trend; rules.md#window-health
 Fraction = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
@@ -67,7 +66,7 @@ METRICS = {
 
 
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """From where on metrics alarm (S4, `health_monitoring.alerts`)."""
+    """From where on metrics alarm (rules.md#window-health)."""
 
     utilization_critical: Fraction = 0.90
     eviction_rate_warning: Annotated[float, msgspec.Meta(ge=0)] = 5
@@ -186,7 +185,7 @@ def _fidelity(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Ale
 
 
 def _compression(history: Sequence[HealthSnapshot], limits: AlertThresholds) -> Alert | None:
-    """Of compressions, not of turns: most have none. A ratio of 1 or less alarms, too, unlike the seed's."""
+    """Of compressions, not of turns: most have none. A ratio of 1 or less alarms, too."""
     limit = limits.compression_ratio_min
     last = _lasting([s.compression_ratio for s in history if s.compression_ratio is not None])
     if history[-1].compression_ratio is None or not last or max(last) >= limit:

@@ -1,8 +1,8 @@
-"""How much a compressed context keeps of the original, by a set of questions (S4, "Compression Fidelity").
+"""How much a compressed context keeps of the original, by a set of questions (rules.md#window-health).
 
 With a judge, a model answers each question from both contexts and says whether the answers agree. Without one the
-questions' facts are looked for. Where this parts from the seed's code: contexts are never cut, but read in pieces; a
-verdict is `yes` or `no` and nothing that merely holds those letters; without a question there is no score, not 1.0.
+questions' facts are looked for. Contexts are never cut, but read in pieces; a verdict is `yes` or `no` and nothing that
+merely holds those letters; without a question there is no score, not 1.0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memctl.packs.summary_words import PATH
 from memctl.text.credentials import redact
 from memctl.window.health.questions import Question, terms
 
-TARGET = 0.85  # S4: "Target >0.85"
+TARGET = 0.85  # rules.md#window-health
 JUDGE, FACTS = "judge", "facts"
 PIECE = 200_000  # characters of a context that a judge reads at once: 50,000 tokens of prose, 80,000 of logs
 _OVERLAP = 2_000  # characters that two pieces share, so that what stands at their border is whole in one of them

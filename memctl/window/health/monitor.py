@@ -1,7 +1,7 @@
-"""A window's health: six metrics a turn, alarms when they begin, and trends (S4, "Context Health Monitoring").
+"""A window's health: six metrics a turn, alarms when they begin, and trends (rules.md#window-health).
 
-Where this parts from the seed's code: rates are of a turn and not of the whole run, in which no change shows; what was
-not measured is None and not perfect; the clock is passed in.
+Rates are of a turn and not of the whole run, in which no change shows; what was not measured is None and not perfect;
+the clock is passed in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memctl.window.health.fidelity import Ask, Fidelity
     from memctl.window.health.questions import Question
 
-MOST_KEPT = 100  # snapshots; S4, max_history
+MOST_KEPT = 100  # snapshots; rules.md#window-health
 
 
 class ContextHealthMonitor:

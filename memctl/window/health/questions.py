@@ -1,4 +1,4 @@
-"""What a compressed context is asked: questions from a file, or made from the original (S4, "Compression Fidelity").
+"""What a compressed context is asked: questions from a file, or made from the original (rules.md#window-health).
 
 A question has facts by which it can be judged without a model. Those that are made ask for what must survive, and their
 categories are its kinds (`essentials.KINDS`).
@@ -19,8 +19,8 @@ from memctl.sessions.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 
-MOST = 10  # questions of a category; S4: 10 to 20 in all, and not every category has that many
-FEWEST = 10  # S4, "Build a test suite": 10 to 20 questions; a score of fewer says little
+MOST = 10  # questions of a category; 10 to 20 in all are wanted, and not every category has that many
+FEWEST = 10  # questions; a score of fewer says little; rules.md#window-health
 # What sentences about decisions and work have in common: whoever shortens them leaves it out first.
 _SAYING = frozenset(
     [

@@ -1,6 +1,6 @@
 """Where metrics are going: a straight line through their recent values, by least squares.
 
-The seed compares the last value with the first, so that one odd value at either end is a trend.
+By the first and the last value alone, one odd value at either end would be a trend.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.window.health.alerts import FEWEST, METRICS, HealthSnapshot
 
-RECENT = 10  # snapshots; S4, trend_report
+RECENT = 10  # snapshots; rules.md#window-health
 RISING, FALLING, STABLE, INSUFFICIENT = "rising", "falling", "stable", "insufficient_data"
 _SURE = 2.0  # standard errors by which a slope must differ from none
 

@@ -1,4 +1,4 @@
-"""What a context window holds: blocks, each of one type (S4, "The Eviction Decision Space")."""
+"""What a context window holds: blocks, each of one type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
 
 
 class ContentType(Enum):
-    """The types of content, by S4's names."""
+    """The types of content (rules.md#window-eviction)."""
 
     SYSTEM_PROMPT = "system_prompt"
     TOOL_DEFINITION = "tool_definition"
@@ -26,7 +26,7 @@ class ContentType(Enum):
 
 
 class ContentBlock(msgspec.Struct, frozen=True):
-    """One piece of a context window, with S4's fields first.
+    """One piece of a context window.
 
     `block_id` is unique in its conversation, and stays what it is when others are evicted. `token_count` is in tokens
     of the model whose counter made it. A turn is one request to a model with its answer and the results of the calls in

@@ -21,7 +21,7 @@ _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _RESULTS = ("tool_result", "function_call_output")
 SYSTEM = ("system", "developer")
 _OF_ITEMS = ("input_text", "output_text", "input_image", "input_file")
-# S4, "What Must NEVER Be Evicted": explicit markers. Only in what the user says: a tool's output is untrusted.
+# What keeps a block from eviction (rules.md#window-eviction), if the user says it: a tool's output is untrusted.
 _MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
 
 

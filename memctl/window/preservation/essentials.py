@@ -1,6 +1,6 @@
 """What a compression must not lose: the task, decisions, open issues, the files at work, and numbers that matter.
 
-S0, "Preservation Rules", and S4's prompt for compaction name them, and what the user insists on or else said. A
+Which these are: rules.md#preservation and rules.md#window-compression, and what the user insists on or else said. A
 compression is refused if one of these is gone: validated is the text that the model would see afterwards, whatever made
 it.
 """
@@ -25,7 +25,7 @@ TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER = (
 )  # fmt: skip
 KINDS = (TASK, CONSTRAINT, MESSAGE, DECISION, ISSUE, ERROR, PATH, NUMBER)
 SPOKEN = (CONSTRAINT, MESSAGE)  # by the user; nothing but a digest takes the place of the user's messages
-VERBATIM = 600  # characters of what a user said that are kept in its own words (S4: "verbatim if short")
+VERBATIM = 600  # characters of what a user said that are kept in its own words
 RECENT_FILES = 15  # measured: after a compaction the last 15 files cover 96 % of those that are read again
 _SAID_AGAIN = 0.75  # of the words of a decision in one place: it is told in other words, and still there
 LONGEST_TOLD = 2_000  # characters of a message that is told rather than pasted, and of a task that are looked for

@@ -1,5 +1,4 @@
-"""How the context grew: what each request of a session had, and where it was compacted (S4, "The Token Utilization
-Curve").
+"""How the context grew: what each request of a session had, and where it was compacted.
 
 A transcript says so itself, in the usage of its answers; of bare messages it is counted. Lines are looked at as they
 pass by, so that whoever else reads them need not read them again.

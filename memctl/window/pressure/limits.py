@@ -6,9 +6,9 @@ that a red zone at 90 % of the raw window never comes there. Everything here is 
 The windows of Claude's models are those that Claude Code reports (`models`). Those of others are assumed, and what is
 shown by them says so: Google's pages of Gemini 2.0 Flash and 2.5 Pro state 1,048,576 tokens, which is taken for every
 Gemini; a name that is only a family's, as `claude` is, names no model, and is taken for a small one, as `budget` does:
-too small a window costs a compaction, too large a one the request. For OpenAI's models neither the seeds nor any page
-of OpenAI's that was read has a size, and one model may have several (Codex is reported to give its GPT-5 ones 272,000).
-What a user says goes before: --window, or max_context_tokens in the settings.
+too small a window costs a compaction, too large a one the request. For OpenAI's models no page of OpenAI's that was
+read has a size, and one model may have several (Codex is reported to give its GPT-5 ones 272,000). What a user says
+goes before: --window, or max_context_tokens in the settings.
 """
 
 from __future__ import annotations

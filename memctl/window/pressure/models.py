@@ -12,8 +12,8 @@ import re
 MOST_OUTPUT, BUFFER = 20_000, 13_000
 DEFAULT_OUTPUT = 32_000  # tokens that a model may answer with if nobody says; any above MOST_OUTPUT count the same
 SMALL, LARGE = 200_000, 1_000_000
-YELLOW_AT, ORANGE_AT, RED_AT = 0.50, 0.75, 0.90  # S4, "Pressure Zones": shares of what can be filled
-TARGET = 0.60  # of the same; S4, `_active_management`: what eviction and compression aim at
+YELLOW_AT, ORANGE_AT, RED_AT = 0.50, 0.75, 0.90  # shares of what can be filled; rules.md#window-pressure
+TARGET = 0.60  # of the same; what eviction and compression aim at; rules.md#window-pressure
 AGAIN = 0.02  # of the same; so much more must stand there before what has gained too little is tried again
 _MILLION = re.compile(r"\[1m\]|[-_:]1m\b", re.IGNORECASE)
 # Models whose window Claude Code 2.1.330 says to be SMALL (`--output-format json`, under modelUsage); it takes all

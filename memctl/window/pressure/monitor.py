@@ -1,8 +1,7 @@
-"""Context pressure: how full a window is, how fast it fills, and when to act (S4, "Understanding Context Pressure").
+"""Context pressure: how full a window is, how fast it fills, and when to act (rules.md#window-pressure).
 
-Where the seed's own code falls short of its text: its first step has no velocity; a spike is sought in the average,
-where 15,000 tokens after steps of 2,000 are none; a compaction turns the velocity negative; `utilization()` and
-`update()` are called and lacking.
+The velocity counts from the first step. A spike is sought in each step: in the average, 15,000 tokens after steps of
+2,000 would be none. A compaction does not turn the velocity negative.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ import msgspec
 from memctl.model import expected
 from memctl.window.pressure import models
 
-DEFAULT_WINDOW = 128_000  # tokens; S4, max_context_tokens
-VELOCITY_WINDOW = 5  # steps; S4, velocity_window
-SPIKE = 3.0  # times the baseline; S4, spike_multiplier
-ALPHA = 0.3  # of the moving average that is the baseline; S4, _detect_events
+DEFAULT_WINDOW = 128_000  # tokens; rules.md#window-pressure
+VELOCITY_WINDOW = 5  # steps; rules.md#window-pressure
+SPIKE = 3.0  # times the baseline; rules.md#window-pressure
+ALPHA = 0.3  # of the moving average that is the baseline; rules.md#window-pressure
 # Of real sessions the trimmed mean of the last 20 steps told best how long it would take: half of the answers were
 # within 34 % of the truth.
 FORECAST_STEPS, FORECAST_ERROR = 20, 0.34
 _TRIM = 0.10  # of the steps, at each end; of 5 to 19 steps one
 _FEWEST_TRIMMED = 5
 MODEL_REPORTED, CLIENT_ESTIMATED = "model_reported", "client_estimated"
-SMALL, LARGE = 32_000, 200_000  # tokens; S4: "8K-32K", "200K+"
+SMALL, LARGE = 32_000, 200_000  # tokens up to which a window is small, and from which it is large
 
 
 class PressureZone(Enum):
-    """How much a window presses (S4, "Four Pressure Zones")."""
+    """How much a window presses (rules.md#window-pressure)."""
 
     GREEN = "green"  # nothing to do
     YELLOW = "yellow"  # prepare: which blocks could go?
@@ -40,7 +39,7 @@ class PressureZone(Enum):
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where zones begin, as fractions of what can be filled before the host compacts (S4, `pressure.thresholds`)."""
+    """Where zones begin, as fractions of what can be filled before the host compacts."""
 
     yellow: float = models.YELLOW_AT
     orange: float = models.ORANGE_AT
@@ -63,10 +62,10 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def suited_thresholds(window: int) -> Thresholds:
     """What suits a window of some tokens, as a hint; nothing applies it unasked.
 
-    S4 says to tighten small windows and to loosen yellow and orange of large ones, and no numbers. Small ones begin
-    each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left, less than the mean step of 1,329. In large
-    ones yellow and orange come later, by 10 and 5 points; red stays: a tenth of 200,000 holds the 99th percentile of
-    steps, 14,800.
+    The numbers are ours; the rule (rules.md#window-pressure) is to tighten small windows, and to loosen yellow and
+    orange of large ones. Small ones begin each zone 10 points earlier: at 90 % of 8,000 there are 800 tokens left, less
+    than the mean step of 1,329. In large ones yellow and orange come later, by 10 and 5 points; red stays: a tenth of
+    200,000 holds the 99th percentile of steps, 14,800.
     """
     if window <= SMALL:
         return Thresholds(yellow=0.40, orange=0.65, red=0.80)
@@ -105,7 +104,7 @@ class PressureReading(msgspec.Struct, frozen=True):
 
     @property
     def counts_part(self) -> bool:
-        """Whether the two counts are further apart than estimates may be (S0: ±10 %)."""
+        """Whether the two counts are further apart than estimates may be (rules.md#token-counting)."""
         from memctl.tokens.calibration import GOAL  # brings SQLite with it, which a hook should not wait for
 
         return self.disagreement is not None and abs(self.disagreement) > GOAL

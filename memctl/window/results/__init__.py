@@ -1,3 +1,3 @@
-"""Results of tools told in fewer tokens, by the kind of output that they are, down to one line (S4,
-"Tool Result Summarization").
+"""Results of tools told in fewer tokens, by the kind of output that they are, down to one line
+(rules.md#window-compression).
 """

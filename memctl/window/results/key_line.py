@@ -1,7 +1,6 @@
 """The one line of a text that tells most, and which lines name an error: of results of tools, and of what was said.
 
-S4's example of a placeholder keeps "23 files reference axios in user-service/src/.": numbers of things, paths, and of
-an error its first line.
+A placeholder keeps it: numbers of things, paths, and of an error its first line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The result of a tool in a fifth of its tokens, without a model: what was found, errors, and what others refer to.
 
-S4, "Tool Result Summarization": above 500 tokens an output is summed up, to less than 20 % of its length; kept are the
-key finding, numbers, paths, names, errors and warnings.
+Above 500 tokens an output is summed up, to less than 20 % of its length; kept are the key finding, numbers, paths,
+names, errors and warnings (rules.md#window-compression).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
 from memctl.window.results.told import line
 
-THRESHOLD = 500  # tokens; S4, "Tool Result Summarization"
-GOAL = 0.20  # of the length; S4's prompt for summaries of tools
+THRESHOLD = 500  # tokens; rules.md#window-compression
+GOAL = 0.20  # of the length; rules.md#window-compression
 LEAST_GAIN = 0.10  # a summary that saves less is not worth what it loses
 _MOST_NEEDED = 200
 _NEEDED = "Referred to elsewhere"

@@ -17,7 +17,7 @@ from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count
 
-LEAVE = 0.93  # S4, `_emergency`: above it, even compacted, the window is left
+LEAVE = 0.93  # above it, even compacted, the window is left; rules.md#window-manager
 NOTES_SHARE = 4  # notes have a fourth of the room at most
 _FRAME = (ContentType.SYSTEM_PROMPT, ContentType.TOOL_DEFINITION)
 # Sections that go before all others, by the first word of their labels in digests, states and checkpoints.

@@ -1,7 +1,8 @@
-"""The state of a task from one window to the next: S4's CrossWindowStateManager over the memory's checkpoints.
+"""The state of a task from one window to the next: a manager over the memory's checkpoints.
 
 There is one implementation of checkpoints, `memctl.workflow`: JSON and Markdown in one commit, stale ones refused, what
-is planned, in progress and done kept apart, the environment looked at before a resume. This gives it S4's names.
+is planned, in progress and done kept apart, the environment looked at before a resume. This gives it the names of
+rules.md#window-state.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class CrossWindowStateManager:
         )
 
     def validate(self, checkpoint: TaskCheckpoint) -> Validation:
-        """S4's `validate`: what makes a state useless, and what may lead astray."""
+        """What makes a state useless, and what may lead astray."""
         return validate(checkpoint)
 
     def bootstrap_prompt(self) -> str:

@@ -1,8 +1,8 @@
-"""The state of a task in files of the project: S4's `state_file` and `progress_file`, for who has no memory.
+"""The state of a task in files of the project, for who has no memory (rules.md#window-state).
 
 A memory has checkpoints (`checkpoints`), which are in commits and tell how the environment has drifted; where there is
-one, these files are copies for other programs and for people, and are never read. What S4's code leaves out: a state
-that goes on from an older version, or from an earlier window, is stale and refused, and a file is replaced as a whole.
+one, these files are copies for other programs and for people, and are never read. A state that goes on from an older
+version, or from an earlier window, is stale and refused, and a file is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, sou
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds
 _LEFT_OUT = 500  # characters for the line that says what is left out, with the name of the file
-DONE_TOLD, LEFT_TOLD, DECISIONS_TOLD = 10, 10, 5  # S4, `bootstrap_prompt`: the last done, the next ones, the last
+DONE_TOLD, LEFT_TOLD, DECISIONS_TOLD = 10, 10, 5  # the last done, the next ones, the last; rules.md#window-state
 
 
 class StateFiles:

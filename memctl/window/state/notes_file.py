@@ -1,4 +1,4 @@
-"""An agent's notes in a file of the project (S4, `notes_file`): read when a task goes on, and appended to."""
+"""An agent's notes in a file of the project: read when a task goes on, and appended to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(rf"- \[({'|'.join(IMPORTANCES)})\] ({'|'.join(CATEGORIES)}): 
 
 
 def in_file(folder: Path, path: str) -> Notes:
-    """The notes in a file of the project (S4, `notes_file`), to which each one that is taken is appended.
+    """The notes in a file of the project, to which each one that is taken is appended.
 
     A note is a line `- [HIGH] bugs: what it says`; whatever else people write there stays, and is no note. Raises
     MemctlError if the file can't be read or written.

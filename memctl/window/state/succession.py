@@ -142,7 +142,7 @@ class Succession:
             return Saved(state, why_not=error.message)
 
     def save_once(self, blocks: Sequence[ContentBlock], *, is_above: bool) -> Saved | None:
-        """S4: a safety save whenever the utilisation crosses a threshold; None if it does not now."""
+        """Save the state when the utilisation crosses a threshold (rules.md#window-state); None if it does not now."""
         crosses = is_above and not self._is_saved and self._keeper is not None
         self._is_saved = is_above
         return self.save(blocks) if crosses else None

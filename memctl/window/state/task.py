@@ -12,7 +12,7 @@ from memctl.model.said import is_said
 
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task that outlives a window, by S4's names. What is planned, under way and done is kept apart.
+    """The state of a task that outlives a window (rules.md#window-state). Planned, under way and done are kept apart.
 
     `state_version` is the version that it goes on from: None for the one that its keeper loaded or saved last.
     """
@@ -85,7 +85,7 @@ def _encodable(value: Any) -> Any:
 
 
 def validate(checkpoint: TaskCheckpoint) -> Validation:
-    """What makes a state useless, and what may lead astray (S4, `validate`)."""
+    """What makes a state useless, and what may lead astray (rules.md#checkpoints)."""
     errors, warnings = [], []
     if not is_said(checkpoint.task_goal):
         errors.append("Missing task_goal: the agent will have no objective")

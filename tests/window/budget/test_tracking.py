@@ -1,4 +1,4 @@
-"""The budget manager, with the seed's own numbers."""
+"""The budget manager, with the numbers of rules.md#window-budget."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from memctl.window.budget.tracking import ComponentBudget, TokenBudgetManager, l
 SYSTEM, TOOLS, HISTORY, RESULTS, MEMORY, OUTPUT = BudgetComponent
 
 
-def seeds_manager(**options: object) -> TokenBudgetManager:
-    """S4, "Usage" of the budget manager."""
+def example_manager(**options: object) -> TokenBudgetManager:
+    """A manager of 128,000 tokens, of which 53,000 are used."""
     manager = TokenBudgetManager(128_000, **options)  # type: ignore[arg-type]
     manager.track(SYSTEM, 5_000)
     manager.track(TOOLS, 3_000)
@@ -23,7 +23,7 @@ def seeds_manager(**options: object) -> TokenBudgetManager:
     return manager
 
 
-def test_the_default_allocations_of_128000_are_the_seeds_table() -> None:
+def test_the_default_allocations_of_128000_are_the_table_of_the_rules() -> None:
     limits = limits_of(128_000, profile(DEFAULT))
     assert list(limits.values()) == [7_680, 5_120, 83_200, 15_360, 10_240, 6_400]
 
@@ -43,8 +43,8 @@ def test_each_profile_is_the_whole(name: str) -> None:
         ("Customer-Support", (8, 3, 70, 8, 6, 5)),
     ],
 )
-def test_profiles_have_the_seeds_shares(name: str, percents: tuple[int, ...]) -> None:
-    """S4, FAQ, "How large should the token budget be?", in the order of its table."""
+def test_profiles_have_the_shares_of_the_rules(name: str, percents: tuple[int, ...]) -> None:
+    """In the order of the table in rules.md#window-budget."""
     assert [round(100 * profile(name)[part]) for part in BudgetComponent] == [*percents]
 
 
@@ -55,7 +55,7 @@ def test_a_profile_that_is_not_known_is_named_with_the_nearest() -> None:
 
 
 def test_component_names_are_known_in_either_case() -> None:
-    """The seed's bridge looks `message_history` up as MESSAGE_HISTORY among lower-case values and finds nothing."""
+    """Configurations have lower case, and other programs the names of the enum."""
     assert BudgetComponent("message_history") is HISTORY
     assert BudgetComponent("MESSAGE_HISTORY") is HISTORY
     assert BudgetComponent("tool-results") is RESULTS
@@ -63,19 +63,19 @@ def test_component_names_are_known_in_either_case() -> None:
         BudgetComponent("history")
 
 
-def test_the_seeds_example_may_add_8000_tokens_of_a_result() -> None:
-    verdict = seeds_manager().check_before_add(RESULTS, 8_000)
+def test_the_example_may_add_8000_tokens_of_a_result() -> None:
+    verdict = example_manager().check_before_add(RESULTS, 8_000)
     assert verdict.allowed
     assert (verdict.warning, verdict.reason, verdict.projected, verdict.limit) == ("", "", 8_000, 15_360)
 
 
-def test_the_seeds_example_burns_3320_tokens_a_turn() -> None:
-    manager = seeds_manager()
+def test_the_example_burns_3320_tokens_a_turn() -> None:
+    manager = example_manager()
     for tokens in (2_000, 3_500, 2_800, 5_200, 3_100):
         manager.record_turn(tokens)
     assert manager.burn_rate == 3_320
     assert manager.total_utilization == pytest.approx(0.414, abs=0.001)
-    # 128,000 less 5 % margin, less 6,400 for the answer, less 53,000 used; the seed counts with all of 128,000
+    # 128,000 less 5 % margin, less 6,400 for the answer, less 53,000 used
     assert manager.turns_until_exhausted() == pytest.approx((121_600 - 6_400 - 53_000) / 3_320)
     assert manager.urgency() == "normal"
 
@@ -83,7 +83,7 @@ def test_the_seeds_example_burns_3320_tokens_a_turn() -> None:
 def test_soft_limits_warn_and_hard_limits_refuse() -> None:
     warned: list[int] = []
     refused: list[int] = []
-    manager = seeds_manager(
+    manager = example_manager(
         on_soft_warning=lambda part, budget, projected: warned.append(projected),
         on_hard_violation=lambda part, budget, projected: refused.append(projected),
     )
@@ -101,8 +101,8 @@ def test_soft_limits_warn_and_hard_limits_refuse() -> None:
 
 
 def test_a_budget_can_be_filled_exactly() -> None:
-    """The seed's `>=` refuses the last token of every budget."""
-    manager = seeds_manager()
+    """The last token of a budget may be used."""
+    manager = example_manager()
     assert manager.check_before_add(RESULTS, 15_360).allowed
     manager.track(RESULTS, 15_360)
     assert not manager.budgets[RESULTS].is_hard_exceeded
@@ -111,8 +111,8 @@ def test_a_budget_can_be_filled_exactly() -> None:
 
 
 def test_what_is_evicted_is_given_back() -> None:
-    """The seed has no way to: its budgets only ever fill."""
-    manager = seeds_manager()
+    """Otherwise budgets would only ever fill."""
+    manager = example_manager()
     manager.track(RESULTS, 15_000)
     assert not manager.check_before_add(RESULTS, 1_000).allowed
     assert manager.release(RESULTS, 9_000) == 9_000
@@ -162,7 +162,7 @@ def test_a_global_budget_warns_of_components_and_refuses_by_the_window() -> None
 
 
 def test_each_component_has_its_own_forecast() -> None:
-    manager = seeds_manager()
+    manager = example_manager()
     for _ in range(3):
         manager.record_turn({HISTORY: 1_000, RESULTS: 5_500})
     assert manager.burn_rate == 6_500
@@ -191,15 +191,15 @@ def test_the_burn_rate_is_of_the_last_twenty_turns() -> None:
 
 
 def test_without_a_turn_nothing_is_foretold() -> None:
-    manager = seeds_manager()
+    manager = example_manager()
     assert manager.burn_rate == 0
     assert manager.last_turn is None
     assert manager.turns_until_exhausted() is None
     assert manager.urgency() == "normal"
 
 
-def test_the_report_has_the_seeds_keys() -> None:
-    report = msgspec.to_builtins(seeds_manager().report())
+def test_the_report_has_the_keys_of_the_rules() -> None:
+    report = msgspec.to_builtins(example_manager().report())
     assert report["total_used"] == 53_000
     assert report["total_utilization"] == 0.41
     assert report["burn_rate_tokens_per_turn"] == 0

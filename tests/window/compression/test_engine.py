@@ -113,8 +113,8 @@ def test_turns_are_told_shorter_the_older_they_are() -> None:
     assert tokens[1][0] <= tokens[current - 20][0]
 
 
-def test_levels_change_at_the_seeds_ages_and_have_its_shares() -> None:
-    """One turn is whole, up to 5 are key points, up to 20 a line, then a title (S4, "Progressive Summarization")."""
+def test_levels_change_at_the_ages_of_the_rules_and_have_their_shares() -> None:
+    """One turn is whole, up to 5 are key points, up to 20 a line, then a title (rules.md#window-compression)."""
     talk = Talk()
     sentences = " ".join(f"The module number {n} is wired to its neighbour by a plain call." for n in range(60))
     for number in range(26):
@@ -384,7 +384,7 @@ def test_notes_have_2000_tokens_in_a_window() -> None:
 
 
 def test_a_compaction_is_not_made_below_85_percent_whatever_the_cascade_says(long: Conversation) -> None:
-    """S4's `compaction_utilization_threshold`: its cascade says 92 %, and its engine 85 %."""
+    """The cascade begins it at 92 % by default; `compaction_utilization_threshold` is 85 %."""
     engine = CompressionEngine(COUNTER, cascade={0.5: "conversation_compaction"})
     for utilization, made in ((0.84, 0), (0.86, 1)):
         assert len(engine.execute_cascade(long, int(long.tokens / utilization), 1).results) == made

@@ -54,7 +54,7 @@ def reduced(given: Any, target: int | float, strategy: str = "cascade") -> tuple
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_third_and_more_is_saved_without_a_model_and_nothing_is_lost(seed: int, shape: str) -> None:
-    """S4 wants 20 to 35 % at least; a window of which 5 % are left is the hardest case."""
+    """20 to 35 % are wanted (rules.md#compaction); a window of which 5 % are left is the hardest case."""
     for share in (0.65, 0.05):
         before, made = reduced(SHAPES[shape](seed, 70), share)
         assert made.conversation.tokens <= 0.65 * before.tokens

@@ -37,8 +37,8 @@ def engine(policy: str = "hybrid", **fields: Any) -> EvictionEngine:
     return EvictionEngine(policy, counter=COUNTER, **fields)
 
 
-def seed_blocks() -> list[ContentBlock]:
-    """The seed's own example."""
+def example_blocks() -> list[ContentBlock]:
+    """A task, two results that say much, and one that says nothing."""
     return [
         ContentBlock("b1", ContentType.USER_MESSAGE, "Migrate all axios calls to fetch", 12, 1, do_not_evict=True),
         ContentBlock("b2", ContentType.TOOL_RESULT, "Found 23 axios refs in user-service/src/...", 450, 2),
@@ -48,23 +48,23 @@ def seed_blocks() -> list[ContentBlock]:
 
 
 @pytest.mark.parametrize("policy", EvictionPolicy)
-def test_the_seeds_example_frees_what_is_asked_and_keeps_the_task(policy: EvictionPolicy) -> None:
-    found = EvictionEngine(policy=policy).evict(seed_blocks(), target_free_tokens=500, current_turn=8)
+def test_the_example_frees_what_is_asked_and_keeps_the_task(policy: EvictionPolicy) -> None:
+    found = EvictionEngine(policy=policy).evict(example_blocks(), target_free_tokens=500, current_turn=8)
     assert found.tokens_freed >= 500
     assert found.remaining_tokens == 3382 - found.tokens_freed
     assert found.policy_used is policy
     assert "b1" not in found.replacements
-    assert found.placeholders_generated == len(found.blocks_evicted) > 0  # the seed says 0, whatever it did
+    assert found.placeholders_generated == len(found.blocks_evicted) > 0
 
 
 def test_placeholders_count_against_what_is_freed() -> None:
-    """The seed counts the whole block as freed."""
-    found = engine("fifo").evict(seed_blocks(), 440, 8)
+    """Less than the whole block is freed."""
+    found = engine("fifo").evict(example_blocks(), 440, 8)
     assert found.tokens_freed < sum(block.token_count for block in found.blocks_evicted)
 
 
 def test_fifo_takes_the_oldest() -> None:
-    found = engine("fifo").evict(seed_blocks(), 500, 8)
+    found = engine("fifo").evict(example_blocks(), 500, 8)
     assert [block.block_id for block in found.blocks_evicted] == ["b2", "b3"]
 
 
@@ -189,7 +189,7 @@ def test_a_host_can_plug_in_its_own_score() -> None:
         def score(self, block: ContentBlock, situation: Situation) -> float:
             return 1 / len(block.content)
 
-    found = engine(scorer=Longest()).evict(seed_blocks(), 60, 8)
+    found = engine(scorer=Longest()).evict(example_blocks(), 60, 8)
     assert [block.block_id for block in found.blocks_evicted] == ["b4"]  # of about the same score: what is enough
     with pytest.raises(MemctlError, match="no eviction policy 'oldest'"):
         EvictionEngine("oldest")
@@ -255,7 +255,7 @@ def test_long_sessions_are_halved_to_the_token(family: str, seed: int) -> None:
 
 @pytest.mark.parametrize("policy", EvictionPolicy)
 def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
-    """S4, "What Must NEVER Be Evicted"."""
+    """See rules.md#window-eviction."""
     blocks = [
         ContentBlock("s", ContentType.SYSTEM_PROMPT, BIG, 2_000, 0),
         ContentBlock("r", ContentType.TOOL_RESULT, big("other"), 2_000, 2),
@@ -267,10 +267,10 @@ def test_a_system_prompt_never_goes_by_default(policy: EvictionPolicy) -> None:
 
 
 def test_a_policy_that_is_set_is_the_one_that_scores() -> None:
-    """The seed has no scorer for merging, and goes on with the one before without a word."""
+    """Merging has a scorer, too: the one before would take b2 again."""
     chosen = engine("fifo")
-    assert [block.block_id for block in chosen.evict(seed_blocks(), 1, 8).blocks_evicted] == ["b2"]
-    again = [*seed_blocks(), ContentBlock("b5", ContentType.TOOL_RESULT, BIG, 900, 3)]
+    assert [block.block_id for block in chosen.evict(example_blocks(), 1, 8).blocks_evicted] == ["b2"]
+    again = [*example_blocks(), ContentBlock("b5", ContentType.TOOL_RESULT, BIG, 900, 3)]
     again.append(ContentBlock("b6", ContentType.TOOL_RESULT, BIG, 900, 5))
     chosen.set_policy(EvictionPolicy.SEMANTIC_MERGE)
     found = chosen.evict(again, 1, 8)

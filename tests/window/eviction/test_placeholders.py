@@ -29,7 +29,7 @@ def made(tool: str, said: str, **arguments: object) -> str:
     return placeholder(Evicted(result(said), call(tool, **arguments)), 50, COUNTER) or ""
 
 
-def test_the_seeds_example() -> None:
+def test_a_call_and_its_finding_are_named() -> None:
     content = "src/a.ts\nsrc/b.ts\n23 files reference axios in user-service/src/.\n"
     assert made("search_files", content, query="axios") == (
         '[Evicted: tool_result from turn 7 (search_files "axios"). '

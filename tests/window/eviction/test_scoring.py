@@ -1,4 +1,4 @@
-"""What blocks are worth, by the seed's numbers."""
+"""What blocks are worth, by the numbers of rules.md#window-eviction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_fifo_halves_in_ten_turns() -> None:
 
 
 def test_lru_keeps_what_was_just_referred_to() -> None:
-    """The seed's code has 1 - exp(-idle / 5), by which the longest idle is kept longest."""
+    """By 1 - exp(-idle / 5) the longest idle would be kept longest."""
     just, idle = block(1, last_referenced_turn=20), block(1, last_referenced_turn=5)
     assert LRUScorer().score(just, NOW) > LRUScorer().score(idle, NOW)
     assert LRUScorer().score(block(1, last_referenced_turn=15), NOW) == pytest.approx(0.5)
@@ -64,7 +64,7 @@ def test_priority_weighs_five_signals() -> None:
     assert scorer.score(block(5), NOW) - plain == pytest.approx(-0.15)  # half of its recency in 15 turns
 
 
-def test_the_prestige_of_sources_is_the_seeds() -> None:
+def test_the_worth_of_sources_is_that_of_the_rules() -> None:
     found = {type_.value: score for type_, score in SOURCE.items()}
     assert (found["user_message"], found["tool_definition"], found["memory_injection"]) == (1.0, 0.9, 0.7)
     assert (found["assistant_response"], found["tool_result"], found["system_prompt"]) == (0.5, 0.3, 1.0)
@@ -81,7 +81,7 @@ def test_nearness_to_the_task_is_by_embeddings_or_by_words() -> None:
     assert scorer.score(block(20), words) - base == pytest.approx(0.25 / 2)
 
 
-def test_types_live_as_long_as_the_seed_says() -> None:
+def test_types_live_as_long_as_the_rules_say() -> None:
     scorer = TypeBasedScorer()
     lives = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30, "user_message": 50}
     for name, life in lives.items():
@@ -91,7 +91,7 @@ def test_types_live_as_long_as_the_seed_says() -> None:
         assert scorer.score(block(0, type_), Situation(100)) == 0.0
     longer = Situation(100, Scoring(type_ttl={"tool_result": 16}))
     assert scorer.score(block(92), longer) == 0.5
-    assert scorer.score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the seed's
+    assert scorer.score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the defaults
 
 
 def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:

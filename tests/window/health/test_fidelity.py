@@ -14,13 +14,13 @@ from memctl.window.health.fidelity import FACTS, JUDGE, asked_of, evaluate
 from memctl.window.health.questions import Question
 from memctl.window.preservation import essentials, events
 
-# S4, the example of the health monitor.
+# A compression that leaves out how many files there are.
 ORIGINAL = (
     "Decided to use native fetch with custom error wrapper. Currently migrating api.ts (file 13/23). "
     "One unresolved type error at api.ts:42."
 )
 COMPRESSED = "Using native fetch + error wrapper. Migrating api.ts. Type error at api.ts:42 unresolved."
-SEEDS_QUESTIONS = [
+EXAMPLE_QUESTIONS = [
     Question("What is the current task goal?"),
     Question("What step is currently in progress?", facts=("api.ts", "13/23")),
     Question("What architectural decision was made about error handling?", said="native fetch, custom error wrapper"),
@@ -45,8 +45,8 @@ class Judge:
         return found[0] if found else "NOT FOUND."
 
 
-def test_the_seeds_example_loses_the_count_of_files() -> None:
-    found = evaluate(ORIGINAL, COMPRESSED, SEEDS_QUESTIONS)
+def test_the_example_loses_the_count_of_files() -> None:
+    found = evaluate(ORIGINAL, COMPRESSED, EXAMPLE_QUESTIONS)
     assert found.method == FACTS
     assert [answer.kept for answer in found.answers] == [None, False, True, True]
     assert found.answers[1].lost == ("13/23",)
@@ -55,13 +55,13 @@ def test_the_seeds_example_loses_the_count_of_files() -> None:
 
 
 def test_without_questions_there_is_no_score() -> None:
-    """The seed gives 1.0: nothing was asked, so all is well."""
+    """Nothing was asked, which does not mean that all is well."""
     assert evaluate(ORIGINAL, "", []).score is None
     assert evaluate(ORIGINAL, "", [Question("What now?")]).score is None
 
 
 def test_contexts_are_read_to_their_end() -> None:
-    """The seed cuts both at 8,000 characters, where they are still the same."""
+    """Cut at 8,000 characters both would be the same."""
     start = "The shop is written in Python.\n" * 300
     assert len(start) > 8_000
     question = Question("What is the port?", facts=("5433",))
@@ -117,7 +117,7 @@ def test_pieces_hold_every_character(numbers: int, piece: int, between: str) -> 
     ],
 )
 def test_a_verdict_is_one_word(reply: str, kept: bool) -> None:
-    """The seed looks for the letters "yes" anywhere in the reply."""
+    """The letters "yes" somewhere in the reply are not enough."""
     found = evaluate("the port is 1", "the port is 1", [Question("What is the port?")], Judge(reply))
     assert found.answers[0].kept is kept
 

@@ -14,8 +14,8 @@ from memctl.window.health.questions import Question
 from memctl.window.health.trends import FALLING, INSUFFICIENT, RISING, STABLE, trend
 from memctl.window.pressure.monitor import ContextPressureMonitor
 
-# S4, the snapshot of its example, with the fidelity that its mock judge gives.
-SEED = HealthSnapshot(
+# A snapshot that is poor in all but the compression ratio.
+EXAMPLE = HealthSnapshot(
     utilization=0.92, eviction_rate=6.0, compression_ratio=3.5, burn_rate=2_500.0, fidelity_score=0.25,
     tool_result_bloat=0.35,
 )  # fmt: skip
@@ -33,7 +33,7 @@ def test_what_was_not_measured_is_none_and_alarms_nobody() -> None:
 
 
 def test_utilization_is_critical_after_three_turns_and_not_at_once() -> None:
-    """The seed's text says 3+ turns, its code alerts at the first."""
+    """See rules.md#window-health."""
     turn = HealthSnapshot(utilization=0.92)
     assert raised([turn]) == raised([turn] * 2) == []
     (alert,) = alerts([turn] * 3)
@@ -42,11 +42,11 @@ def test_utilization_is_critical_after_three_turns_and_not_at_once() -> None:
     assert raised([turn] * 3 + [HealthSnapshot(utilization=0.5)]) == []
 
 
-def test_the_seeds_snapshot_for_three_turns_alarms_in_four_ways_the_gravest_first() -> None:
-    found = alerts([SEED] * 3)
+def test_a_poor_snapshot_for_three_turns_alarms_in_four_ways_the_gravest_first() -> None:
+    found = alerts([EXAMPLE] * 3)
     assert [alert.metric for alert in found] == ["utilization", "eviction_rate", "fidelity_score", "tool_result_bloat"]
     assert [alert.level.value for alert in found] == ["critical", "warning", "warning", "warning"]
-    assert raised([SEED]) == ["fidelity_score", "tool_result_bloat"]
+    assert raised([EXAMPLE]) == ["fidelity_score", "tool_result_bloat"]
 
 
 def test_eviction_alarms_when_it_is_sustained() -> None:
@@ -61,7 +61,7 @@ def test_fidelity_alarms_below_three_quarters() -> None:
 
 
 def test_compression_alarms_when_it_is_consistently_poor_even_if_the_window_grew() -> None:
-    """The seed asks for a ratio above 1: a compression that makes the window larger never alarms."""
+    """A compression that makes the window larger, with a ratio below 1, alarms, too."""
     poor, grown, none = (HealthSnapshot(compression_ratio=ratio) for ratio in (1.5, 0.8, None))
     assert raised([poor, none, poor]) == []
     assert raised([poor, none, grown, none, none, grown]) == ["compression_ratio"]
@@ -146,14 +146,14 @@ def test_fidelity_is_measured_and_noted_for_the_turn() -> None:
 
 
 def test_without_questions_fidelity_is_not_measured() -> None:
-    """The seed's monitor says 1.0 then, and averages it in."""
+    """A score of 1.0 would be averaged in."""
     monitor = ContextHealthMonitor()
     assert monitor.evaluate_fidelity("all of it", "").score is None
     assert monitor.collect().fidelity_score is None
 
 
 def test_what_was_noted_is_of_one_turn() -> None:
-    """The seed divides all evictions by all turns: a burst after a long quiet is never seen."""
+    """By all evictions over all turns, a burst after a long quiet would never be seen."""
     monitor = ContextHealthMonitor()
     for _ in range(50):
         monitor.record_eviction(0)
@@ -196,7 +196,7 @@ def test_fewer_than_five_measurements_are_no_trend() -> None:
 
 
 def test_one_odd_value_at_the_end_is_no_trend() -> None:
-    """The seed compares the last with the first: this is "falling" to it, and so is any noise."""
+    """By the first and the last value alone this would be falling."""
     values = [0.50, 0.51, 0.50, 0.51, 0.50, 0.51, 0.50, 0.51, 0.50, 0.45]
     assert values[-1] < values[0]
     assert trend(list(enumerate(values))).direction == STABLE

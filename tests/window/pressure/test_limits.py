@@ -19,7 +19,7 @@ def test_claude_code_compacts_at_167000_of_200000() -> None:
 
 def test_red_comes_before_the_host_compacts_which_it_never_does_of_the_raw_window() -> None:
     at_compaction = 166_999
-    assert at_compaction / 200_000 < 0.90  # the seed's way: orange to the end
+    assert at_compaction / 200_000 < 0.90  # by shares of the whole window: orange to the end
     assert Thresholds().zone(at_compaction / compaction_point(200_000, CLAUDE_CODE)) is PressureZone.RED
 
 

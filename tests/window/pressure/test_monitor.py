@@ -1,4 +1,4 @@
-"""The pressure monitor, with the seed's own numbers."""
+"""The pressure monitor, with the numbers of rules.md#window-pressure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memctl.window.pressure.monitor import (
     turns_until,
 )
 
-SEED = [5_000, 8_000, 12_000, 18_000, 28_000, 45_000, 68_000, 90_000, 105_000, 118_000]  # S4, "Usage example"
+COUNTS = [5_000, 8_000, 12_000, 18_000, 28_000, 45_000, 68_000, 90_000, 105_000, 118_000]  # a window that fills
 GREEN, YELLOW, ORANGE, RED = PressureZone
 
 
@@ -27,8 +27,8 @@ def readings(counts: list[int], **options: object) -> list[PressureReading]:
     return [monitor.measure(tokens) for tokens in counts]
 
 
-def test_the_seeds_ten_counts_pass_through_all_four_zones() -> None:
-    found = readings(SEED)
+def test_ten_counts_pass_through_all_four_zones() -> None:
+    found = readings(COUNTS)
     assert [reading.zone for reading in found] == [GREEN] * 6 + [YELLOW] * 2 + [ORANGE, RED]
     assert [reading.utilization_pct for reading in found] == [3.9, 6.2, 9.4, 14.1, 21.9, 35.2, 53.1, 70.3, 82.0, 92.2]
     assert found[-1].turns_until_red is not None
@@ -36,14 +36,14 @@ def test_the_seeds_ten_counts_pass_through_all_four_zones() -> None:
     assert found[0].turns_until_red is None
 
 
-def test_the_second_count_has_a_velocity_which_the_seeds_code_leaves_at_nothing() -> None:
-    assert readings(SEED[:2])[1].velocity_tokens_per_turn == 3_000
+def test_the_second_count_has_a_velocity_already() -> None:
+    assert readings(COUNTS[:2])[1].velocity_tokens_per_turn == 3_000
 
 
 def test_velocity_is_the_trimmed_mean_of_the_last_five_steps() -> None:
     # steps 6, 10, 17, 23, 22 thousand: without the least and the most
-    assert readings(SEED[:8])[-1].velocity_tokens_per_turn == pytest.approx(49_000 / 3, abs=0.1)
-    assert readings(SEED[:8], velocity_window_turns=1)[-1].velocity_tokens_per_turn == 22_000
+    assert readings(COUNTS[:8])[-1].velocity_tokens_per_turn == pytest.approx(49_000 / 3, abs=0.1)
+    assert readings(COUNTS[:8], velocity_window_turns=1)[-1].velocity_tokens_per_turn == 22_000
 
 
 def test_zones_begin_at_their_thresholds() -> None:
@@ -53,12 +53,12 @@ def test_zones_begin_at_their_thresholds() -> None:
 
 def test_a_zone_change_is_told_once_with_both_zones() -> None:
     told: list[tuple[PressureZone, PressureZone, int]] = []
-    readings(SEED, on_zone_change=lambda old, new, r: told.append((old, new, r.current_tokens)))
+    readings(COUNTS, on_zone_change=lambda old, new, r: told.append((old, new, r.current_tokens)))
     assert told == [(GREEN, YELLOW, 68_000), (YELLOW, ORANGE, 105_000), (ORANGE, RED, 118_000)]
 
 
 def test_a_result_of_15000_after_steps_of_2000_is_a_spike() -> None:
-    """S4, "Velocity Tracking"; in the seed's code the average of five steps, 4,600, is under three times 2,000."""
+    """The average of five steps, 4,600, is under three times 2,000 and would hide it."""
     told: list[tuple[float, float]] = []
     counts = [2_000 * turn for turn in range(1, 9)]
     readings([*counts, counts[-1] + 15_000], on_velocity_spike=lambda step, base, _: told.append((step, base)))
@@ -66,9 +66,9 @@ def test_a_result_of_15000_after_steps_of_2000_is_a_spike() -> None:
     assert (4 * 2_000 + 15_000) / 5 < 3 * 2_000
 
 
-def test_the_seeds_counts_hold_three_spikes() -> None:
+def test_the_counts_hold_three_spikes() -> None:
     told: list[float] = []
-    readings(SEED, on_velocity_spike=lambda step, base, _: told.append(step))
+    readings(COUNTS, on_velocity_spike=lambda step, base, _: told.append(step))
     assert told == [17_000, 23_000, 22_000]
 
 
@@ -112,7 +112,7 @@ def test_what_is_evicted_hides_no_growth() -> None:
 
 
 def test_a_compaction_leaves_the_velocity_alone() -> None:
-    """The seed's average takes the fall in, so that turns until red are not known just after each compaction."""
+    """With the fall in the average, turns until red would not be known just after each compaction."""
     reading = readings([100_000, 104_000, 108_000, 20_000])[-1]
     assert reading.velocity_tokens_per_turn == 4_000
     assert reading.turns_until_red is not None
@@ -161,7 +161,7 @@ def test_a_window_that_does_not_grow_never_gets_there() -> None:
 
 def test_reset_forgets_everything() -> None:
     monitor = ContextPressureMonitor()
-    for tokens in SEED:
+    for tokens in COUNTS:
         monitor.measure(tokens)
     monitor.reset()
     assert (monitor.utilization(), monitor.zone, monitor.velocity, monitor.baseline, monitor.turn_count) == (

@@ -1,4 +1,4 @@
-"""The state of a task over windows: S4's manager on the memory's own checkpoints."""
+"""The state of a task over windows: a manager on the memory's own checkpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memctl.window import CrossWindowStateManager, TaskCheckpoint
 from memctl.window.state.task import StateKeeper
 from tests.conftest import git
 
-# S4, "Usage: window boundary crossing".
+# A task that crosses from one window to the next.
 EXAMPLE = TaskCheckpoint(
     window_id=1,
     task_goal="Migrate user-service REST calls from axios to fetch",
@@ -43,7 +43,7 @@ def manager(memory: Memory) -> CrossWindowStateManager:
     return CrossWindowStateManager(memory, "axios")
 
 
-def test_the_seeds_example_comes_back_whole(memory: Memory) -> None:
+def test_the_example_comes_back_whole(memory: Memory) -> None:
     keeper: StateKeeper = manager(memory)
     assert keeper.load() is None
     assert keeper.bootstrap_prompt() == ""
@@ -118,7 +118,7 @@ def test_what_a_later_state_does_not_name_is_no_step_any_more_and_what_is_done_s
     assert found.open_issues == ()
 
 
-def test_the_seeds_validation_with_its_errors_and_warnings(memory: Memory) -> None:
+def test_validation_has_errors_and_warnings(memory: Memory) -> None:
     keeper = manager(memory)
     assert keeper.validate(EXAMPLE).valid
     assert keeper.validate(EXAMPLE).warnings == ()

@@ -28,7 +28,7 @@ def kept(folder: Path, progress: str = "agent_progress.md") -> StateFiles:
     return StateFiles(folder, "agent_state.json", progress, now=lambda: NOW)
 
 
-def test_the_seeds_example_comes_back_whole(tmp_path: Path) -> None:
+def test_the_example_comes_back_whole(tmp_path: Path) -> None:
     keeper: StateKeeper = kept(tmp_path)
     assert (keeper.load(), keeper.bootstrap_prompt()) == (None, "")
     assert keeper.save(EXAMPLE) == "w1-v1"
@@ -65,7 +65,7 @@ def test_a_new_window_is_told_the_last_and_the_next_steps_on_a_line_each(tmp_pat
 
 
 def test_a_stale_state_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    """The seed describes this and writes it all the same."""
+    """See rules.md#checkpoints."""
     first, second = kept(tmp_path), kept(tmp_path)
     first.save(EXAMPLE)
     second.load()

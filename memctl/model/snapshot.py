@@ -137,6 +137,10 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Their paths below the worktree's top."""
 
+    def ahead(self, paths: Iterable[str]) -> None:
+        """Say of which files the blobs may be asked for later, the likeliest first: Git then need not be asked again
+        and again."""
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
 

@@ -165,6 +165,9 @@ class _VeiledFiles:
     def names(self) -> frozenset[str]:
         return self._files.names() - self._closed.keys()
 
+    def ahead(self, paths: Iterable[str]) -> None:
+        self._files.ahead(self._open(paths))
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._open(paths))
 

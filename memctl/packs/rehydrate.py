@@ -84,6 +84,7 @@ def draft(
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    sources.ahead(sorted(current, key=items.weight, reverse=True))
     ended = last_work.sessions(snapshot)
     left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
     tasks = _tasks(snapshot, current, about, sources, work - sum(count(markdown.item(item)) for item in left), count)

@@ -32,19 +32,14 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         return places(memory, snapshot)
 
     return Sources(
+        ahead=lambda records: snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs),
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
         page=lambda page: find()(page.id).text,
         executive=lambda: find()(pages.PROJECT_ID).text,
         worked=lambda records: origins.last_worked(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
-        touched=lambda: _touched(memory) if at is None else (),
+        touched=lambda: history.touched(memory.repository, _LATEST, memory.prefix) if at is None else (),
     )
-
-
-def _touched(memory: Memory) -> set[str]:
-    """The files that the latest commits changed, without the memory's own."""
-    found = {path for commit in history.latest(memory.repository, _LATEST) for path in commit.paths}
-    return {path for path in found if not path.startswith(f"{memory.prefix}/")}
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:

@@ -193,6 +193,7 @@ def _sync(
     head = (asked.commit(), _sparse(memory))
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_record_path(path, BY_FOLDER)}
+    memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
     stale |= {path for path in dirty if _stat(memory, path) != state.differing.get(path)}
     if not stale and head == state.head:

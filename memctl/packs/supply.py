@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memctl.coordination.place import ref
 from memctl.errors import MemctlError
-from memctl.journal import history
+from memctl.journal import history, refs
 from memctl.model import pages
 from memctl.model.markdown import inline
 from memctl.model.snapshot import Snapshot
@@ -69,9 +70,11 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 def blockers(memory: Memory) -> list[str]:
     """What keeps everybody from going on, by the state that agents share, each with who says so."""
-    from memctl.coordination import shared
-
     try:
+        if not refs.tip(memory.repository, ref(memory)):
+            return []  # nobody shares any, as in most clones
+        from memctl.coordination import shared
+
         found = shared.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # whoever coordinates is told that it can't be read

@@ -21,6 +21,7 @@ from tests import snapshots
 
 NOW = "2025-11-04T14:32:00Z"
 SOURCES = items.Sources(
+    ahead=lambda _: None,
     origins=lambda _: {},
     page=lambda page: page.body,
     executive=lambda: "",

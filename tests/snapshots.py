@@ -8,6 +8,8 @@ from memctl.model.config import Config
 from memctl.model.faults import Fault
 from memctl.model.record import Record
 from memctl.model.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
+from memctl.store.cache import Cache, Parsed
+from memctl.store.catalogue import StoredCatalogue
 
 SHOP = Config(format=1, project="shop")
 
@@ -32,8 +34,8 @@ class Given:
         self._texts = texts
         self._faults = faults
 
-    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
-        return self._records, self._faults
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        return [one for one in self._records if one.is_open or not only_open], self._faults
 
     def read(self, path: str) -> str:
         if path not in self._texts:
@@ -47,7 +49,12 @@ class Given:
         return GivenTexts(self._match)
 
     def catalogue(self) -> Catalogue:
-        raise NotImplementedError
+        """The real one, over a cache in memory."""
+        cache = Cache.open(None)
+        parsed = {one.path: Parsed(one.path, "", one, "", [], []) for one in self._records}
+        broken = {one.path: Parsed(one.path, "", None, "", [], [one]) for one in self._faults}
+        cache.update([*parsed.values(), *broken.values()], [], ("", ""), ("", ""))
+        return StoredCatalogue(cache)
 
     def files(self) -> Files:
         raise NotImplementedError

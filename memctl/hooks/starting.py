@@ -102,7 +102,7 @@ def pack(memory: Memory, host: Host, since: str = "") -> str:
     included = set(made.included())
     with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
         access.count(
-            memory.repository.shared, [one.memory_id for one in snapshot.records if one.id in included], memory.now
+            memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
         )
     return made.text
 

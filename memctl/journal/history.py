@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -114,15 +114,6 @@ def paths_gone(repository: Repository, folder: str) -> list[str]:
     return list(dict.fromkeys([*gone, *(path for _, path in changes)]))
 
 
-def dates(repository: Repository, commits: Collection[str]) -> dict[str, str]:
-    """When some commits were made: canonical UTC by id."""
-    if not commits:
-        return {}
-    args = ["log", "--no-show-signature", "--no-walk=unsorted", "--format=%H %ct", "--stdin"]
-    out = git.read(args, repository.top, "\n".join(commits).encode()).decode()
-    return {name: moments.from_epoch(int(seconds)) for name, seconds in map(str.split, out.splitlines())}
-
-
 class Changed(msgspec.Struct, frozen=True):
     """When a commit was made (canonical UTC), the paths that it changed (of a merge none), and its subject."""
 
@@ -147,6 +138,16 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
             paths.append(path)
     if date:
         yield Changed(date, tuple(paths), subject)
+
+
+def touched(repository: Repository, limit: int, without: str) -> set[str]:
+    """The paths that the latest commits of HEAD changed, but for those below a folder."""
+    if not repository.has_head():
+        return set()
+    args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
+    below = f"{without}/".encode()
+    found = {item.lstrip(b"\n") for item in git.read(args, repository.top).split(b"\0")}
+    return {git.name(path) for path in found if path and not path.startswith(below)}
 
 
 def last_version(repository: Repository, path: str) -> tuple[str, str] | None:

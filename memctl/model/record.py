@@ -15,6 +15,7 @@ from memctl.model.kinds import KINDS, SEVERITIES, Kind
 from memctl.model.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; rules.md#records
+_AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
 _COUNTERS = ("access_count", "last_accessed")
 
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -72,6 +73,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         if self.section is None or self.section[1] not in "23":
             return ""
         return ".".join(self.section.split(".")[:2])
+
+    @property
+    def recorded(self) -> int | None:
+        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says:
+        then it was brought in from elsewhere."""
+        dated = moments.to_epoch(self.timestamp)
+        return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
         """Whether the record was meant to hold only until a time that is past, `now` being a canonical time."""

@@ -94,8 +94,11 @@ class Catalogue(Protocol):
     def find(self, identifier: str) -> Record | None:
         """The record whose file is named by an id."""
 
-    def latest(self) -> Record | None:
-        """The record with the latest timestamp, handoffs aside."""
+    def latest(self, *, with_handoffs: bool = False) -> Record | None:
+        """The record with the latest timestamp."""
+
+    def recorded(self) -> list[int]:
+        """When records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         """What the bodies of records refer to, by path."""
@@ -137,6 +140,10 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Their paths below the worktree's top."""
 
+    def ahead(self, paths: Iterable[str]) -> None:
+        """Say of which files the blobs may be asked for later, the likeliest first: Git then need not be asked again
+        and again."""
+
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
 
@@ -157,8 +164,8 @@ class Source(Protocol):
     def prefix(self) -> str:
         """The memory's folder below the worktree's top."""
 
-    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
-        """All records in the order of their paths, and the faults of files that are no valid records."""
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        """All records in the order of their paths, or the open ones, and the faults of files that are no valid ones."""
 
     def read(self, path: str) -> str:
         """The text of a file below `.memory/`; raises FileNotFoundError, or InvalidRecord if it is no text."""
@@ -196,6 +203,13 @@ class Snapshot:
     def veiled(self, veil: Veil) -> Snapshot:
         """The same memory without what a veil covers."""
         return Snapshot(Veiled(self._source, veil), veil)
+
+    @cached_property
+    def open_records(self) -> tuple[Record, ...]:
+        """The records that still take part, in the order of their paths: of an old memory the smaller part."""
+        if "_read" in vars(self):
+            return tuple(record for record in self.records if record.is_open)
+        return tuple(self._source.records(only_open=True)[0])
 
     @cached_property
     def _read(self) -> tuple[tuple[Record, ...], tuple[Fault, ...]]:

@@ -43,8 +43,8 @@ class Veiled:
     def config(self) -> Config:
         return self._source.config
 
-    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
-        records, faults = self._source.records()
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        records, faults = self._source.records(only_open=only_open)
         return [record for record in records if record.path not in self._veil.records], faults
 
     def read(self, path: str) -> str:
@@ -126,11 +126,14 @@ class _VeiledCatalogue:
         found = self._catalogue.find(identifier)
         return None if found is None or found.path in self._closed else found
 
-    def latest(self) -> Record | None:
-        found = self._catalogue.latest()
+    def latest(self, *, with_handoffs: bool = False) -> Record | None:
+        found = self._catalogue.latest(with_handoffs=with_handoffs)
         if found is None or found.path not in self._closed:
             return found
         return max(self._open(self._source.records()[0]), key=lambda one: (one.timestamp, one.path), default=None)
+
+    def recorded(self) -> list[int]:
+        return sorted(one.recorded for one in self._open(self._source.records()[0]) if one.recorded is not None)
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         return {path: said for path, said in self._catalogue.mentions().items() if path not in self._closed}
@@ -164,6 +167,9 @@ class _VeiledFiles:
 
     def names(self) -> frozenset[str]:
         return self._files.names() - self._closed.keys()
+
+    def ahead(self, paths: Iterable[str]) -> None:
+        self._files.ahead(self._open(paths))
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._open(paths))

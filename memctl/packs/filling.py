@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import zip_longest
 
 import msgspec
@@ -119,6 +120,7 @@ class _Filling:
         self._made: list[Item] = []  # of the items of `others` those that were asked for
         self._left_of: tuple[frozenset[str] | None, list[Left]] = None, []  # what some keys leave out
         self._totals: Counter[tuple[str, str]] = Counter()  # and how much of it is of each section and kind
+        self._lines_of: tuple[tuple[_Frame, list[str]] | None, tuple[int, int]] = None, (0, 0)  # as asked last
 
     def _write(self, item: Item) -> None:
         text = harmless(self._form.item(item))
@@ -220,6 +222,9 @@ class _Filling:
     def _most_lines(self, frame: _Frame, kept: list[Item]) -> tuple[int, int]:
         """How many lines of what is left out have room, and the width of their titles."""
         total = len(self.left_out(kept))
+        asked = frame, [item.key for item in kept]
+        if self._lines_of[0] == asked:
+            return self._lines_of[1]
         lines = 0, 0
         for width in _WIDTHS:
             low, high = 0, min(total, 2 + self._budget // _LINE)
@@ -232,6 +237,7 @@ class _Filling:
             lines = low, width
             if low >= min(total, self.draft.least_lines):
                 break
+        self._lines_of = asked, lines
         return lines
 
     def text(self, frame: _Frame, kept: list[Item], listed: int, width: int = 0) -> str:
@@ -327,6 +333,7 @@ def _group(marker: str, kind: str, listed: tuple[Left, ...], more: int, sections
     return Group(listed, more)
 
 
+@lru_cache(maxsize=4096)  # one text is made some dozens of times, with more or fewer of the same lines
 def _shortened(left: Left, width: int) -> Left:
     title = one_line(left.title)
     if not width or len(title) <= width:

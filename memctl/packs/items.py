@@ -38,10 +38,12 @@ Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were change
 class Sources(msgspec.Struct, frozen=True):
     """What packs are made of besides the Snapshot: where records come from, and pages as they are rendered.
 
-    `executive` renders level 1. `worked` says when records were changed last, `touched` which files of the repository
-    the latest commits changed, `blockers` what keeps everybody from going on.
+    `ahead` is told of which records the origins may be asked for, the likeliest first, so that Git need not be asked
+    again and again. `executive` renders level 1. `worked` says when records were changed last, `touched` which files of
+    the repository the latest commits changed, `blockers` what keeps everybody from going on.
     """
 
+    ahead: Callable[[list[Record]], None]
     origins: Callable[[list[Record]], Origins]
     page: Callable[[Page], str]
     executive: Callable[[], str]

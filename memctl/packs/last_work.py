@@ -7,7 +7,7 @@ done to keep it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -82,7 +82,7 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
         cost = count(markdown.item(made))
         found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    if latest and (item := _session(latest, snapshot.records, limit, count)) is not None:
+    if latest and (item := _session(latest, lambda: snapshot.records, limit, count)) is not None:
         found.insert(0, item)
     return found
 
@@ -149,7 +149,9 @@ def _checkpoint(saved: Checkpoint) -> Item:
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(latest: Sequence[Page], records: Iterable[Record], limit: int, count: CountTokens) -> Item | None:
+def _session(
+    latest: Sequence[Page], records: Callable[[], Iterable[Record]], limit: int, count: CountTokens
+) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
@@ -192,10 +194,12 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
     return Item("session", page.id, f"Session {page.id}", items.screened("\n".join(parts)), told, f"session {page.id}")
 
 
-def _waiting(latest: Sequence[Page], records: Iterable[Record]) -> str:
+def _waiting(latest: Sequence[Page], records: Callable[[], Iterable[Record]]) -> str:
     """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
+    if not any(page.lines.get(heading) for page in latest for heading in _WAITING):
+        return ""
     known: dict[str, list[str]] = {name: [] for name in _WAITING.values()}
-    for record in records:
+    for record in records():
         if record.memory_type in known:
             known[record.memory_type].append(_key(record.title))
     counts = {

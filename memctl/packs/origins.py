@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memctl.journal import git, history, trees
-from memctl.model import pages
+from memctl.journal import git, trees
+from memctl.model import moments, pages
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs.items import Origin
@@ -46,11 +46,10 @@ def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> di
         return {}
     try:
         found = last_commits(memory, paths, at)
-        commits = {path: one.commit for path, one in found.items() if not one.is_edited}
-        dates = history.dates(memory.repository, set(commits.values()))
     except git.GitFailed:  # the history of a partial clone is with its remote
         return {}
-    return {path: dates.get(commits.get(tracked, ""), memory.now) for tracked, path in paths.items()}
+    dates = {path: moments.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
+    return {path: dates.get(tracked, memory.now) for tracked, path in paths.items()}
 
 
 def _drift(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memctl.model import headings, ids, moments
+from memctl.model import headings, moments
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -14,7 +14,6 @@ from memctl.packs.last_work import Ended
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended
-_AFTERWARDS = 24  # hours after which something may be recorded that was done in a session
 _NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
 
@@ -32,13 +31,13 @@ def notes(
         yield Note("task", "Chosen for the task", one_line(task), essential=True)
     elif task:
         yield Note("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
-    if number := len({fault.path for fault in snapshot.faults}):
+    if number := len({fault.path for fault in snapshot.catalogue.faults()}):
         files = f"{number:,} file{'s' if number != 1 else ''} of the memory can't be read"
         yield Note("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
         yield Note("summary", "", "\n".join(lines))
     yield Note("records", "", held(current))
-    if line := continuity(snapshot.records, now, [one.ended for one in ended]):
+    if line := continuity(snapshot, now, [one.ended for one in ended]):
         yield Note("continuity", "", line)
 
 
@@ -68,15 +67,15 @@ def held(current: Sequence[Record]) -> str:
     return f"It holds {', '.join(said)}." if said else "It holds no open records."
 
 
-def continuity(records: Sequence[Record], now: str, ends: Sequence[str] = ()) -> str:
+def continuity(snapshot: Snapshot, now: str, ends: Sequence[str] = ()) -> str:
     """When and by whom something was last recorded, how long ago that is, and in how many sessions; "" if never.
 
     `ends` are when sessions that were summed up ended; without them, sessions are told by the pauses between records.
     """
-    last = max(records, key=lambda record: (record.timestamp, record.id), default=None)
+    last = snapshot.catalogue.latest(with_handoffs=True)
     if last is None:
         return ""
-    count = len(ends) or sessions(records)
+    count = len(ends) or sessions(snapshot.catalogue.recorded())
     told = f"; {count:,} session{'s' if count != 1 else ''} " if count else ""
     told += f"summed up, the last ended {_told(max(ends), now)}" if ends else "so far" if count else ""
     agent = one_line(last.agent_id).replace("|", "\N{BROKEN BAR}")
@@ -88,14 +87,8 @@ def _told(moment: str, now: str) -> str:
     return f"{moment}{f' ({ago} ago)' if ago else ''}"
 
 
-def sessions(records: Iterable[Record]) -> int:
-    """Into how many sessions of work records fall: a pause of more than four hours ends one.
-
-    What is dated otherwise than it was recorded, as its memory_id says, was brought in from elsewhere and counts for
-    none.
-    """
-    told = ((moments.to_epoch(record.timestamp), ids.made(record.memory_id)) for record in records)
-    seconds = sorted(dated for dated, made in told if abs(dated - made) <= _AFTERWARDS * 3600)
+def sessions(seconds: Sequence[int]) -> int:
+    """Into how many sessions of work some moments fall, earliest first: a pause of more than four hours ends one."""
     return sum(later - earlier > _PAUSE_HOURS * 3600 for earlier, later in pairwise(seconds)) + bool(seconds)
 
 

@@ -84,6 +84,7 @@ def draft(
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
+    sources.ahead(sorted(current, key=items.weight, reverse=True))
     ended = last_work.sessions(snapshot)
     left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
     tasks = _tasks(snapshot, current, about, sources, work - sum(count(markdown.item(item)) for item in left), count)
@@ -128,7 +129,7 @@ def draft(
 
 def current_records(snapshot: Snapshot, now: str) -> list[Record]:
     """The records of what is known that still take part: open, not archived or expired, of a task the newest state."""
-    found = [r for r in snapshot.records if r.memory_type in KNOWLEDGE and r.is_open and not r.is_expired(now)]
+    found = [r for r in snapshot.open_records if r.memory_type in KNOWLEDGE and not r.is_expired(now)]
     replaced = last_work.replaced(record for record in found if record.memory_type == "state")
     return [record for record in found if record.path not in replaced] if replaced else found
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memctl.coordination.place import ref
 from memctl.errors import MemctlError
-from memctl.journal import history
+from memctl.journal import history, refs
 from memctl.model import pages
 from memctl.model.markdown import inline
 from memctl.model.snapshot import Snapshot
@@ -32,19 +33,14 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         return places(memory, snapshot)
 
     return Sources(
+        ahead=lambda records: snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs),
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
         page=lambda page: find()(page.id).text,
         executive=lambda: find()(pages.PROJECT_ID).text,
         worked=lambda records: origins.last_worked(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
-        touched=lambda: _touched(memory) if at is None else (),
+        touched=lambda: history.touched(memory.repository, _LATEST, memory.prefix) if at is None else (),
     )
-
-
-def _touched(memory: Memory) -> set[str]:
-    """The files that the latest commits changed, without the memory's own."""
-    found = {path for commit in history.latest(memory.repository, _LATEST) for path in commit.paths}
-    return {path for path in found if not path.startswith(f"{memory.prefix}/")}
 
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
@@ -74,9 +70,11 @@ def with_blockers(memory: Memory, snapshot: Snapshot, place: Place) -> Place:
 
 def blockers(memory: Memory) -> list[str]:
     """What keeps everybody from going on, by the state that agents share, each with who says so."""
-    from memctl.coordination import shared
-
     try:
+        if not refs.tip(memory.repository, ref(memory)):
+            return []  # nobody shares any, as in most clones
+        from memctl.coordination import shared
+
         found = shared.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # whoever coordinates is told that it can't be read

@@ -57,9 +57,14 @@ class StoredCatalogue:
         found = self._records("path BETWEEN ? AND ? AND record NOT NULL ORDER BY path", start, start + "~")
         return next((record for record in found if record.id == identifier), None)
 
-    def latest(self) -> Record | None:
-        found = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", HANDOFF.name)
+    def latest(self, *, with_handoffs: bool = False) -> Record | None:
+        aside = "" if with_handoffs else HANDOFF.name
+        found = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", aside)
         return found[0] if found else None
+
+    def recorded(self) -> list[int]:
+        asked = "SELECT recorded FROM records WHERE recorded NOT NULL ORDER BY recorded"
+        return [row[0] for row in self._database.execute(asked)]
 
     def mentions(self) -> Mapping[str, Sequence[Mention]]:
         return self._mentions

@@ -8,8 +8,9 @@ that history: which text a record has now is another question.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -28,10 +29,11 @@ INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFL
 SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds
 """
 _Find = Callable[[str, str], Introduction | None]  # by path and blob
+_Texts = Callable[[str], Sequence[str]]  # the blobs that a path ever had
 
 
 class LastCommit(msgspec.Struct, frozen=True):
-    """The commit that brought the text of a record.
+    """The commit that brought the text of a record, and its date in Unix seconds.
 
     If `is_edited`, the record has another text in the worktree, which is in no commit. If `is_boundary`, the history of
     a shallow clone begins with that commit, and an earlier one may have brought the text.
@@ -40,6 +42,7 @@ class LastCommit(msgspec.Struct, frozen=True):
     commit: str
     is_edited: bool = False
     is_boundary: bool = False
+    seconds: int = 0
 
 
 def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) -> dict[str, LastCommit]:
@@ -52,16 +55,31 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     head = repository.resolve(at) if at is not None else repository.branch()[1]
     if not head:
         return {}
-    find = _in_history(memory, paths, head) if at is not None else _current(memory, paths, head)
+    find, texts = (_in_history(memory, paths, head), _unknown) if at is not None else _current(memory, paths, head)
     found, edited = dict[str, Introduction](), set[str]()
     if at is None:
         there = [path for path in paths if (repository.top / path).is_file()]
-        found = _found(memory, trees.blobs_on_disk(repository, there), find)
+        found = _found(memory, _on_disk(memory, there, head, texts), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
         found |= _found(memory, trees.blobs_of(repository, head, others), find)
     ends = repository.shallow()
-    return {path: LastCommit(one.commit, path in edited, one.commit in ends) for path, one in found.items()}
+    return {
+        path: LastCommit(one.commit, path in edited, one.commit in ends, one.seconds) for path, one in found.items()
+    }
+
+
+def _on_disk(memory: Memory, paths: Iterable[str], head: str, texts: _Texts) -> dict[str, str]:
+    """The blobs of records in the worktree. One that is as HEAD has it and never had another text is not read."""
+    commit, differing = memory.differing
+    found, others = dict[str, str](), list[str]()
+    for path in paths:
+        ever = texts(path) if commit == head and path not in differing else ()
+        if len(ever) == 1:
+            found[path] = ever[0]
+        else:
+            others.append(path)
+    return found | trees.blobs_on_disk(memory.repository, others)
 
 
 def _found(memory: Memory, blobs: Mapping[str, str], find: _Find) -> dict[str, Introduction]:
@@ -100,19 +118,27 @@ def _in_history(memory: Memory, paths: Iterable[str], head: str) -> _Find:
     return lambda path, blob: found.get((path, blob))
 
 
-def _current(memory: Memory, paths: Iterable[str], head: str) -> _Find:
+def _unknown(path: str) -> Sequence[str]:
+    return ()
+
+
+def _current(memory: Memory, paths: Iterable[str], head: str) -> tuple[_Find, _Texts]:
     """Finds in the history of HEAD, by the cache if that can be used."""
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         cache = load.open_cache(memory)
         if _synced(memory, cache, head):
-            return lambda path, blob: _in_cache(cache, path, blob)
-    return _in_history(memory, paths, head)
+            return partial(_in_cache, cache), partial(_ever, cache)
+    return _in_history(memory, paths, head), _unknown
 
 
 def _in_cache(cache: Cache, path: str, blob: str) -> Introduction | None:
     asked = "SELECT id, seconds, before FROM introductions WHERE path = ? AND blob = ?"
     row = cache.database.execute(asked, (path, blob)).fetchone()
     return Introduction(path, blob, row[0], row[1], tuple(row[2].split())) if row else None
+
+
+def _ever(cache: Cache, path: str) -> Sequence[str]:
+    return [row[0] for row in cache.database.execute("SELECT blob FROM introductions WHERE path = ?", (path,))]
 
 
 def _synced(memory: Memory, cache: Cache, head: str) -> bool:

@@ -84,8 +84,9 @@ class _Disk:
     def prefix(self) -> str:
         return self._memory.prefix
 
-    def records(self) -> tuple[list[Record], list[Fault]]:
-        self._cache, (records, faults) = _read(self._memory, self._cache, self._progress, self._written)
+    def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
+        found = _read(self._memory, self._cache, self._progress, self._written, only_open=only_open)
+        self._cache, (records, faults) = found
         counts = access.counts(self._memory.repository.shared)
         if counts:
             records = [_counted(r, counts[r.memory_id]) if r.memory_id in counts else r for r in records]
@@ -153,26 +154,26 @@ def _unlike_revision(memory: Memory, name: str) -> tuple[Cache, set[str]]:
 
 
 def _read(
-    memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...]
+    memory: Memory, known: Cache | None, progress: Progress | None, written: tuple[str, ...], *, only_open: bool
 ) -> tuple[Cache, tuple[list[Record], list[Fault]]]:
-    """The cache, brought up to what is on the disk, and the records and faults in it."""
+    """The cache, brought up to what is on the disk, and the records, or the open ones, and faults in it."""
     if known is not None:
-        view = known.view()
+        view = known.view(only_open=only_open)
         return known, (view.records(), view.faults())
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):
         for _ in range(_TRIES):
             memory.asked = memory.ask()
-            view = cache.view()
+            view = cache.view(only_open=only_open)
             found = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
             was_right = _sync(memory, cache, view.state, progress, written)
             if was_right:
                 return cache, found
             if was_right is not None:
-                view = cache.view()
+                view = cache.view(only_open=only_open)
                 return cache, (view.records(), view.faults())
     cache = _afresh(memory, progress, written)
-    view = cache.view()
+    view = cache.view(only_open=only_open)
     return cache, (view.records(), view.faults())
 
 
@@ -193,6 +194,7 @@ def _sync(
     head = (asked.commit(), _sparse(memory))
     dirty = {short for path in asked.differing() if (short := _below(path, memory.prefix))}
     dirty |= {path for path in written if files.is_record_path(path, BY_FOLDER)}
+    memory.differing = head[0], frozenset(map(memory.tracked, dirty))
     stale = _changed_paths(memory, cache, state.head, head) | (set(state.differing) - dirty)
     stale |= {path for path in dirty if _stat(memory, path) != state.differing.get(path)}
     if not stale and head == state.head:

@@ -30,6 +30,7 @@ class Memory:
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
+        self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = True  # whether a person or an agent writes, in a shell; a hook of an agent is nobody's hand
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer

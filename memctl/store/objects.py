@@ -74,8 +74,8 @@ class InGit:
             return self._memory.config
         return parse_config(self.read(CONFIG), f"{self._memory.prefix}/{CONFIG}")
 
-    def records(self) -> tuple[list[Record], list[Fault]]:
-        view = self._cache.view()
+    def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
+        view = self._cache.view(only_open=only_open)
         return view.records(), view.faults()
 
     def read(self, path: str) -> str:

@@ -11,10 +11,10 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER
+    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
-CREATE TABLE packed (records BLOB);
+CREATE TABLE packed (only_open INTEGER PRIMARY KEY, records BLOB);
 CREATE TABLE kept (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE introductions (
     path TEXT, blob TEXT, id TEXT, seconds INTEGER, before TEXT, PRIMARY KEY (path, blob)
@@ -33,6 +33,7 @@ CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHE
 CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
 CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
+CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX with_controls ON records (path) WHERE has_controls;

@@ -70,8 +70,8 @@ class Both:
     def config(self) -> Config:
         return self._source.config
 
-    def records(self) -> tuple[Sequence[Record], Sequence[Fault]]:
-        return self._source.records()
+    def records(self, *, only_open: bool = False) -> tuple[Sequence[Record], Sequence[Fault]]:
+        return self._source.records(only_open=only_open)
 
     def texts(self) -> Texts:
         return self._source.texts()

@@ -43,7 +43,7 @@ def recorded(time: str, **more: str) -> dict[str, str]:
 
 def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
     years = [({"timestamp": f"{year}-03-01T08:00:00Z"}, "") for year in range(2018, 2022)]
-    assert overview.continuity(memory(*years).records, NOW) == (
+    assert overview.continuity(memory(*years).snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-004 by claude, 2021-03-01T08:00:00Z (1,709 days ago)."
     )
 
@@ -51,10 +51,10 @@ def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:
 def test_the_last_record_its_age_and_the_sessions_are_told() -> None:
     times = ("2025-11-01T08:00:00Z", "2025-11-01T11:59:00Z", "2025-11-02T14:32:00Z")
     made = memory(*((recorded(time, agent_id="a\u00a0b"), "") for time in times))
-    assert overview.continuity(made.records, NOW) == (
+    assert overview.continuity(made.snapshot, NOW) == (
         "Last recorded: DEC-2025-11-04-003 by a b, 2025-11-02T14:32:00Z (2 days ago); 2 sessions so far."
     )
-    assert overview.continuity([], NOW) == ""
+    assert overview.continuity(memory().snapshot, NOW) == ""
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_a_gap_is_told_in_its_largest_unit(earlier: str, said: str) -> None:
 @pytest.mark.parametrize(("hours", "count"), [([0], 1), ([0, 4], 1), ([0, 4.1], 2), ([9, 0, 4.5], 3), ([], 0)])
 def test_a_pause_of_more_than_four_hours_ends_a_session(hours: list[float], count: int) -> None:
     times = [f"2025-11-04T{int(hour):02d}:{round(hour % 1 * 60):02d}:00Z" for hour in hours]
-    assert overview.sessions(memory(*((recorded(time), "") for time in times)).records) == count
+    assert overview.sessions(memory(*((recorded(time), "") for time in times)).snapshot.catalogue.recorded()) == count

@@ -28,7 +28,11 @@ def records(repo: Path) -> list[str]:
 def true(repo: Path) -> dict[str, LastCommit]:
     """The same, asked of Git file by file, which is right in a history in which no text comes twice."""
     commits = {path: git(repo, "log", "-1", "--format=%H", "--", path).strip() for path in records(repo)}
-    return {path: LastCommit(commit) for path, commit in commits.items() if commit}
+    return {path: brought(repo, commit) for path, commit in commits.items() if commit}
+
+
+def brought(repo: Path, commit: str, **values: bool) -> LastCommit:
+    return LastCommit(commit, seconds=int(git(repo, "log", "-1", "--format=%ct", commit)), **values)
 
 
 def head(repo: Path) -> str:
@@ -125,8 +129,8 @@ def test_an_uncommitted_change_is_known_beside_the_commit_of_the_text_before(mem
     made = memctl("decide", "One", "--rationale", "a").id
     commit_before = head(repo)
     memctl("edit", made, "--set", "importance=9", "--no-commit")
-    assert list(known(repo).values()) == [LastCommit(commit_before, is_edited=True)]
-    assert list(known(repo, "HEAD").values()) == [LastCommit(commit_before)]
+    assert list(known(repo).values()) == [brought(repo, commit_before, is_edited=True)]
+    assert list(known(repo, "HEAD").values()) == [brought(repo, commit_before)]
 
 
 def test_records_without_a_commit_have_none(memctl: Memctl, repo: Path) -> None:
@@ -155,7 +159,8 @@ def test_a_shallow_clone_says_where_its_history_ends_until_it_is_whole(
     memctl("decide", "Three", "--rationale", "c")
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repo}", str(clone))
-    expected = [LastCommit(end, is_boundary=True), LastCommit(end, is_boundary=True), LastCommit(head(repo))]
+    first = brought(repo, end, is_boundary=True)
+    expected = [first, first, brought(repo, head(repo))]
     assert list(known(clone).values()) == list(known(clone, "HEAD").values()) == expected
     git(clone, "fetch", "-q", "--unshallow")
     assert sorted(last.commit for last in known(clone).values()) == sorted([one, end, head(repo)])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from memctl.model.markdown import contained, escape_model_tokens, one_line
-from memctl.packs.draft import Contents, Group, Item, Note
+from memctl.packs.draft import Contents, Group, Item, Left, Note
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".
@@ -58,9 +59,14 @@ def _note(note: Note) -> str:
     return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text))
 
 
+@lru_cache(maxsize=4096)  # `filling` tries how many of them have room
+def _line(left: Left) -> str:
+    return f"- {left.id} {escape_model_tokens(left.said)}"
+
+
 def _left_out(group: Group) -> str:
     lines = [f"{escape_model_tokens(group.name)}:"] if group.name else []
-    lines += [f"- {left.id} {escape_model_tokens(left.said)}" for left in group.listed]
+    lines += map(_line, group.listed)
     if group.more:
         more = f"and {group.more:,} more" if group.listed else f"{group.more:,}"
         lines.append(f"- {more}: `{group.command}`" if group.command else f"- {more}")

@@ -15,7 +15,7 @@ from memctl.journal import differences, git, history, message
 from memctl.lifecycle import remove
 from memctl.model import ids, moments
 from memctl.model.kinds import KINDS
-from memctl.store import load
+from memctl.store import load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
 
@@ -42,7 +42,8 @@ def log_command(
     as_json: bool,
     at: str | None,
 ) -> None:
-    """Show who changed what, when and why: of one record, of a type, or of the whole memory."""
+    """Show who changed what, when and why: of one record, of a type, or of the whole memory, with its pages of sessions
+    and checkpoints."""
     memory = opening.memory(ctx)
     path, former = memory.prefix, list[str]()
     if id:
@@ -54,7 +55,8 @@ def log_command(
     revision = memory.repository.resolve(at) if at else "HEAD"
     most = None if since else limit or None
     given_up = bool(id) or most is None or history.has_given_up(memory.repository, path, revision, most)
-    found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up)
+    beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
+    found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
         earliest = moments.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]

@@ -31,7 +31,8 @@ from memctl.syncing.synced import Synced
 def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: bool, as_json: bool) -> None:
     """Fetch, merge, render the documents and push: the branch, and the state that agents share.
 
-    So are pages of sessions and checkpoints that are on refs/memctl/sessions and on no branch.
+    So are pages of sessions and checkpoints that are on refs/memctl/sessions and on no branch; what looks like a
+    credential is taken out of them before.
 
     Records and pages are merged field by field: lists by union, counts by what each side added, the status that is
     further on its way, texts line by line. Where both sides changed one field, the remote's value stands; yours is
@@ -105,7 +106,11 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
             "gave_way": list(done.gave_way),
             "settled": list(done.settled),
         },
-        "sessions": {"fetched": done.sessions_taken, "pushed": done.sessions_given},
+        "sessions": {
+            "fetched": done.sessions_taken,
+            "pushed": done.sessions_given,
+            "redacted": [output.name(path) for path in done.sessions_redacted],
+        },
         "finished": list(memory.remarks),
         "tries": done.tries,
         "dry_run": dry_run,

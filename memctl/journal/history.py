@@ -39,20 +39,30 @@ def commits(
     limit: int | None = None,
     *,
     given_up: bool = False,
+    beside: str = "",
 ) -> list[Commit]:
     """The commits that touched any of `paths` (below the worktree's top), newest first.
+
+    They are those of the history of `revision`, and of the commit `beside` it, if one is given.
 
     Where a merge took one side of them as it was, only that side's are found; with `given_up` also the other's, and the
     merge. A merge of sides of which only one touched the paths is no change.
     """
-    if revision == "HEAD" and not repository.has_head():
+    tips = _tips(repository, revision, beside)
+    if not tips:
         return []
     args = ["log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00"]
     if limit is not None:
         args.append(f"--max-count={limit}")
     args += ["--full-history", "--simplify-merges", "--date-order"] if given_up else []
-    out = git.read([*args, revision, "--", *paths], repository.top).decode(errors="backslashreplace")
+    out = git.read([*args, *tips, "--", *paths], repository.top).decode(errors="backslashreplace")
     return [_commit(part) for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out) if part]
+
+
+def _tips(repository: Repository, revision: str, beside: str) -> list[str]:
+    """The commits whose histories are looked at; none of a repository without any."""
+    is_unborn = revision == "HEAD" and not repository.has_head()
+    return [tip for tip in ("" if is_unborn else revision, beside) if tip]
 
 
 def has_given_up(repository: Repository, path: str, revision: str, limit: int) -> bool:
@@ -81,17 +91,23 @@ def _commit(text: str) -> Commit:
 
 
 def paths_ever(
-    repository: Repository, folder: str, since: str | None = None, everywhere: bool = False, revision: str = "HEAD"
+    repository: Repository,
+    folder: str,
+    since: str | None = None,
+    everywhere: bool = False,
+    revision: str = "HEAD",
+    beside: str = "",
 ) -> list[str]:
-    """Every path below `folder` that a commit added, in the history of a revision or of all refs, newest first.
+    """Every path below `folder` that a commit added, in the history of a revision and of a commit `beside` it, or of
+    all refs, newest first.
 
     A merge adds what none of its parents has; sides that a merge gave up are looked at too.
     """
-    if not everywhere and revision == "HEAD" and not repository.has_head():
+    tips = ["--all"] if everywhere else _tips(repository, revision, beside)
+    if not tips:
         return []
     args = ["log", "--no-show-signature", "-z", "--name-only", "--format=", "--diff-filter=A", "--no-renames"]
-    args += ["-c", "--full-history"]
-    args += ["--all"] if everywhere else [revision]
+    args += ["-c", "--full-history", *tips]
     args += [f"--since={since}"] if since else []
     out = git.read([*args, "--", folder], repository.top)
     return [os.fsdecode(path).lstrip("\n") for path in out.split(b"\0") if path.strip(b"\n")]
@@ -150,14 +166,18 @@ def touched(repository: Repository, limit: int, without: str) -> set[str]:
     return {git.name(path) for path in found if path and not path.startswith(below)}
 
 
-def last_version(repository: Repository, path: str) -> tuple[str, str] | None:
+def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:
     """The newest commit in which a path existed, and its blob there; None if Git never had it.
 
-    The line that HEAD comes of is asked first, and the sides that merges gave up only if it never had the path.
+    The line that HEAD comes of (and a commit `beside` it) is asked first, and the sides that merges gave up only if it
+    never had the path.
     """
+    tips = _tips(repository, "HEAD", beside)
+    if not tips:
+        return None
     args = ["log", "--no-show-signature", "--format=%H", "--max-count=1", "--diff-filter=AMT", "--no-renames", "-s"]
     for more in ([], ["--full-history"]):
-        asked = [*args, _AS_ONE, *more, "HEAD", "--", path]
+        asked = [*args, _AS_ONE, *more, *tips, "--", path]
         if commit := git.read(asked, repository.top).decode().strip():
             entries = list(trees.parse(git.read(["ls-tree", "-z", "--full-tree", commit, "--", path], repository.top)))
             return (commit, entries[0].blob) if entries else None

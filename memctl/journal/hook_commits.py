@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.journal import git
+from memctl.journal import earlier_use, git
 from memctl.journal.repository import Repository
 
 SETTING = "memctl.hookCommits"
@@ -35,9 +35,21 @@ def mode(repository: Repository) -> str:
 
 
 def default(repository: Repository) -> str:
-    """What is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL."""
+    """What is set for hooks that are new here: RECORDS on a branch that others have, too, else ALL.
+
+    Where an earlier memctl was at work, which committed all, and trust comes from elsewhere than the clone, it is ALL.
+    """
+    if not repository.own_setting("memctl.trusted") and earlier_use.was_at_work(repository):
+        return ALL
     branch = repository.branch()[0].removeprefix("refs/heads/")
     return RECORDS if repository.following.get(f"branch.{branch}.merge") else ALL
+
+
+def keep_all(repository: Repository) -> None:
+    """Let hooks that an earlier memctl has set up go on to commit all, if nothing is set. Raises GitFailed."""
+    if SETTING.lower() not in repository.settings():
+        git.write(["config", "--local", SETTING, ALL], repository.top)
+        repository.settings()[SETTING.lower()] = ALL
 
 
 def decide(repository: Repository) -> str:

@@ -175,6 +175,29 @@ class Repository:
             self._settings = {key.lower(): value for key, _, value in pairs}
         return self._settings
 
+    def own_setting(self, key: str) -> str:
+        """The last value of a setting such as `memctl.trusted` in the clone's own file, "" if it has none.
+
+        The file is read without Git, for hooks that ask at every call; it is none of an included file.
+        """
+        wanted, _, name = key.lower().rpartition(".")
+        section, found = "", ""
+        for line in self.own_config().splitlines():
+            line = line.strip()
+            if line.startswith("["):
+                section = line.lower()
+            elif section == f"[{wanted}]":
+                given, _, value = line.partition("=")
+                found = value.strip() if given.strip().lower() == name else found
+        return found
+
+    def own_config(self) -> str:
+        """The text of the clone's own file of settings; "" if it can't be read."""
+        try:
+            return (self.common_dir / "config").read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
     @cached_property
     def following(self) -> dict[str, str]:
         """What Git's settings say of branches and remotes: values by keys such as `branch.main.merge`; read once."""

@@ -262,7 +262,12 @@ def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[st
         return Step(decode(blanked, ref(memory)), REDACT, "the state that agents share")
 
     try:
-        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run))
+        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run or how.no_commit))
+        if how.no_commit and outcome.changed:
+            why = (
+                f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
+            )
+            return "", why
     except MemctlError as error:
         return "", blanking.blank_plain(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.changed else ""), ""

@@ -18,7 +18,7 @@ from memctl.model.handoff import package_path
 from memctl.model.kinds import HANDOFF
 from memctl.model.record import parse
 from memctl.model.snapshot import Snapshot
-from memctl.store import files
+from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
 
 
@@ -97,7 +97,7 @@ def restore(memory: Memory, snapshot: Snapshot, reference: str, revision: str | 
 
 def _restore_checkpoint(memory: Memory, version: Version, revision: str | None) -> Change:
     """Bring a deleted checkpoint back, and the page beside it if there was one; it never was any other."""
-    if os.path.lexists(memory.folder / version.path):
+    if sessions_ref.has(memory, version.path):
         raise MemctlError(f"{version.id} is there", "a checkpoint is never changed")
     text = _file_at(memory, version.path, revision)
     try:
@@ -153,16 +153,24 @@ def text_at(memory: Memory, path: str, revision: str | None) -> str:
     return text
 
 
+def _beside(memory: Memory, path: str, revision: str | None = None) -> str:
+    """The commit of the ref of sessions that may have a file, now or as of a revision; "" for a file of the branch."""
+    if not path.startswith(sessions_ref.FOLDERS):
+        return ""
+    return sessions_ref.as_of(memory, revision) if revision else sessions_ref.now(memory)
+
+
 def _file_at(memory: Memory, path: str, revision: str | None) -> str:
     tracked = memory.tracked(path)
     if revision is None:
-        found = history.last_version(memory.repository, tracked)
+        found = history.last_version(memory.repository, tracked, _beside(memory, path))
         if found is None:
             raise MemctlError(f"Git never had {tracked}", "it was deleted before it was committed")
         blob = found[1]
     else:
-        commit = memory.repository.resolve(revision)
-        entries = trees.entries(memory.repository, commit, tracked.rpartition("/")[0])
+        commits = [memory.repository.resolve(revision), _beside(memory, path, revision)]
+        folder = tracked.rpartition("/")[0]
+        entries = (entry for commit in commits if commit for entry in trees.entries(memory.repository, commit, folder))
         blob = next((entry.blob for entry in entries if entry.path == tracked), "")
         if not blob:
             raise MemctlError(

@@ -19,7 +19,7 @@ from memctl.model.change import Change
 from memctl.sessions import running
 from memctl.sessions.running import Running
 from memctl.sessions.writing import OP
-from memctl.store import lock
+from memctl.store import lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 
@@ -38,7 +38,7 @@ def interrupted(memory: Memory, one: Running) -> Outcome | None:
         for entry in entry_state.outstanding(memory):
             if not entry.undone and entry.change.op == OP and entry.change.session == one.id:
                 return commit.commit_waiting(memory, entry) if entry.stage == PENDING else Outcome(entry.change)
-    for made in _commits_since(memory, one.ending):
+    for made in (*_commits_since(memory, one.ending), *_commits_beside(memory, one)):
         if OP in made.trailers.ops and made.trailers.session == one.id:
             return Outcome(Change(op=OP, title=one.id, ids=made.trailers.ids, session=one.id), commit=made.commit)
     return None
@@ -50,3 +50,10 @@ def _commits_since(memory: Memory, ending: str) -> list[Commit]:
         with suppress(git.GitFailed):  # history was written anew, and the old one was cleared away
             return history.commits(memory.repository, [memory.prefix], f"{ending}..HEAD")
     return history.commits(memory.repository, [memory.prefix])
+
+
+def _commits_beside(memory: Memory, one: Running) -> list[Commit]:
+    """The commits on the ref of sessions since a session began."""
+    tip = sessions_ref.now(memory)
+    found = history.commits(memory.repository, [memory.prefix], tip) if tip else []
+    return [made for made in found if made.date >= one.started]

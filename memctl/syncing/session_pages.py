@@ -14,7 +14,7 @@ from memctl.store import lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
-from memctl.syncing import combining
+from memctl.syncing import combining, page_redaction
 from memctl.syncing.collisions import Leaves
 from memctl.syncing.synced import Synced
 
@@ -41,9 +41,27 @@ def _carried(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Sync
         theirs = refs.tip(repository, tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
         new = _joined(memory, remote, theirs, dry_run=dry_run)
         given = push and new != theirs
+        taken, redacted = new != before and bool(theirs), tuple[str, ...]()
+        if given:
+            new, redacted = _without_credentials(memory, new, theirs, dry_run=dry_run)
         if not given or dry_run or refs.push(repository, remote, REF, new, theirs):
-            return msgspec.structs.replace(done, sessions_taken=new != before and bool(theirs), sessions_given=given)
+            return msgspec.structs.replace(
+                done,
+                sessions_taken=taken,
+                sessions_given=given,
+                sessions_redacted=redacted,
+            )
     raise MemctlError(f"{_TRIES} pushes of {REF} were lost to others")
+
+
+def _without_credentials(memory: Memory, ours: str, theirs: str, *, dry_run: bool) -> tuple[str, tuple[str, ...]]:
+    """What is to be pushed instead of a commit, and what had credentials; but for a dry run the ref is at it."""
+    new, redacted = page_redaction.redacted(memory, ours, theirs)
+    if new != ours and not dry_run:
+        with lock.hold(memory.repository.shared / "lock"):
+            if not refs.swap(memory.repository, REF, new, ours):
+                raise MemctlError(f"{REF} was moved by something else", "try again")
+    return new, redacted
 
 
 def _joined(memory: Memory, remote: str, theirs: str, *, dry_run: bool) -> str:

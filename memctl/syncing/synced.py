@@ -17,7 +17,8 @@ class Synced(msgspec.Struct, frozen=True):
     agents share, `taken` whether something of it is new here, `given` whether something is new there, `gave_way` what
     of ours did, or is to be looked at; `settled` what ownership became because handoffs were answered twice.
     `has_state` says that the state came here together with the branch, and pages of sessions too; `sessions_taken` and
-    `sessions_given` say of these what `taken` and `given` say of the state.
+    `sessions_given` say of these what `taken` and `given` say of the state, and `sessions_redacted` names the files
+    (below the worktree's top) out of which a credential was taken before the push.
     """
 
     upstream: Upstream
@@ -37,4 +38,5 @@ class Synced(msgspec.Struct, frozen=True):
     settled: tuple[str, ...] = ()
     sessions_taken: bool = False
     sessions_given: bool = False
+    sessions_redacted: tuple[str, ...] = ()
     warning: str = ""

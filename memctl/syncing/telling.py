@@ -8,7 +8,7 @@ import msgspec
 from memctl.syncing import assembling, combining
 from memctl.syncing.synced import Synced
 
-_SHOWN = 5  # records that one line names
+_SHOWN = 5  # records or files that one line names
 
 
 def branch(done: Synced, *, dry_run: bool = False, push: bool = True) -> list[str]:
@@ -49,6 +49,13 @@ def coordination(done: Synced, *, dry_run: bool = False) -> list[str]:
         lines.append(f"pages of sessions: {'would be ' if dry_run else ''}fetched from {remote}")
     if done.sessions_given:
         lines.append(f"pages of sessions: {'would be ' if dry_run else ''}pushed to {remote}")
+    if done.sessions_redacted:
+        where = ", ".join(done.sessions_redacted[:_SHOWN])
+        more = len(done.sessions_redacted) - _SHOWN
+        lines.append(
+            f"pages of sessions: credentials {'would be' if dry_run else 'were'} taken out of {where}"
+            f"{f' and {more:,} more' if more > 0 else ''} before the push; have them revoked"
+        )
     return lines
 
 

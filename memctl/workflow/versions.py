@@ -15,6 +15,7 @@ from memctl.model import checkpoint
 from memctl.model.checkpoint import Checkpoint, Version
 from memctl.model.faults import Fault, InvalidRecord
 from memctl.model.snapshot import Snapshot
+from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
 
@@ -51,10 +52,12 @@ def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
 
 
 def deleted(memory: Memory, snapshot: Snapshot, workflow: str = "") -> list[Version]:
-    """The versions of a workflow, or of all, that the history of HEAD has and the worktree has not, newest first."""
+    """The versions of a workflow, or of all, that history has and the memory has not, newest first."""
     folder = f"{checkpoint.FOLDER}/{workflow}" if workflow else checkpoint.FOLDER
     here = set(snapshot.names(folder))
-    paths = (path[len(memory.prefix) + 1 :] for path in history.paths_ever(memory.repository, memory.tracked(folder)))
+    beside = sessions_ref.now(memory)
+    tracked = history.paths_ever(memory.repository, memory.tracked(folder), beside=beside)
+    paths = (path[len(memory.prefix) + 1 :] for path in tracked)
     found = {version for path in paths if path not in here and (version := checkpoint.version_at(path))}
     return sorted(found, key=lambda version: (version.workflow, version), reverse=True)
 

@@ -140,6 +140,18 @@ def test_without_a_commit_the_index_still_has_it_and_that_is_said(memctl: Memctl
     assert TOKEN not in git(repo, "grep", "--cached", "", "--", ".memory")
 
 
+def test_without_a_commit_the_state_that_agents_share_keeps_it_and_that_is_said(memctl: Memctl, repo: Path) -> None:
+    memctl("coordination", "join", "--task", "Refunds by card")
+    memctl("learn", "Ask", "--lesson", "Refunds by card")
+    ref = git(repo, "for-each-ref", "--format=%(refname)", "refs/memctl/coordination*").strip()
+    before = git(repo, "rev-parse", ref)
+    made = memctl("redact", "--text", "-", "--no-commit", stdin="Refunds by card")
+    assert f"each change of {ref} is a commit; redact it again without --no-commit" in made.err
+    assert git(repo, "rev-parse", ref) == before
+    memctl("redact", "--text", "-", stdin="Refunds by card")
+    assert "Refunds by card" not in git(repo, "show", f"{ref}:agents.json")
+
+
 def test_a_page_on_the_ref_of_sessions_is_not_blanked_without_a_commit(memctl: Memctl, repo: Path) -> None:
     git(repo, "config", "memctl.hookCommits", "records")
     memctl("session", "start", "monday", "--intent", "Refunds")

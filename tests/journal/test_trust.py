@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import trust
+from memctl.journal import hook_commits, trust
 from memctl.journal.repository import open_repository
 from tests.conftest import Memctl, commits, git
 
@@ -194,3 +194,63 @@ def test_trust_is_read_without_git_where_it_is_set(repo: Path) -> None:
         "sys.exit('subprocess' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def rewritten(folder: Path, data: str, parent: str = "") -> None:
+    """What `git filter-repo` does: the commits are made anew by fast-import, with their authors and committers."""
+    head = git(folder, "rev-parse", "HEAD").strip()
+    text = git(folder, "cat-file", "-p", head).partition("\n\n")[2]
+    who = git(folder, "log", "-1", "--format=%cn <%ce> %ct +0000")
+    text = (
+        f"commit refs/heads/main\nauthor {who}committer {who}data {len(text)}\n{text}"
+        f"from {parent or head + '^'}\nM 100644 inline .memory/new\ndata {len(data)}\n{data}\n"
+    )
+    git(folder, "fast-import", "--quiet", "--force", stdin=text)
+
+
+def test_a_history_of_somebody_else_that_was_rewritten_trusts_nothing(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten(foreign, "x")
+    assert "fast-import" in git(foreign, "reflog", "main")
+    assert "Memctl-Op" in git(foreign, "log", "-1")
+    assert look(foreign) == trust.UNKNOWN
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody else")
+    rewritten(foreign, "y", "refs/heads/main^0")  # on top, but made by another
+    assert look(foreign) == trust.UNKNOWN
+
+
+def test_patterns_of_the_user_are_asked_before_the_reflogs(
+    foreign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    git(tmp_path, "config", "--global", "--add", "memctl.trust", f"{tmp_path}/*")
+    monkeypatch.setattr("memctl.journal.earlier_use.was_at_work", lambda _: pytest.fail("the reflogs were read"))
+    assert look(foreign) == trust.TRUSTED
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_hooks_that_were_set_up_before_commit_all_however_the_clone_is_trusted(
+    foreign: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
+) -> None:
+    """The branch follows another, so that hooks that are new there would keep pages beside it."""
+    assert hook_commits.default(open_repository(foreign)) == hook_commits.RECORDS
+    if by_variable:
+        monkeypatch.setenv("MEMCTL_TRUST", "1")
+    else:
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+        git(tmp_path, "config", "--global", trust.SETTING, "true")
+    git(foreign, "config", "merge.memctl-record.driver", "memctl merge-file record %O %A %B %P")
+    assert hook_commits.decide(open_repository(foreign)) == hook_commits.ALL
+    git(foreign, "config", "--unset", hook_commits.SETTING)
+    memctl("learn", "By hand", where=foreign)
+    assert setting(foreign, hook_commits.SETTING) == "all"
+
+
+def test_the_first_write_under_the_variable_makes_nobody_an_old_hand(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMCTL_TRUST", "1")
+    memctl("learn", "By hand", where=foreign)
+    assert hook_commits.decide(open_repository(foreign)) == hook_commits.RECORDS

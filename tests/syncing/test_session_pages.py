@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 from tests.syncing.conftest import Clone
+from tests.text.secrets import x
 
 REF = "refs/memctl/sessions"
 
@@ -51,7 +52,7 @@ def test_another_clone_takes_the_task_up(one: Path, two: Path, memctl: Memctl, t
     assert git(two, "rev-parse", "HEAD") == before
     assert git(two, "status", "--porcelain") == ""
     again = memctl("sync", "--json", where=two).data
-    assert again["sessions"] == {"fetched": False, "pushed": False}
+    assert again["sessions"] == {"fetched": False, "pushed": False, "redacted": []}
 
 
 def test_a_dry_run_moves_nothing(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_a_dry_run_moves_nothing(one: Path, two: Path, memctl: Memctl, tmp_path:
 def test_no_push_only_takes_in(one: Path, two: Path, memctl: Memctl, tmp_path: Path) -> None:
     work(one, tmp_path, "first", "Refunds")
     memctl("sync", "--no-push", where=one)
-    assert memctl("sync", "--json", where=two).data["sessions"] == {"fetched": False, "pushed": False}
+    assert memctl("sync", "--json", where=two).data["sessions"] == {"fetched": False, "pushed": False, "redacted": []}
 
 
 def test_two_clones_that_began_apart_have_all_pages_of_both(
@@ -183,6 +184,35 @@ def test_a_start_says_it_of_those_that_were_fetched_and_not_of_those_that_are_he
     memctl("sync", where=other)
     assert "memctl sync" not in start(other, tmp_path)
     assert "memctl sync" in start(fresh, tmp_path)
+
+
+def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
+    one: Path, two: Path, bare: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    """Neither the page as it is now nor a commit of before brings one to the remote."""
+    work(one, tmp_path, "first", "Refunds")
+    memctl("sync", where=one)
+    work(one, tmp_path, "Xq7kd92lsPzR8vTn4wYb", "Invoices")
+    token, page = "ghp" + "_" + x(36), ".memory/sessions/Xq7kd92lsPzR8vTn4wYb.md"
+    for text in (f"Invoices, with {token}", "Invoices"):
+        blob = git(
+            one, "hash-object", "-w", "--stdin", stdin=git(one, "show", f"{REF}:{page}").replace("Invoices", text)
+        )
+        git(one, "read-tree", f"--index-output={tmp_path / 'index'}", REF)
+        os.environ["GIT_INDEX_FILE"] = str(tmp_path / "index")
+        git(one, "update-index", "--cacheinfo", f"100644,{blob.strip()},{page}")
+        tree = git(one, "write-tree").strip()
+        del os.environ["GIT_INDEX_FILE"]
+        git(one, "update-ref", REF, git(one, "commit-tree", tree, "-p", REF, "-m", "older").strip())
+    assert f"would be taken out of {page}" in memctl("sync", "--dry-run", where=one).out
+    assert token in git(one, "log", "-p", REF)
+    said = memctl("sync", where=one).out
+    assert f"credentials were taken out of {page} before the push; have them revoked" in said
+    assert token not in git(bare, "log", "-p", "--all")
+    assert token not in git(one, "log", "-p", "--all")
+    memctl("sync", where=two)
+    assert "Invoices" in memctl("session", "show", "Xq7kd92lsPzR8vTn4wYb", where=two).out
+    assert memctl("sync", "--json", where=one).data["sessions"]["redacted"] == []
 
 
 def test_an_older_clone_without_such_pages_pushes_none(one: Path, bare: Path, memctl: Memctl) -> None:

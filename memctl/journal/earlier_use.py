@@ -1,0 +1,82 @@
+"""Whether memctl was at work in a clone before it asked for trust: what it has installed, and commits it made there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from memctl.journal.repository import Repository
+
+# How the reflog calls a commit that was made right there; one that was pulled, picked or amended may be another's.
+_COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
+_IMPORTED = "fast-import"  # which names no subject
+_MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
+_MOST_IMPORTED = 200  # commits that are looked at
+
+
+class _Import(msgspec.Struct, frozen=True):
+    """A line of a reflog about a `git fast-import`: where the ref was and where it went, and who did it."""
+
+    before: str
+    after: str
+    who: str
+
+
+def was_at_work(repository: Repository) -> bool:
+    """Tell whether an earlier memctl was set up in this clone, or has made a commit here."""
+    installed = repository.shared / "installed"
+    if '[merge "memctl-record"]' in repository.own_config() or (installed.is_dir() and any(installed.iterdir())):
+        return True
+    imported: list[_Import] = []
+    for line in _reflogs(repository):
+        head, _, said = line.partition("\t")
+        if said.startswith(_COMMITTED):
+            return True
+        if said == _IMPORTED:
+            before, after, identity = head.split(" ", 2)
+            imported.append(_Import(before, after, identity.rsplit(" ", 2)[0]))
+    return _has_own(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
+
+
+def _has_own(repository: Repository, imported: list[_Import]) -> bool:
+    """Tell whether memctl made one of some commits here.
+
+    Such a commit comes right after where its ref was, and is of who moved the ref. What else moves refs by fast-import,
+    as `git filter-repo` does, brings whole histories, also those of others.
+    """
+    if not imported:
+        return False
+    from memctl.journal import message
+
+    found = repository.objects.read([one.after for one in imported])
+    for one, commit in zip(imported, found, strict=True):
+        if commit is None or commit.kind != "commit":
+            continue
+        head, _, text = (commit.data or b"").decode(errors="replace").partition("\n\n")
+        lines = head.split("\n")
+        parents = [line.removeprefix("parent ") for line in lines if line.startswith("parent ")]
+        is_next = parents == [one.before] if one.before.strip("0") else not parents
+        is_theirs = any(line.startswith(f"committer {one.who} ") for line in lines)
+        if is_next and is_theirs and message.parse(text).ops:
+            return True
+    return False
+
+
+def _reflogs(repository: Repository) -> Iterator[str]:
+    """The lines of the reflogs of HEAD, in all worktrees, and of the branches."""
+    logs = repository.common_dir / "logs"
+    heads = [logs / "HEAD", *sorted((repository.common_dir / "worktrees").glob("*/logs/HEAD"))]
+    for file in (*heads, *sorted((logs / "refs" / "heads").rglob("*"))):
+        with suppress(OSError, IndexError, ValueError):
+            yield from _end(file).decode(errors="replace").splitlines()
+
+
+def _end(file: Path) -> bytes:
+    with open(file, "rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - _MOST_BYTES))
+        return stream.read()

@@ -22,10 +22,10 @@ from tests.world import WORLD
 NOW = "2025-11-04T14:32:00Z"
 EXAMPLE = Path(__file__).parents[1] / ".memory.example"
 
-# Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time. Times
-# say nothing on a machine that does other things too.
-settings.register_profile("usual", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("usual"), derandomize=True)
+# Elsewhere each run looks at new examples; a run that decides about a change looks at the same ones every time, and at
+# twice as many. Times say nothing on a machine that does other things too.
+settings.register_profile("usual", max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("usual"), max_examples=30, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "usual")
 
 
@@ -284,4 +284,9 @@ def bob(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> Memctl:
 
 def strides(usual: int) -> pytest.MarkDecorator:
     """How many steps apart a command is killed: as usual, and in a slow test each single step."""
-    return pytest.mark.parametrize("stride", [usual, pytest.param(1, marks=pytest.mark.slow)])
+    return pytest.mark.parametrize("stride", [usual, *slow(1)])
+
+
+def slow(*values: object) -> list[Any]:
+    """Values of a parameter with which a test is slow: for `[usual, *slow(more, most)]`."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]

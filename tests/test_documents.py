@@ -15,6 +15,7 @@ from memctl.cli.main import COMMANDS, cli
 from memctl.model.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory
+from tests.conftest import slow
 from tests.regenerate import DOCS, DOCUMENTS, ROOT, runnable_commands, with_generated
 from tests.transcript import commands, regenerate
 
@@ -26,7 +27,7 @@ _RULE = re.compile(r"\brules\.md#([\w-]+)")
 _REQUIREMENT = re.compile(r"(?<!AWS )(?<!Amazon )\bS[0-4]\b|\b[Tt]he seeds?\b|\bseed's\b")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", [DOCUMENTS[0], *slow(*DOCUMENTS[1:])], ids=lambda path: path.name)
 def test_the_outputs_in_a_document_are_real(document: Path, tmp_path: Path) -> None:
     text = document.read_text()
     assert regenerate(text, tmp_path) == text, "run `make docs` and look at the difference"

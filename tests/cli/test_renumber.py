@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memctl.model import ids
-from tests.conftest import Memctl, Once, commits, git
+from tests.conftest import Memctl, Once, commits, git, slow
 
 DAY = "2025-11-03"
 FIRST = f"DEC-{DAY}-001"
@@ -417,7 +417,7 @@ def test_an_accepted_decision_that_names_a_renamed_one_passes_the_check_of_the_m
     assert f"Follows from {FIRST}." not in one.text("print-them")
 
 
-@pytest.mark.parametrize("seed", [101, 127])
+@pytest.mark.parametrize("seed", [101, *slow(127)])
 def test_whatever_clones_do_each_reference_means_its_record(clones: tuple[Clone, ...], seed: int) -> None:
     """Records that name others by id and title, in three clones that merge each other at random."""
     chance = random.Random(seed)

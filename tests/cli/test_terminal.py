@@ -14,7 +14,7 @@ import pytest
 from memctl.cli import terminal
 from memctl.errors import UNANSWERED
 from tests.cli.test_find import run_on_terminal
-from tests.conftest import Memctl, Result, commits, git
+from tests.conftest import Memctl, Result, commits, git, slow
 from tests.upgrade.test_upgrade import READS
 
 FORGED = "\n::warning::PWNED"  # in the name of a file
@@ -27,7 +27,7 @@ def run(repo: Path, *args: str, **env: str) -> Result:
     return Result(done.returncode, done.stdout.decode("latin-1"), done.stderr.decode("latin-1"))
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "utf-8"])
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", *slow("latin-1", "utf-8")])
 def test_output_in_any_encoding_is_printed(repo: Path, memctl: Memctl, encoding: str) -> None:
     made = memctl("learn", "Pager → 返金", "--lesson", "x … y 𝄞").id
     memctl("section", "add", "Grüße …")

@@ -373,7 +373,7 @@ class TestAlone:
         assert git(repo, "log", "--format=%s").count(f"edit {EDITED}") == 2
         assert TEXT in memctl("show", EDITED).out
 
-    @strides(13)
+    @strides(26)
     def test_written_again_and_killed_at_any_step_it_is_there_once(
         self, repo: Path, memctl: Memctl, tmp_path: Path, stride: int
     ) -> None:

@@ -37,7 +37,7 @@ def tree(repo: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): f.read_text() for f in folder.rglob("*.md")}
 
 
-@strides(13)
+@strides(26)
 @pytest.mark.parametrize("operation", ["decide", "supersede", "delete"])
 def test_killed_at_any_step_leaves_the_old_or_the_new_state(
     repo: Path, memctl: Memctl, tmp_path: Path, operation: str, stride: int

@@ -23,7 +23,7 @@ def hook(repo: Path, name: str, script: str) -> None:
     file.chmod(0o755)
 
 
-@strides(7)
+@strides(14)
 def test_a_killed_delete_of_the_last_record_of_a_folder_blocks_nobody(
     repo: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:

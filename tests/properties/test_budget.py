@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -22,10 +21,10 @@ from memctl.packs.filling import fill
 from memctl.packs.formats import choice, markdown
 from memctl.packs.rehydrate import TITLES
 from memctl.tokens.families import FAMILIES, Family
+from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks
 
-EXAMPLES = int(os.environ.get("MEMCTL_EXAMPLES", "60"))  # a thorough run takes some thousands
-QUICK = settings(max_examples=EXAMPLES, deadline=None)
+QUICK = settings(max_examples=2 * settings.default.max_examples)
 FORMS = sorted(choice.NAMES)
 forms = st.sampled_from([*FORMS, choice.AUTO])
 
@@ -49,7 +48,7 @@ def headings(text: str) -> list[tuple[int, str]]:
     ]
 
 
-@settings(max_examples=4 * EXAMPLES, deadline=None)
+@settings(max_examples=4 * QUICK.max_examples)
 @given(memories, budgets, families, tasks, forms)
 def test_a_pack_keeps_to_its_budget_and_says_something(
     made: Memory, budget: int, family: str, task: str, form: str
@@ -196,7 +195,7 @@ def test_no_line_of_a_record_looks_like_a_heading_of_the_pack(body: str) -> None
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("budget", [50, 51, 60, 75, 100, 150])
+@pytest.mark.parametrize("budget", [50, 75, *slow(51, 60, 100, 150)])
 def test_a_small_budget_is_kept_and_used(family: Family, form: str, budget: int) -> None:
     made = memory(*(({"title": "word " * 19 + "x"}, "text " * 500) for _ in range(40)))
     pack = made.pack(budget, family.name, "", form)
@@ -236,7 +235,7 @@ def test_a_line_of_a_megabyte_comes_out_whole_or_not_at_all(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("budget", [50, 200, 2_000, 200_000])
+@pytest.mark.parametrize("budget", [50, 200_000, *slow(200, 2_000)])
 def test_budgets_up_to_the_largest_are_kept(form: str, budget: int) -> None:
     made = memory(*(({"memory_type": "issue", "severity": "high"}, f"word {number} " * 400) for number in range(300)))
     pack = made.pack(budget, "claude", "", form)

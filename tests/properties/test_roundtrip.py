@@ -18,7 +18,8 @@ from memctl.model.kinds import KINDS, Field, Kind
 from memctl.model.malformed import Malformed
 from memctl.model.record import LISTS, ORDER, build, parse, problems
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=2 * settings.default.max_examples)
+MORE = settings(max_examples=3 * settings.default.max_examples)
 GIT = settings(max_examples=20, deadline=None)
 OPS = (
     *(kind.verb for kind in KINDS.values()),
@@ -279,7 +280,7 @@ def test_the_values_that_are_there_change_no_byte_of_any_file(text: str) -> None
     assert frontmatter.replace(text, values, ORDER) == text
 
 
-@settings(QUICK, max_examples=80)
+@MORE
 @given(any_file, st.sampled_from(sorted(CHANGES)), st.booleans())
 def test_a_change_of_one_key_leaves_all_others_alone(text: str, key: str, remove: bool) -> None:
     value = None if remove else CHANGES[key]
@@ -334,7 +335,7 @@ def assert_same(field: Field, found: str | list[str], given_value: str | list[st
     assert without_fence(found[-1], wanted[-1])
 
 
-@settings(QUICK, max_examples=80)
+@MORE
 @given(contents())
 @example((KINDS["state"], {"blockers": ["```\n  "]}))
 def test_content_fields_are_read_back(given_content: tuple[Kind, dict[str, str | list[str]]]) -> None:
@@ -362,7 +363,7 @@ def test_the_parts_of_a_body_are_the_body(body: str) -> None:
     assert "".join(section.text for section in headings.split(body)) == body
 
 
-@settings(QUICK, max_examples=80)
+@MORE
 @given(contents(), texts, st.data())
 def test_a_new_value_changes_no_other_section(
     given_content: tuple[Kind, dict[str, Any]], preamble: str, data: st.DataObject

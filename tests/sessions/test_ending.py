@@ -28,7 +28,7 @@ def started(repo: Path, memctl: Memctl) -> Path:
     return repo
 
 
-@strides(7)
+@strides(14)
 def test_a_killed_end_is_finished_by_the_next_without_a_double(
     started: Path, memctl: Memctl, tmp_path: Path, stride: int
 ) -> None:

@@ -16,7 +16,7 @@ from memctl.store import load
 from memctl.store.cache import Cache
 from memctl.store.files import Reader
 from memctl.store.memory import Memory, open_memory
-from tests.conftest import Memctl, git, process
+from tests.conftest import Memctl, git, process, slow
 
 
 def opened(repo: Path) -> Memory:
@@ -72,7 +72,7 @@ ACTIONS: dict[str, Callable[[Path, Path, int], object]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *slow(2, 3)])
 def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Memctl, seed: int) -> None:
     chance = random.Random(seed)
     files = write(repo, memctl, 5)

@@ -260,7 +260,7 @@ def test_a_model_that_fails_is_asked_once_in_a_step(long: Conversation) -> None:
 
 
 def test_an_older_result_or_answer_is_not_put_into_words_of_something_else(long: Conversation) -> None:
-    nonsense = Answering(*["Ignore whatever was asked. I am a banana."] * 200)
+    nonsense = Answering(*["Purple zebras juggle mangoes."] * 200)
     engine, rules = CompressionEngine(COUNTER, provider=nonsense), CompressionEngine(COUNTER)
     assert engine.summarize_results(long).conversation.given == rules.summarize_results(long).conversation.given
     step = engine.progressive_summarize(long)

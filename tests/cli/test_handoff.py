@@ -13,7 +13,7 @@ import pytest
 from memctl.packs import handoff
 from memctl.packs.handoff import BUDGETS
 from memctl.store import lock
-from tests.conftest import NOW, Memctl, Once, git, process
+from tests.conftest import NOW, Memctl, Once, git, process, slow
 
 OFFER = ("handoff", "--to", "codex", "--section", "2.2", "--reason", "The pool is mended")
 SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test with 150 buyers")
@@ -21,7 +21,7 @@ SAID = (*OFFER, "--success", "150 buyers at once", "--immediate", "Load test wit
 
 @pytest.mark.usefixtures("example")
 class TestExample:
-    @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+    @pytest.mark.parametrize("form", ["markdown", "event", *slow("xml", "yaml", "tokens")])
     @pytest.mark.parametrize("kind", BUDGETS)
     def test_every_type_in_every_format_keeps_its_budget_and_what_must_stay(
         self, memctl: Memctl, kind: str, form: str

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, slow
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "rehydrate": ("rehydrate",),
@@ -24,7 +24,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 @pytest.mark.usefixtures("example")
 class TestExample:
     @pytest.mark.parametrize("command", COMMANDS)
-    @pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+    @pytest.mark.parametrize("form", ["markdown", "event", *slow("xml", "yaml", "tokens")])
     def test_every_pack_in_every_format_keeps_its_budget(self, memctl: Memctl, command: str, form: str) -> None:
         for budget in (150, 1_000, 8_000):
             data = memctl(*COMMANDS[command], "--format", form, "--budget", str(budget), "--json").data

@@ -17,7 +17,7 @@ import pytest
 from memctl.hooks.hosts import CLAUDE_CODE
 from memctl.model.shown import LIMIT, length
 from memctl.packs.filling import TOO_LARGE
-from tests.conftest import Memctl, git
+from tests.conftest import Memctl, git, slow
 from tests.hooks.session import Session
 
 WORDS = (
@@ -288,7 +288,7 @@ def test_with_a_task_fit_stands_before_weight(memctl: Memctl) -> None:
     assert re.findall(r"(?m)^([A-Z]{3}-[\d-]+) \| ", data["text"])[0] == fits
 
 
-@pytest.mark.parametrize("form", ["markdown", "xml", "yaml", "tokens", "event"])
+@pytest.mark.parametrize("form", ["markdown", "event", *slow("xml", "yaml", "tokens")])
 def test_quality_never_advises_to_compress_a_default_pack(memctl: Memctl, form: str, imported: list[Any]) -> None:
     pack = memctl("rehydrate", "--format", form).out
     assert len(imported) > 300

@@ -16,6 +16,7 @@ from memctl.window.eviction.simulation import Replay, Simulation
 from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.messages.conversation import Conversation
+from tests.conftest import slow
 from tests.window import generated
 
 COUNTER = Counter(FAMILIES["claude"])
@@ -165,7 +166,7 @@ def test_hybrid_regrets_less_than_fifo_at_the_same_budget() -> None:
     assert times["hybrid"] < times["fifo"], (tokens, times)
 
 
-@pytest.mark.parametrize("policy", ["fifo", "lru", "priority", "semantic_merge", "type_based", "hybrid"])
+@pytest.mark.parametrize("policy", ["fifo", "hybrid", *slow("lru", "priority", "semantic_merge", "type_based")])
 def test_the_same_replay_gives_the_same(policy: str) -> None:
     simulation = whole(2, 60)
     assert simulation.replay(policy, 20_000) == simulation.replay(policy, 20_000)

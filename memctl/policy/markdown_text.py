@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, kind_of
+from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,60}):\s*$")
@@ -126,7 +126,7 @@ class _Reader:
         self._add(title, says, source, first, last, found)
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
-        number = self._index + len(self.found)
+        number = enough(self._index + len(self.found))
         is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
         self._is_marked = self._is_marked or is_framed
         self.found.append(Piece(title, text, source, line, end, kind, self._above[-1][1], self._is_marked))

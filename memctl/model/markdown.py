@@ -27,7 +27,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
 _TAGS = (
-    r"s|bos|eos|pad|unk|(?:start|end)_(?:of|header)_\w+|system(?:[-_]\w+)*|developer|assistant|user|human|model|ipython"
+    r"s|bos|eos|pad|unk|(?:start|end)_(?:of|header)_\w+|system(?:[-_][\w-]*)?|developer|assistant|user|human|model|ipython"
     r"|think|thinking|reasoning|instructions?|context|documents?|notice|invoke|parameter|antml:\w+"
     r"|(?:tool|function)s?(?:_\w+)?|workflow_\w+|\w+_context|decision|issue|state|learning|handoff|page|file"
 )

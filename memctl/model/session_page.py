@@ -29,8 +29,8 @@ _ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, NEXT, ISSUES, LEARNI
 _FILES = (CHANGED, READ, OUTSIDE)
 _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
 _HEADED = re.compile(r"^#{2,3} .*", re.MULTILINE)
-_ROW = re.compile(r"\| (?P<path>`+ ?.+? ?`+) \| (?P<action>\w+) \|(?: (?P<what>.*?))? \|$")
-_READ = re.compile(r"- (?P<path>(`+) ?.+? ?\2)(?: — (?P<what>.*))?$")
+_ROW = re.compile(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+) \|(?: (?P<what>.*))? \|$")
+_READ = re.compile(r"- (?P<path>(`+)(?!`).+?(?<!`)\2(?!`))(?: — (?P<what>.*))?$")
 _ITEM = re.compile(r"(?:-|\d+\.) (.+)$")
 _PATH = re.compile(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
 _NOTHING = "Nothing known."

@@ -98,7 +98,7 @@ _VERBS = (
     "|apply"
 )
 ACTION = _words(
-    rf"^(?:(?:recommend\w*|next(?: steps?)?|todo|action|please|then|also|and|first|finally)[,:]? ?)*(?:{_VERBS})\b",
+    rf"^(?:(?:recommend\w*|next(?: steps?)?|todo|action|please|then|also|and|first|finally)\b[,:]? ?)*(?:{_VERBS})\b",
     r"\b(?:recommend\w*|suggest\w*|should|needs? to|next steps?|todo|follow-up|remains? to|ought to)\b",
 )
 PATTERN = _words(r"\b(?:patterns?|conventions?|idioms?|follow(?:s|ing)?|same way as|modell?ed on|style of|as in)\b")

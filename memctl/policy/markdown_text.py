@@ -10,7 +10,8 @@ import re
 
 from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t](.*))?$")
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
 _LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,60}):\s*$")
 _TAG = re.compile(r"\s*<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)(/?)>\s*$")
 _RULE = re.compile(r" {0,3}(?:([-*_=~])[ \t]*)(?:\1[ \t]*){2,}$")
@@ -74,7 +75,7 @@ class _Reader:
         if not short.strip():
             self._flush()
         elif match := _HEADING.match(short):
-            self._open(number, line, len(match[1]), (match[2] or "").strip())
+            self._open(number, line, len(match[1]), _CLOSING.sub("", (match[2] or "").strip()).strip())
         elif _RULE.match(short):
             underlined = len(self._lines) == 1 and short.strip()[0] in "=-" and not self._heading
             if underlined:

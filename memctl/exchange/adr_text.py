@@ -34,7 +34,8 @@ _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[
 _LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
 _LABELS |= {"technical story"}  # MADR 2
 _DECIDERS = re.compile(
-    r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)((?:[ \t]*- .*\n)*)"
+    r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)"
+    r"((?:[ \t]*- .*\n)*)"
 )
 _LINKED = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
 _NAME = re.compile(r"(?m)^[ \t]*- (.*)")

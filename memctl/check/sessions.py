@@ -13,7 +13,7 @@ from memctl.model.malformed import CONFLICT, DUPLICATE
 from memctl.model.session_page import CHANGED, READ, Page
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
-_CONFLICT = re.compile(r"^<{7}(?: .*)?$\n(?:.*\n)*?^={7}$", re.MULTILINE)
+_OURS, _THEIRS = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE), re.compile(r"^={7}$", re.MULTILINE)
 # What a page has somewhere if one of its paths leads out: only then its rows are looked at, which takes far longer.
 _SUSPECT = re.compile(r"` ?(?:/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://)|\.\.(?:/| ?`)")
 _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:/|$)")
@@ -91,7 +91,7 @@ def checkpoints(subject: Subject) -> Iterator[Finding]:
 def _checkpoint(subject: Subject, path: str) -> Generator[Finding, None, Checkpoint | None]:
     try:
         text = subject.snapshot.read(path)
-        if match := _CONFLICT.search(text):
+        if (match := _OURS.search(text)) and _THEIRS.search(text, match.end()):
             line = text.count("\n", 0, match.start()) + 1
             yield Finding("MEM103", path, line, "a merge conflict is not resolved here")
             return None

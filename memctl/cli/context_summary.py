@@ -135,14 +135,15 @@ def _data(enforced: Enforced, found: Returned) -> dict[str, Any]:
 
 def _tell(enforced: Enforced, saved: dict[str, Any]) -> None:
     """On stderr: what was left out and why, what speaks against what was kept, and what that saves."""
+    notes = []
     for one in enforced.dropped:
         where = f", line {one.line}" if one.line else ""
-        output.note(f"left out{where}: {one.reason}: {' '.join(one.text.split())}")
+        notes.append(f"left out{where}: {one.reason}: {' '.join(one.text.split())}")
     for kept in enforced.kept:
         if kept.warning:
-            output.note(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
+            notes.append(f"warning: line {kept.line}: {kept.warning}: {' '.join(kept.text.split())}")
     if not enforced.is_actionable:
-        output.note("warning: nothing in it that the next phase could act on")
-    for name, tokens in saved["discarded"].items():
-        output.note(f"discarded: {name} ({tokens:,} tokens)")
+        notes.append("warning: nothing in it that the next phase could act on")
+    notes += [f"discarded: {name} ({tokens:,} tokens)" for name, tokens in saved["discarded"].items()]
+    output.note("\n".join(notes)) if notes else None
     output.note(f"{saved['tokens_returned']:,} tokens returned, {enforced.tokens:,} go on: {saved['saving']:.0%} saved")

@@ -99,8 +99,10 @@ def namesakes(snapshot: Snapshot, references: Iterable[str]) -> None:
 
 def diff(lines: str) -> None:
     """Print a unified diff, in colour on a terminal."""
-    for line in lines.rstrip("\n").split("\n"):
-        text(painted(plain(line)))
+    shown = plain(lines.rstrip("\n"))
+    if sys.stdout.isatty():
+        shown = "\n".join(map(painted, shown.split("\n")))
+    text(shown)
 
 
 def painted(line: str) -> str:

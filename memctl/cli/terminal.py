@@ -12,7 +12,7 @@ from typing import TextIO
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 # GitHub Actions takes a line of a job's output that begins like this for a command of the job (its runner's
 # ActionCommand.TryParseV2, which passes over blanks before it).
-_COMMAND = re.compile(r"(^|[\r\n])(\s*)(?=::)")
+_COMMAND = re.compile(r"(^|[\r\n])([^\S\r\n]*)(?=::)")
 OUTPUT = "standard output"
 _LINE_ENDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

@@ -34,10 +34,11 @@ _LABEL = re.compile(r"([-*+][ \t]+)?[*_]*([A-Za-z][A-Za-z -]{0,40}?)[*_]*:[*_]*[
 _LABELS = {"status", "date", "deciders", "decision-makers", "decision makers", "consulted", "informed"}
 _LABELS |= {"technical story"}  # MADR 2
 _DECIDERS = re.compile(
-    r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)\n((?:[ \t]*- .*\n)*)"
+    r"(?im)^(?:[-*+][ \t]+)?[*_]*(?:decision[- ]makers|deciders|authors?)[*_]*:[*_]*[ \t]*(.*)(?:\n|\Z)"
+    r"((?:[ \t]*- .*\n)*)"
 )
-_LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_NAME = re.compile(r"(?m)^[ \t]*- [\"']?(.*?)[\"']?[ \t]*$")
+_LINKED = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
+_NAME = re.compile(r"(?m)^[ \t]*- (.*)")
 _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
@@ -166,7 +167,7 @@ def deciders(head: str) -> str:
     if match is None:
         return ""
     line = _LINKED.sub(r"\1", match[1].partition(" #")[0])
-    names = line.strip(" \t*_[]\"'") or ", ".join(_NAME.findall(match[2]))
+    names = line.strip(" \t*_[]\"'") or ", ".join(name.strip(" \t\"'") for name in _NAME.findall(match[2]))
     said = one_line(names).replace('"', "")
     return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # a template's own words name nobody
 

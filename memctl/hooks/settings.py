@@ -12,7 +12,7 @@ from memctl.hooks.hosts import END, HOSTS, TOOL, Host
 
 _SECONDS = 10
 OFF = "disableAllHooks"  # of Claude Code
-_OURS = re.compile(rf"\bmemctl\b[^|;&]*?\bhook (?:{'|'.join(HOSTS)})\b")
+_OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
 
 
 def command(host: Host, program: str) -> str:

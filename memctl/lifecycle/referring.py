@@ -18,7 +18,7 @@ from memctl.model.provenance import History, Origin
 from memctl.model.record import ORDER, Record
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s<>()\[\]\"'`|]+")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
 _PERHAPS, _SURELY = 1, 2
 
 

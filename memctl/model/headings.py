@@ -8,15 +8,19 @@ line of it that would is written with a backslash in front, which reading takes 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Protocol
 
 import msgspec
 
 from memctl.model.kinds import Field
 
+_OPENS = re.compile(r"^\\*(?:## |<{7}(?: |$))", re.MULTILINE)  # a section, or a merge conflict
 _OPENS_SECTION = re.compile(r"\\*## ")
 _OPENS_CONFLICT = re.compile(r"\\*<{7}(?: |$)")
 _FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
+_FENCES = re.compile(r"^(?:`{3}|~{3}).*", re.MULTILINE)
+_FENCES_AND_SECTIONS = re.compile(r"^(?:## |`{3}|~{3}).*", re.MULTILINE)
 _TITLE = re.compile(r"\s*# +(\S[^\n]*)(?:\n|\Z)")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+(.*)")
 
@@ -38,17 +42,17 @@ class Part(msgspec.Struct, frozen=True):
 def split(body: str) -> list[Part]:
     """Cut a body at its `## ` headings; joining the texts gives the body back."""
     found: list[Part] = []
-    heading, fence = "", ""
-    lines: list[str] = []
-    for line in _lines(body):
+    heading = fence = ""
+    start = 0
+    for match in _FENCES_AND_SECTIONS.finditer(body):
+        line = match[0]
         fence = _fence_after(line, fence)
         if not fence and line.startswith("## "):
-            if lines:
-                found.append(Part(heading, "".join(lines)))
-            heading, lines = _without_closing(line[3:].strip()), []
-        lines.append(line)
-    if lines:
-        found.append(Part(heading, "".join(lines)))
+            if match.start() > start:
+                found.append(Part(heading, body[start : match.start()]))
+            heading, start = _without_closing(line[3:].strip()), match.start()
+    if start < len(body):
+        found.append(Part(heading, body[start:]))
     return found
 
 
@@ -141,18 +145,29 @@ def parse_items(text: str) -> list[str]:
 def close_fence(text: str) -> str:
     """The text, with a code fence that it leaves open closed, so that what follows is not swallowed."""
     fence = ""
-    for line in text.split("\n"):
-        fence = _fence_after(line, fence)
+    for match in _FENCES.finditer(text):
+        fence = _fence_after(match[0], fence)
     return f"{text}\n{fence}" if fence else text
+
+
+def stretches(text: str) -> Iterator[tuple[str, bool]]:
+    """The stretches of whole lines of a text, and of each whether it is outside of fenced code; `\\n` joins them.
+
+    A fence that opens belongs to the code, one that closes does not.
+    """
+    fence, start = "", 0
+    for match in _FENCES.finditer(text):
+        before, fence = fence, _fence_after(match[0], fence)
+        if bool(before) != bool(fence):
+            if match.start() > start:
+                yield text[start : match.start() - 1], not before
+            start = match.start()
+    yield text[start:], not fence
 
 
 def outside_fences(text: str) -> list[tuple[str, bool]]:
     """The lines of a text, and of each whether it is outside of fenced code."""
-    marked, fence = [], ""
-    for line in text.split("\n"):
-        fence = _fence_after(line, fence)
-        marked.append((line, not fence))
-    return marked
+    return [(line, outside) for stretch, outside in stretches(text) for line in stretch.split("\n")]
 
 
 def outside_code(text: str) -> list[tuple[str, bool]]:
@@ -173,12 +188,6 @@ def outside_code(text: str) -> list[tuple[str, bool]]:
     return marked
 
 
-def _lines(text: str) -> list[str]:
-    """Lines with their ends; unlike str.splitlines it knows only LF, as Git and Markdown do."""
-    parts = text.split("\n")
-    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-
-
 def _item(text: str) -> str:
     first, *more = text.strip("\n").split("\n")
     return "\n".join([f"- {first.strip()}", *(f"  {line}" if line.strip() else "" for line in more)])
@@ -196,10 +205,14 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def _escape(text: str) -> str:
+    if _OPENS.search(text) is None:
+        return text
     return "\n".join("\\" + line if special else line for line, special in _marked(text))
 
 
 def _unescape(text: str) -> str:
+    if _OPENS.search(text) is None:
+        return text
     return "\n".join(line[1:] if special and line[0] == "\\" else line for line, special in _marked(text))
 
 

@@ -9,21 +9,25 @@ from urllib.parse import quote
 from memctl.model import headings
 from memctl.model.mentions import CODE_SPAN
 
-_HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)")
+_HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
 # HTML, an indented heading, the underline of one, a fence that does not begin its line.
-_ODD = re.compile(r" {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3})")
-_INDENTED_FENCE = re.compile(r" {1,3}(?:`{3}|~{3})")  # Markdown lets it close a fence, `headings` does not
+_ODD = re.compile(
+    r"^(?: {0,3}<| {1,3}#{1,6}(?:[ \t]|$)| {0,3}(?:=+|-+)[ \t]*$|(?:[ \t>*+-]|\d{1,9}[.)])+(?:`{3}|~{3}))", re.MULTILINE
+)
+# Markdown lets it close a fence, `headings` does not.
+_INDENTED_FENCE = re.compile(r"^ {1,3}(?:`{3}|~{3})", re.MULTILINE)
 # What would begin something in a line (code, emphasis, a link, HTML, an entity, a cell of a table) or end a heading.
 _SPECIAL = re.compile(r"[\\`*\[\]<|~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)|(?<!\S)#")
 _ESCAPE = re.compile(CODE_SPAN.pattern + r"|\\([!-/:-@\[-`{-~])")  # in a code span a backslash is one
 _OPENING = re.compile(r"(?:\d{1,9}(?=[.)](?:\s|$))|(?=[-+>=]))")  # what would begin a block if it began its line
+_LINKING = re.compile(r"^.*\]\(.*", re.MULTILINE)
 _TARGET = re.compile(r"(?<!\\)\]\([^()\s]*\)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: where` would say for the whole document where `[x]` leads, wherever it stands.
-_DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]]+\]:)")
+_DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
 _TAGS = (
-    r"s|bos|eos|pad|unk|(?:start|end)_(?:of|header)_\w+|system(?:[-_]\w+)*|developer|assistant|user|human|model|ipython"
+    r"s|bos|eos|pad|unk|(?:start|end)_(?:of|header)_\w+|system(?:[-_][\w-]*)?|developer|assistant|user|human|model|ipython"
     r"|think|thinking|reasoning|instructions?|context|documents?|notice|invoke|parameter|antml:\w+"
     r"|(?:tool|function)s?(?:_\w+)?|workflow_\w+|\w+_context|decision|issue|state|learning|handoff|page|file"
 )
@@ -110,10 +114,14 @@ def slug(heading: str, *, literal: bool = False) -> str:
 
 def visible(text: str) -> str:
     """A text without the targets of its links: what a model needs, since it goes by § markers and ids."""
-    lines = []
-    for line, outside in headings.outside_fences(text):
-        lines.append(outside_code(line, lambda part: _TARGET.sub("]", part)) if outside and "](" in line else line)
-    return "\n".join(lines)
+    if "](" not in text:
+        return text
+
+    def without(line: re.Match[str]) -> str:
+        return outside_code(line[0], lambda part: _TARGET.sub("]", part))
+
+    stretches = headings.stretches(text)
+    return "\n".join(_LINKING.sub(without, part) if outside else part for part, outside in stretches)
 
 
 def outside_code(line: str, change: Callable[[str], str]) -> str:
@@ -132,13 +140,14 @@ def contained(body: str, *, lowered_by: int = 2, lowered_to: int = 4) -> str:
     Markdown reader might take for more than that (raw HTML, underlined headings, code fences that are indented or
     left open) is quoted, line by line.
     """
-    lines = headings.outside_fences(body)
-    is_odd = any(_ODD.match(line) if outside else _INDENTED_FENCE.match(line) for line, outside in lines)
+    stretches = list(headings.stretches(body))
+    is_odd = any((_ODD if outside else _INDENTED_FENCE).search(text) for text, outside in stretches)
     if is_odd or headings.close_fence(body) != body:
-        return "\n".join(f"> {_DEFINITION.sub(_ESCAPED, line)}".rstrip() for line in body.split("\n"))
+        return "\n".join(f"> {line}".rstrip() for line in _DEFINITION.sub(_ESCAPED, body).split("\n"))
 
     def lower(match: re.Match[str]) -> str:
         return "#" * min(max(len(match[0]) + lowered_by, lowered_to), 6)
 
-    shown = [_DEFINITION.sub(_ESCAPED, _HEADING.sub(lower, line)) if outside else line for line, outside in lines]
-    return "\n".join(shown)
+    return "\n".join(
+        _DEFINITION.sub(_ESCAPED, _HEADING.sub(lower, text)) if outside else text for text, outside in stretches
+    )

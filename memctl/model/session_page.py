@@ -28,8 +28,9 @@ _NUMBERED = (DECISIONS, NEXT)
 _ORDER = (INTENT, CHANGED, READ, OUTSIDE, DECISIONS, STATE, NEXT, ISSUES, LEARNINGS, ERRORS)
 _FILES = (CHANGED, READ, OUTSIDE)
 _HEAD = "| File | Action | What Changed |\n|------|--------|-------------|\n"
-_ROW = re.compile(r"\| (?P<path>`+ ?.+? ?`+) \| (?P<action>\w+) \|(?: (?P<what>.*?))? \|$")
-_READ = re.compile(r"- (?P<path>(`+) ?.+? ?\2)(?: — (?P<what>.*))?$")
+_HEADED = re.compile(r"^#{2,3} .*", re.MULTILINE)
+_ROW = re.compile(r"(?=.* \|$)\| (?P<path>`+(?!`).+?(?<!`)`+) \| (?P<action>\w+) \|(?: (?P<what>.*))? \|$")
+_READ = re.compile(r"- (?P<path>(`+)(?!`).+?(?<!`)\2(?!`))(?: — (?P<what>.*))?$")
 _ITEM = re.compile(r"(?:-|\d+\.) (.+)$")
 _PATH = re.compile(rf"{FOLDER}/(?P<files>files/)?(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})[.]md", re.ASCII)
 _NOTHING = "Nothing known."
@@ -227,16 +228,17 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
 def _sections(body: str) -> Iterator[tuple[str, str]]:
     """The sections of a body with their headings; the page's own title belongs to none."""
     heading, gathered = "", list[str]()
-    for line, outside in headings.outside_fences(body):
-        if outside and line.startswith(("## Session Summary", "## Files of Session")):
-            continue
-        if outside and re.match(r"#{2,3} ", line):
+    for stretch, outside in headings.stretches(body):
+        place = 0
+        for match in _HEADED.finditer(stretch) if outside else ():
+            gathered += [stretch[place : match.start() - 1]] if match.start() > place else []
+            line, place = match[0], match.end() + 1
+            if line.startswith(("## Session Summary", "## Files of Session")):
+                continue
             yield heading, _text(heading, gathered)
-            heading, gathered = line.lstrip("#").strip(), []
-            if heading not in _ORDER:
-                gathered.append(line)
-        else:
-            gathered.append(line)
+            heading = line.lstrip("#").strip()
+            gathered = [line] if heading not in _ORDER else []
+        gathered += [stretch[place:]] if place <= len(stretch) else []
     yield heading, _text(heading, gathered)
 
 

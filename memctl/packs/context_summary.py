@@ -8,7 +8,7 @@ A text that obeys the rules stays as it is; of another the sentences that remain
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from memctl.packs import summary_rules as rules
 from memctl.packs.filling import CountTokens
 from memctl.sentences.units import CODE, HEADING, TABLE, Unit, closed, units
 
+_MOST = 20_000  # sentences and blocks; to judge one takes 0.1 ms, and 20 of them fit into a summary
 BUDGET = 500  # tokens, about 400 words
 DECISIONS = ("PROCEED", "STOP", "CLARIFY")
 REPEATED = "said already"
@@ -31,9 +32,9 @@ _DASHES = "\N{EN DASH}\N{EM DASH}-"
 _LABELLED = re.compile(rf"^{_MARKS}{_LABEL}({_ANY})\b", re.IGNORECASE | re.MULTILINE)
 _LEADING = re.compile(rf"^{_MARKS}({_ANY})[*_`]*[ \t]*(?:[.:!,;{_DASHES}]|$)", re.MULTILINE)
 _ANYWHERE = re.compile(rf"\b({_ANY})\b")
-_DENIED = re.compile(
-    r"\b(?:not|never|cannot|can'?t|don'?t|shouldn'?t|without|instead of|before we)\b[^.;:]*$", re.IGNORECASE
-)
+_CLAUSE_END = re.compile("[.;:]")
+_LONGEST_CLAUSE = 500  # characters of a sentence in which a denial may come before what it denies
+_DENIAL = re.compile(r"\b(?:not|never|cannot|can'?t|don'?t|shouldn'?t|without|instead of|before we)\b", re.IGNORECASE)
 # A line that says the decision and nothing else, and how a text begins that says it first.
 _WHOLE_LINE = re.compile(rf"^{_MARKS}(?i:{_LABEL}(?:{_ANY})|(?-i:{_ANY}))[*_`\".!]*[ \t]*$")
 _BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_]*[ \t]+")
@@ -93,26 +94,35 @@ def find_decision(text: str) -> str:
     A line `Decision: PROCEED` counts most, then a line that begins with the word, then the word in capitals anywhere.
     """
     for words in (_LABELLED, _LEADING, _ANYWHERE):
-        found: dict[str, int] = {
-            name: text.count("\n", 0, match.start(1)) + 1
-            for match in words.finditer(text)
-            for name in _stated(text, match)
-        }
+        found: dict[str, int] = {}
+        for name, place in _stated(text, words):
+            found.setdefault(name, place)
         if len(found) > 1:
-            places = ", ".join(f"{name} in line {line}" for name, line in found.items())
+            places = ", ".join(f"{name} in line {text.count(chr(10), 0, at) + 1}" for name, at in found.items())
             raise MemctlError(f"the text states several decisions: {places}", "give the one that holds as --decision")
         if found:
             return next(iter(found))
     return ""
 
 
-def _stated(text: str, match: re.Match[str]) -> list[str]:
-    """The decisions that a match states: none if it is denied or quoted, several if its line names others, too."""
-    start = text.rfind("\n", 0, match.start(1)) + 1
-    before, line = text[start : match.start(1)], text[start : (text + "\n").index("\n", match.end(1))]
-    if _DENIED.search(before) or before.count('"') % 2:
-        return []
-    return [name.upper() for name in dict.fromkeys(_ANYWHERE.findall(line))] or [match[1].upper()]
+def _stated(text: str, words: re.Pattern[str]) -> Iterator[tuple[str, int]]:
+    """The decisions that are stated in certain words, and where: none if it is denied or quoted, all of its line."""
+    looked_at = begun = quotes = done = 0
+    for match in words.finditer(text):
+        start = match.start(1)
+        if start < done:  # in a line whose decisions are known
+            continue
+        if line := text.rfind("\n", looked_at, start) + 1:
+            begun, quotes, looked_at = line, 0, line
+        quotes += text.count('"', looked_at, start)
+        looked_at = start
+        clause = _CLAUSE_END.split(text[max(begun, start - _LONGEST_CLAUSE) : start])[-1]
+        if quotes % 2 or _DENIAL.search(clause):
+            continue
+        done = text.find("\n", start)
+        done = len(text) if done < 0 else done
+        names = _ANYWHERE.findall(text, start, done) or [match[1].upper()]
+        yield from ((name, start) for name in dict.fromkeys([*_ANYWHERE.findall(text, begun, start), *names]))
 
 
 def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Sequence[str] = ()) -> Enforced:
@@ -162,10 +172,9 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
     Code stays as it is, but for a block left open, which is closed.
     """
-    lines = closed(text).split("\n")
-    code = {
-        unit.line + offset for unit in units(text) if unit.form == CODE for offset in range(unit.text.count("\n") + 1)
-    }
+    found = units(text)
+    lines = closed(text, found).split("\n")
+    code = {unit.line + offset for unit in found if unit.form == CODE for offset in range(unit.text.count("\n") + 1)}
     said = []
     for number, line in enumerate(lines, start=1):
         if number not in code and _WHOLE_LINE.match(line):
@@ -179,7 +188,14 @@ def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 
 def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[Dropped]]:
-    """The units that the rules keep, and the others; of what is said twice the first."""
+    """The units that the rules keep, and the others; of what is said twice the first.
+
+    Raises MemctlError if there are more than a text for the next phase could have.
+    """
+    if len(found) > _MOST:
+        raise MemctlError(
+            f"the text has more than {_MOST:,} sentences and blocks", "let the sub-agent say less, or give a part of it"
+        )
     kept: list[_Judged] = []
     dropped: list[Dropped] = []
     seen: set[str] = set()

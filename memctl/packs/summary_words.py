@@ -52,9 +52,10 @@ _FAULT = (
     r"|test failures?)"
 )
 RESOLVED = _words(
-    rf"\b{_FAULT}\b.*\b(?:was|were|is|are|has been|have been|got|gets|now) (?:(?:now|already|since|then) )*"
-    r"(?:resolved|fixed|solved|gone|corrected|cleared)\b",
-    rf"\b{_FAULT}\b.*\b(?:no longer|went away|disappeared|does not occur any ?more)\b",
+    # Of the first fault alone: what does not follow it follows no later one.
+    rf"^(?=(?P<fault>.*?\b{_FAULT}\b))(?P=fault).*\b(?:no longer|went away|disappeared|does not occur any ?more"
+    r"|(?:was|were|is|are|has been|have been|got|gets|now) (?:(?:now|already|since|then) )*"
+    r"(?:resolved|fixed|solved|gone|corrected|cleared))\b",
     rf"^(?:{_WHO} )?(?:fixed|resolved|solved|got rid of) (?:the|this|that|a|an) .*\b{_FAULT}\b",
     r"^(?:resolved|fixed) ?:",
 )
@@ -98,7 +99,7 @@ _VERBS = (
     "|apply"
 )
 ACTION = _words(
-    rf"^(?:(?:recommend\w*|next(?: steps?)?|todo|action|please|then|also|and|first|finally)[,:]? ?)*(?:{_VERBS})\b",
+    rf"^(?:(?:recommend\w*|next(?: steps?)?|todo|action|please|then|also|and|first|finally)\b[,:]? ?)*(?:{_VERBS})\b",
     r"\b(?:recommend\w*|suggest\w*|should|needs? to|next steps?|todo|follow-up|remains? to|ought to)\b",
 )
 PATTERN = _words(r"\b(?:patterns?|conventions?|idioms?|follow(?:s|ing)?|same way as|modell?ed on|style of|as in)\b")

@@ -68,7 +68,8 @@ class Parsed(msgspec.Struct, frozen=True):
 def take_apart(text: str, name: str, count: CountTokens) -> Parsed:
     """The blocks of a text; `name` is what a complaint calls it.
 
-    Raises MemctlError for what is no text, and for XML with a DOCTYPE, whose entities could be made to explode.
+    Raises MemctlError for what is no text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
+    whose entities could be made to explode.
     """
     if "\0" in text[:8_000]:
         raise MemctlError(f"{name} is no text")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, kind_of
+from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of
 
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r"(#{1,6})(?:[ \t](.*))?$")
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
 _LIKE_HEADING = re.compile(r"\*\*([^*]{1,100})\*\*:?\s*$|([A-Z][A-Z0-9 _/&-]{2,60}):\s*$")
 _TAG = re.compile(r"\s*<(/?)([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)(/?)>\s*$")
 _RULE = re.compile(r" {0,3}(?:([-*_=~])[ \t]*)(?:\1[ \t]*){2,}$")
@@ -74,7 +75,7 @@ class _Reader:
         if not short.strip():
             self._flush()
         elif match := _HEADING.match(short):
-            self._open(number, line, len(match[1]), (match[2] or "").strip())
+            self._open(number, line, len(match[1]), _CLOSING.sub("", (match[2] or "").strip()).strip())
         elif _RULE.match(short):
             underlined = len(self._lines) == 1 and short.strip()[0] in "=-" and not self._heading
             if underlined:
@@ -126,7 +127,7 @@ class _Reader:
         self._add(title, says, source, first, last, found)
 
     def _add(self, title: str, text: str, source: str, line: int, end: int, kind: str) -> None:
-        number = self._index + len(self.found)
+        number = enough(self._index + len(self.found))
         is_framed = _FRAMED.search(source) is not None and kind in (CODE, DATA)
         self._is_marked = self._is_marked or is_framed
         self.found.append(Piece(title, text, source, line, end, kind, self._above[-1][1], self._is_marked))

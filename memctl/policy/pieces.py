@@ -6,7 +6,13 @@ import re
 
 import msgspec
 
+from memctl.errors import MemctlError
+
 HEADING, TEXT, LIST, CODE, DATA = "heading", "text", "list", "code", "data"
+
+# Parts of a text: pieces, and the elements and keys of which they consist. Each takes 20 µs and 500 bytes, and a window
+# of a million tokens that is full of short lines has fewer.
+_MOST = 150_000
 
 WORD = re.compile(r"[^\W_]+")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s")
@@ -32,6 +38,13 @@ class Piece(msgspec.Struct, frozen=True):
     kind: str
     parent: int = -1
     is_marked: bool = False
+
+
+def enough(number: int) -> int:
+    """The number of parts that a text has so far; raises MemctlError if it has more than anybody could read."""
+    if number > _MOST:
+        raise MemctlError(f"the text has more than {_MOST:,} parts", "measure a piece of it")
+    return number
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from memctl.policy import markdown_text
-from memctl.policy.pieces import CODE, DATA, HEADING, Piece, kind_of, words
+from memctl.policy.pieces import CODE, DATA, HEADING, Piece, enough, kind_of, words
 
 _SHORT = 20  # words; a leaf of more is a piece by itself
 _DEEPEST = 100  # levels of nesting that are read
@@ -82,6 +82,7 @@ class _XmlReader:
         self._data = data
         self._parser = expat.ParserCreate()
         self._open: list[Node] = []
+        self._nodes = 0
         self._counted = 0  # bytes that belong to a node already
         self.root = Node("", 1)
 
@@ -108,6 +109,7 @@ class _XmlReader:
             return
         shown = " | ".join(f"{key} {value}" for key, value in attributes.items() if key != "title")
         title = f"{tag}: {attributes['title']}" if "title" in attributes else tag
+        self._nodes = enough(self._nodes + 1)
         node = Node(title, self._parser.CurrentLineNumber, shown)
         self._open[-1].children.append(node)
         self._open.append(node)
@@ -177,7 +179,7 @@ def _margin_line(indent: int, inner: str) -> _Line:
 def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:
     root = Node("", 1)
     above: list[tuple[int, Node]] = [(-1, root)]
-    gap = ""
+    gap, nodes = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         inner = line.lstrip(" \t")
         if not inner or (inner == "---" and number == 1):
@@ -188,6 +190,7 @@ def _indented(text: str, read: Callable[[int, str], _Line]) -> Node:
             above.pop()
         owner = above[-1][1]
         if found.title is not None and len(above) < _DEEPEST:
+            nodes = enough(nodes + 1)
             node = Node(found.title, number)
             node.texts.append(found.text)
             owner.children.append(node)

@@ -6,7 +6,7 @@ Every line with text in it belongs to one unit, so that whatever a summary leave
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -57,7 +57,9 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
     number = 0
     while number < len(lines):
         line, start = lines[number], number
-        if fence := _FENCE.match(line):
+        if not line:
+            number += 1
+        elif fence := _FENCE.match(line):
             number += 1
             while number < len(lines) and not _closes(lines[number], fence[1]):
                 number += 1
@@ -83,9 +85,9 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str, list[str]]]:
             )
 
 
-def closed(text: str) -> str:
-    """A text, with a block of code that it leaves open closed, so that what follows is not swallowed."""
-    last = next(reversed(units(text)), None)
+def closed(text: str, found: Sequence[Unit]) -> str:
+    """A text of some units, with a block of code that it leaves open closed, so that what follows is not swallowed."""
+    last = found[-1] if found else None
     if last is None or last.form != CODE:
         return text
     first, *rest = last.text.split("\n")
@@ -105,6 +107,8 @@ def _heading(line: str) -> str | None:
 
 def _continues(line: str) -> bool:
     """Whether a line goes on with the paragraph or item before it."""
+    if line[:1].isalpha():
+        return True
     is_block = _FENCE.match(line) or line.lstrip().startswith("|") or _ITEM.match(line)
     return bool(line.strip()) and not is_block and _heading(line) is None and not _RULE.match(line)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_OURS = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)[ \t]*$|^\*\*\* Move to: (.+?)[ \t]*$", re.M)
-_UNIFIED = re.compile(r"^--- ([^\t\n]+).*\n\+\+\+ ([^\t\n]+)", re.M)
+_OURS = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*\S)[ \t\r]*$|^\*\*\* Move to: (.*\S)[ \t\r]*$", re.M)
+_UNIFIED = re.compile(r"^--- ([^\t\n]+)(?:\t.*)?\n\+\+\+ ([^\t\n]+)", re.M)
 _VERBS = {"Add": "created", "Update": "modified", "Delete": "deleted"}
 _NOTHING = "/dev/null"
 

@@ -11,8 +11,8 @@ NAMES = frozenset(("package.json", "tsconfig.json", "jsconfig.json", "go.mod"))
 MODULE, PACKAGE, ENTRY, ALIAS = "module", "package", "entry", "alias"
 _LARGEST, _MOST = 200_000, 200  # characters that are read, aliases that are kept
 _GO_MODULE = re.compile(r"^module[ \t]+\"?([^\s\"]+)", re.MULTILINE)
-_COMMENT = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\")|//[^\n]*|/\*[\s\S]*?\*/")
-_LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\")|,(?=\s*[}\]])")
+_COMMENT = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+_LAST_COMMA = re.compile(r"(\"(?:[^\"\\\n]|\\.)*\"?)|,(?=\s*[}\]])")
 
 
 def declared(name: str, text: str) -> tuple[tuple[str, str], ...]:

@@ -25,7 +25,7 @@ _EXCERPT_WORDS = 20
 # this is cut into pieces, and the excerpt is made of the piece that matches best.
 _PIECE = 16 * 1024  # characters
 _OVERLAP = 256  # characters that two pieces share, or a phrase across their border would be missed
-_HEADING = re.compile(r"(?m)^#+ +(.*\S)\s*$")
+_HEADING = re.compile(r"(?m)^#+ +(\S(?:.*\S)?)\s*$")
 _JOINED = "FROM texts JOIN records ON records.number = texts.rowid"
 _MATCH = (  # FTS5 gives the best match the smallest number; nothing is -0.0
     f"SELECT texts.rowid, path, 0 - bm25(texts, 1, 0, 0, 0), 0 - bm25(texts, {_WEIGHTS}) {_JOINED} WHERE texts MATCH ?"

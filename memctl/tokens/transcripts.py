@@ -16,7 +16,9 @@ import msgspec
 from memctl.tokens.messages import PER_TOOL_CALL, Part, Reader
 
 # What the host adds to a prompt: reminders, and the output of commands that the user ran.
-ADDED = re.compile(r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>.*?</\1>", re.S)
+ADDED = re.compile(
+    r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>(?:(?!<\1>).)*?</\1>", re.S
+)
 
 
 class Growth(msgspec.Struct, frozen=True):

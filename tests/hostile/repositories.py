@@ -64,9 +64,9 @@ def fill(repo: Path, body: str, paths: str = "  - app.py\n") -> None:
         write(repo, name, body)
 
 
-def globs(repo: Path) -> None:
+def globs(repo: Path, body: str = "Short.") -> None:
     hard = "*a" * 25 + "b"
-    fill(repo, "Short.", "".join(f"  - '{glob}'\n" for glob in (hard, f"**/{hard}/**/{hard}", f"!{hard}")))
+    fill(repo, body, "".join(f"  - '{glob}'\n" for glob in (hard, f"**/{hard}/**/{hard}", f"!{hard}")))
     write(repo, "a" * 200, "1\n")
     write(repo, "/".join(["a" * 100] * 20) + "/a", "1\n")
     write(repo, ".memctlignore", f"{hard}\n**/{hard}\n")
@@ -74,6 +74,11 @@ def globs(repo: Path) -> None:
     write(repo, ".memory/details/3.2-stamped.md", stamped.replace("§3.1", "§3.2").format(body="Short."))
     with (repo / ".memory/config.yaml").open("a") as config:
         config.write(f"check_ignore:\n  - 'MEM2 {hard}: no'\n  - 'MEM2{' ' * 20_000}:'\n")
+
+
+def worst(repo: Path) -> None:
+    """The globs, and in each text what took longest of all that was tried: many lines, long ones, beginnings."""
+    globs(repo, "\n".join(part * (SIZE // 8 // len(part)) for part in _WORST))
 
 
 def text(unit: str, size: int = SIZE) -> Callable[[Path], None]:
@@ -154,32 +159,43 @@ def together(repo: Path) -> None:
 UNITS = (
     "[", "(", "`", "*", "**a ", "_", "<", "<!--", "#", "### a\n", "- ", "|", "| a ", "://", "§3.", "DEC-2026-",
     "DEC-2026-11-22-001 ", " ", "\t", "\n", "\r", "a", "a b. ", "![", "[a](", "&#", "a@b.", "../", "\\", "1.",
-    "TODO ", "because ", "記", "use x instead of ", "def f(", "\u2028", "###\n", "a.",
+    "TODO ", "because ", "記", "use x instead of ", "def f(", "\u2028", "###\n", "a.", "eyJ", "#\n", "- a\n", "a: b\n", 
+    "<a/>", "PROCEED ",
 )  # fmt: skip
-# The worst of all that was tried are run by all commands; the others by the few that look at every text.
-WORST: dict[str, Callable[[Path], None]] = {
-    "globs": globs,
-    "templates": templates,
-    "no words on many lines": text("#\n", 150_000),
-    "a. on one line": text("a."),
-}
+_WORST = (
+    "#\n",
+    "a.",
+    "eyJ",
+    "</system" + "_a" * 5_000 + "!",
+    "# a" + " " * 5_000 + "b\n",
+    "<<<<<<< \n\n",
+    "error ",
+    '"\\',
+)
+
+
+def odd_lines(repo: Path) -> None:
+    """Long runs of blanks and of empty lines, where patterns would look for the end of something."""
+    blanks = " " * (SIZE // 5)
+    lines = (f"x{blanks}x", f"<a {blanks}x", "```\n" + "\n" * (SIZE // 5) + "x\n```", f"## a{blanks}x", f"# a{blanks}x")
+    fill(repo, "\n".join(lines))
+
+
+def odd_files(repo: Path) -> None:
+    for make in (model, links, locks, fifo):
+        make(repo)
+
+
+# These are run by the few commands that look at every text; `worst` is run by all.
 OTHERS: dict[str, Callable[[Path], None]] = {
-    "model": model,
-    "links": links,
-    "locks": locks,
-    "pipes": fifo,
+    "templates": templates,
+    "odd files": odd_files,
+    "odd lines": odd_lines,
     "nested": nested,
-    "blanks in a line": lambda repo: fill(repo, f"x{' ' * SIZE}x\n"),
-    "an element of blanks": lambda repo: fill(repo, f"<a {' ' * SIZE}x\n"),
-    "a fence of blank lines": lambda repo: fill(repo, "```\n" + "\n" * SIZE + "x\n```\n"),
-    "a heading with blanks in it": lambda repo: fill(repo, f"## a{' ' * SIZE}x\n"),
-    "a title with blanks in it": lambda repo: fill(repo, f"# a{' ' * SIZE}x\n"),
     "quotations": quotations,
     "many texts": together,
 }
 EACH: dict[str, Callable[[Path], None]] = {repr(unit): text(unit) for unit in UNITS}
-# The credential finder takes quadratic time for this one; with a linear one it belongs to WORST.
-JWT = text("eyJ")
 
 
 def commit(repo: Path) -> None:

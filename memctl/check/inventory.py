@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
 from memctl.model import pages, session_page
-from memctl.model.faults import InvalidRecord
+from memctl.model.faults import InvalidRecord, NoPlainFile
 from memctl.model.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.place import CONFIG
@@ -58,16 +58,10 @@ def special(subject: Subject, path: str) -> Iterator[Finding]:
     """A file that is a link or the like."""
     try:
         subject.snapshot.read(path)
-    except InvalidRecord as error:
-        if is_special(error):
-            yield Finding("MEM502", path, 1, error.faults[0].message)
-    except OSError:
-        return  # its name is no text, or it may not be read
-
-
-def is_special(error: InvalidRecord) -> bool:
-    """Tell whether a file can't be read because it is a link, a folder or a device."""
-    return "no regular file" in error.faults[0].message or "symbolic link" in error.faults[0].message
+    except NoPlainFile as error:
+        yield Finding("MEM502", path, 1, error.faults[0].message)
+    except (InvalidRecord, OSError):
+        return  # another rule says so, or its name is no text, or it may not be read
 
 
 def _hint(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from memctl.lifecycle.credentials import CredentialFound
 from memctl.lifecycle.door import How
 from memctl.model.said import Wrong, refuse_stand_in
 
@@ -22,6 +23,10 @@ class Command(click.Command):
         kwargs.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
         super().__init__(*args, **kwargs)
         self.examples = examples
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _naming_allow_secret(ctx):
+            return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
@@ -60,11 +65,27 @@ class Defaulting(Group):
         self.examples = examples
         self.subcommand_metavar = "[COMMAND …]"
 
+    def invoke(self, ctx: click.Context) -> Any:
+        with _naming_allow_secret(ctx):
+            return super().invoke(ctx)
+
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
         _write_examples(formatter, self.examples)
         self.format_help_text(ctx, formatter)
         self.format_options(ctx, formatter)
+
+
+@contextmanager
+def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
+    """Whatever is refused as a credential, is told with the option that lets it pass, where the command has that."""
+    try:
+        yield
+    except CredentialFound as error:
+        has_option = any(param.name == "allow_secret" for param in ctx.command.params)
+        if has_option and ctx.invoked_subcommand is None:
+            error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
+        raise
 
 
 def _examples(command: click.Command) -> Sequence[tuple[str, str]]:

@@ -17,7 +17,7 @@ from memctl.model.kinds import BY_FOLDER
 from memctl.model.pages import kind_at
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
-from memctl.store import files, load
+from memctl.store import files, load, lock
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
@@ -31,7 +31,8 @@ def memory(ctx: click.Context) -> Memory:
     remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
-    opened.has_reader = True
+    opened.by_hand = True
+    lock.announce = output.note
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):
         from memctl.cli import agents_work
@@ -44,6 +45,7 @@ def memory(ctx: click.Context) -> Memory:
         opened.remarks.append(f"these records are of a clone that is not trusted (`{trust.COMMAND}` changes that)")
 
     def remark() -> None:
+        lock.announce = None
         for line in opened.remarks:
             output.note(line)
 

@@ -195,7 +195,7 @@ def is_readable(path: str, text: str) -> bool:
             checkpoint.parse(text, path)
         elif path == CONFIG:
             config.parse(text, path)
-    except (InvalidRecord, MemctlError):
+    except (InvalidRecord, MemctlError, UnicodeEncodeError):
         return False
     return True
 

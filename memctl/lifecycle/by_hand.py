@@ -14,6 +14,8 @@ from memctl.model.record import parse
 from memctl.store import files
 from memctl.store.memory import Memory
 
+PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a credential that waits for a commit
+
 
 def is_ours(path: str, code: str) -> bool:
     """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
@@ -53,6 +55,8 @@ def objection(
             guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
     except InvalidRecord as error:
         why = f"{memory.prefix}/{error}"
+    except credentials.CredentialFound as error:
+        why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
     except MemctlError as error:
         why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
     except OSError as error:

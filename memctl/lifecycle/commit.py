@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from memctl.errors import MemctlError
 from memctl.journal import commits, git, message
 from memctl.journal.preparation import Preparation
 from memctl.lifecycle import by_hand, credentials, entry_state, recovery, refreshing
@@ -202,7 +202,7 @@ def commit_paths(
     paths: dict[str, None],
     text: str,
     *,
-    least: Iterable[str] = (),
+    least: Collection[str] = (),
     is_fresh: bool = False,
     prepared: Preparation | None = None,
 ) -> str:
@@ -214,6 +214,7 @@ def commit_paths(
     for left in reversed(range(_TRIES)):
         commits.forbid_if_unsafe(memory.repository)
         differing = set(paths) if is_fresh else set(paths) & set(entry_state.uncommitted(memory, ignored=True))
+        _refuse_hidden(memory, set(least) - differing)
         if differing.isdisjoint(least or paths):
             return ""
         try:
@@ -232,6 +233,16 @@ def commit_paths(
     return made.commit
 
 
+def _refuse_hidden(memory: Memory, paths: Collection[str]) -> None:
+    """Raise CommitPending if one of some files, which Git says are as in HEAD, is only marked to be taken for that."""
+    for path, option in entry_state.hidden(memory, paths).items():
+        name = memory.tracked(path)
+        raise commits.CommitPending(
+            f"Git was told to take {name} for unchanged ({option.replace('--no-', '--')})",
+            f"`git update-index {option} -- {shlex.quote(name)}`, then `memctl commit`",
+        )
+
+
 def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
     """Raise CommitPending if a file holds what looks like a credential and HEAD does not have: somebody may have put it
     there since it was written."""
@@ -240,8 +251,8 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
             credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
-        except MemctlError as error:
-            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", error.hint or "") from None
+        except credentials.CredentialFound as error:
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", by_hand.PASSING) from None
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:

@@ -14,16 +14,20 @@ from memctl.model.malformed import Malformed
 from memctl.text.credentials import Span, describe, find, lines
 
 
+class CredentialFound(MemctlError):
+    """A text is refused that looks like a credential."""
+
+
 def refuse(change: Change, before: Callable[[Write], str | None] = lambda write: write.old) -> None:
-    """Raise MemctlError, naming field, line and rule, if a change adds what looks like a credential.
+    """Raise CredentialFound, naming field, line and rule, if a change adds what looks like a credential.
 
     What the commit says counts too. Lines that a file had `before` are not complained of again; that is asked only for
     a file that has something of the sort.
     """
     for field, text, span in _found(change, before):
-        raise MemctlError(
+        raise CredentialFound(
             f"{field}: line {next(lines(text, [span]))} {describe(text, span)}; it would stay in the history for ever",
-            "take it out, or let this one write pass with --allow-secret",
+            "take it out",
         )
 
 

@@ -20,6 +20,7 @@ nearer to another short one that did than to the long one, and has nothing of it
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -29,7 +30,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.hierarchy.places import FOLDER
-from memctl.journal import commits, git, history
+from memctl.journal import commits, git, history, trees
 from memctl.model.change import Change
 from memctl.model.frontmatter import clean_newlines
 from memctl.store import files, pending
@@ -39,6 +40,8 @@ from memctl.store.pending import HELD, WRITING, Entry
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
 WHY = "undone outside memctl"
+# How `git ls-files -v` marks a file that Git was told to take for unchanged, and what takes that back.
+_OPTIONS = dict.fromkeys("hmrck", "--no-assume-unchanged") | {"S": "--no-skip-worktree", "s": "--no-skip-worktree"}
 LATE = 3600.0  # seconds that a commit may wait before `status` and `check` complain: a merge or a hook is over by then
 _MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
 
@@ -60,6 +63,24 @@ def uncommitted(memory: Memory, *, ignored: bool = False) -> dict[str, str]:
     return {name: code for name, code in found.items() if not files.is_temporary(name)}
 
 
+def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
+    """The files that differ from HEAD and that Git was told to take for unchanged, each with the option of
+    `git update-index` that lets Git look again.
+
+    To commit them all the same would mean to change that mark, which is the user's.
+    """
+    repository = memory.repository
+    tracked = {memory.tracked(path): path for path in paths}
+    if not tracked:
+        return {}
+    some = trees.batched(list(tracked))
+    out = "".join(os.fsdecode(git.read(["ls-files", "-v", "-z", "--", *one], repository.top)) for one in some)
+    marked = {item[2:]: _OPTIONS[item[0]] for item in out.split("\0") if item[:1] in _OPTIONS}
+    there = [path for path in marked if (repository.top / path).is_file()]
+    blobs, known = trees.blobs_on_disk(repository, there), trees.blobs_of(repository, "HEAD", marked)
+    return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
+
+
 def outstanding(memory: Memory) -> list[Entry]:
     """The changes that are written, or half written, and not committed; those that were undone outside memctl say so.
 
@@ -79,7 +100,8 @@ def states(memory: Memory, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
     if not written:
         return found
     try:
-        return [*_judged(memory, written, set(uncommitted(memory, ignored=True))), *found]
+        concerned = {path for entry in written for path in entry.change.paths}
+        return [*_judged(memory, written, {*uncommitted(memory, ignored=True), *hidden(memory, concerned)}), *found]
     except git.GitFailed:
         return [(entry, WAITING) for entry in entries]  # the commit says why
 

@@ -30,7 +30,7 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
             pending.drop(entry)
             continue
         is_undone = state == entry_state.UNDONE
-        announced = is_undone and (entry.announced or memory.has_reader)
+        announced = is_undone and (entry.announced or memory.by_hand)
         if remark and announced and not entry.announced:
             memory.remarks.append(f"{entry_state.describe(entry)} was {entry_state.WHY}; {entry_state.AGAIN}")
         if (entry.undone, entry.announced) != (is_undone, announced):

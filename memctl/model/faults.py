@@ -31,6 +31,10 @@ class InvalidRecord(ValueError):
         self.faults = faults
 
 
+class NoPlainFile(InvalidRecord):
+    """A path of the memory at which there is a link, a folder or a device, or that leads through a link."""
+
+
 def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
     """The values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
     if "\0" in text:

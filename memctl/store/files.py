@@ -13,7 +13,7 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.journal import private
 from memctl.model.change import Write
-from memctl.model.faults import Fault, InvalidRecord
+from memctl.model.faults import Fault, InvalidRecord, NoPlainFile
 from memctl.model.frontmatter import clean_newlines
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
@@ -71,7 +71,7 @@ class Reader:
         while end >= 0:
             if stat.S_ISLNK(os.lstat(f"{self._top}/{path[:end]}").st_mode):
                 fault = Fault(path, 1, "", "a folder on the way is a symbolic link, which is not followed")
-                raise InvalidRecord([fault])
+                raise NoPlainFile([fault])
             end = path.find("/", end + 1)
 
 
@@ -92,8 +92,8 @@ def _parents(folder: Path, path: str) -> list[Path]:
     return [folder / "/".join(path.split("/")[:depth]) for depth in range(1, path.count("/") + 1)]
 
 
-def not_regular(path: str) -> InvalidRecord:
-    return InvalidRecord([Fault(path, 1, "", "this is no regular file but a link or the like, which is not followed")])
+def not_regular(path: str) -> NoPlainFile:
+    return NoPlainFile([Fault(path, 1, "", "this is no regular file but a link or the like, which is not followed")])
 
 
 def too_large(path: str, size: int) -> InvalidRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _PATIENCE = 60.0  # seconds; a write takes about a tenth of one
+_SILENT = 3.0  # seconds of waiting until it is said
+# Says a line to whoever runs a command, about a lock that is waited for; None where nobody reads, as in hooks.
+announce: Callable[[str], None] | None = None
 
 
 @contextmanager
@@ -73,19 +76,29 @@ def hold_passing(file: Path, patience: float = _PATIENCE) -> Iterator[None]:
 def _taken(file: Path, patience: float) -> int:
     """A descriptor of a file that nobody else has locked now."""
     descriptor = private.open_file(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
-    deadline = time.monotonic() + patience
-    pause = 0.002
+    begun = time.monotonic()
+    pause, is_said = 0.002, announce is None
     while not exclusive.attempt(descriptor):
-        if time.monotonic() > deadline:
-            owner = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else "?"
+        waited = time.monotonic() - begun
+        if waited > patience:
+            owner = _owner(descriptor)
             os.close(descriptor)
             raise MemctlError(
                 f"another memctl (process {owner}) has held the lock for {patience:.0f} s ({file})",
                 "wait for it to end, or end it; the lock goes with its process",
             )
+        if announce and not is_said and waited > _SILENT:
+            is_said = True
+            announce(f"waiting for another memctl (process {_owner(descriptor)}), at most {patience:.0f} s ({file})")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
     return descriptor
+
+
+def _owner(descriptor: int) -> str:
+    """The process that holds a lock, as its file says; "?" if that is not known."""
+    said = os.pread(descriptor, 20, 0).decode(errors="replace").strip() if hasattr(os, "pread") else ""
+    return said or "?"
 
 
 def _sign(descriptor: int) -> None:

@@ -32,9 +32,8 @@ class Memory:
         self.asked: Asked | None = None  # what Git was asked before this memory was opened
         self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
-        self.by_hand = True  # whether a person or an agent writes, in a shell; a hook of an agent is nobody's hand
+        self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
-        self.has_reader = False  # whether somebody reads the remarks: nobody does those of a hook
 
     @property
     def now(self) -> str:

@@ -18,6 +18,7 @@ from memctl.journal.git import GitFailed
 from memctl.journal.tree_merge import Leaf, store
 from memctl.lifecycle import documents as rendering
 from memctl.lifecycle import merge, merge_bodies
+from memctl.lifecycle.blanking import is_readable
 from memctl.model import ids, pages, session_page
 from memctl.model.kinds import BY_FOLDER
 from memctl.model.record import only_counted
@@ -161,7 +162,7 @@ def _add_counts(work: _Work, path: str, before: Leaf | None, now: Leaf | None) -
     assert now is not None
     work.found[path] = now
     versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
-    if now.is_regular and all(deciding.is_valid(path, text) for text in versions):
+    if now.is_regular and all(is_readable(path, text) for text in versions):
         merged = merge.merge(versions[0], versions[1], versions[1], apart=True)
         if merged.text != versions[1]:
             work.put(path, merged.text)

@@ -13,12 +13,11 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.lifecycle import merge
+from memctl.lifecycle.blanking import is_readable
 from memctl.lifecycle.merge import WHOLE
 from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import pages, session_page
-from memctl.model.faults import InvalidRecord
+from memctl.model import session_page
 from memctl.model.kinds import BY_FOLDER, HANDOFF
-from memctl.model.record import parse
 from memctl.store import files
 from memctl.syncing import answers
 
@@ -35,7 +34,7 @@ def decided(
 
     `counter` is asked for the budget of a session's page.
     """
-    if not is_valid(path, theirs) and is_valid(path, ours):
+    if not is_readable(path, theirs) and is_readable(path, ours):
         return ours, (Lost(WHOLE, theirs, ours),)  # a file that can't be read is no version to go on with
     whole = (theirs, (Lost(WHOLE, ours, theirs),))
     try:
@@ -49,26 +48,12 @@ def decided(
             merged = msgspec.structs.replace(merged, lost=(*answer, *merged.lost))
     except MemctlError:  # Git takes it for binary
         return whole
-    return (merged.text, merged.lost) if is_valid(path, merged.text) or not is_valid(path, theirs) else whole
+    return (merged.text, merged.lost) if is_readable(path, merged.text) or not is_readable(path, theirs) else whole
 
 
 def is_handoff(path: str) -> bool:
     """Whether a file is the record of a handoff."""
     return path.startswith(f"{HANDOFF.folder}/") and files.is_record_path(path, BY_FOLDER)
-
-
-def is_valid(path: str, text: str) -> bool:
-    """Whether a file is what its place asks for; anything is where no record or page belongs."""
-    try:
-        if files.is_record_path(path, BY_FOLDER):
-            parse(text, path)
-        elif pages.kind_at(path) is not None:
-            pages.parse(text, path)
-        elif session_page.is_page(path) or session_page.is_trail(path):
-            session_page.parse(text, path)
-    except (InvalidRecord, UnicodeEncodeError):
-        return False
-    return True
 
 
 def shown(value: Any) -> str:

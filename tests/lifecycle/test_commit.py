@@ -75,3 +75,26 @@ def test_what_git_has_committed_by_itself_waits_no_more(repo: Path, memctl: Memc
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "by hand")
     assert memctl("status", "--json").data["pending"] == []
+
+
+@pytest.mark.parametrize("mark", ["assume-unchanged", "skip-worktree"])
+def test_an_edit_of_a_file_that_git_takes_for_unchanged_waits_and_says_so(
+    repo: Path, memctl: Memctl, mark: str
+) -> None:
+    """The mark is the user's: neither is it taken away, nor is the edit taken for one that HEAD has."""
+    made = memctl("learn", "Clocks drift", "--lesson", "x")
+    path = f".memory/{made.out.split()[1].removeprefix('.memory/')}"
+    git(repo, "update-index", f"--{mark}", path)
+    before = commits(repo)
+    for command in (["edit", made.id, "--set", "lesson=y"], ["commit"], ["learn", "Another", "--no-commit"]):
+        said = memctl(*command, code=None)
+        if "--no-commit" not in command:
+            assert f"Git was told to take {path} for unchanged (--{mark})" in said.out + said.err
+            assert f"`git update-index --no-{mark} -- {path}`, then `memctl commit`" in said.out + said.err
+    assert commits(repo) == before
+    assert made.id in memctl("status").out
+    assert git(repo, "ls-files", "-v", path)[0] in "hS"
+    git(repo, "update-index", f"--no-{mark}", path)
+    memctl("commit")
+    assert "y" in git(repo, "show", f"HEAD:{path}").splitlines()
+    assert "pending" not in memctl("status").out

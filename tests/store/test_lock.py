@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from memctl.errors import MemctlError
 from memctl.store import lock
+from tests.conftest import Memctl
 
 CLOSED = Path("/sys/kernel")  # a folder in which nobody may make a file, whoever it is
 
@@ -24,3 +27,18 @@ def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "memctl").write_text("no folder")
     with pytest.raises(OSError, match=r"exists|directory"), lock.hold(tmp_path / "memctl" / "lock"):
         pass
+
+
+def test_who_waits_for_long_is_told_once_for_whom(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "_SILENT", 0.05)
+    file = repo / ".git" / "memctl" / "lock"
+    holding = (
+        "import sys, time; from pathlib import Path; from memctl.store import lock\n"
+        "with lock.hold(Path(sys.argv[1])): print(flush=True); time.sleep(0.5)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holding, str(file)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        told = memctl("learn", "Clocks drift", "--lesson", "x").err
+    assert told.count(f"waiting for another memctl (process {holder.pid}), at most 60 s ({file})") == 1
+    assert lock.announce is None  # so that hooks, which nobody reads, are silent

@@ -94,7 +94,7 @@ def test_a_write_of_a_credential_is_refused_without_repeating_it(family: str) ->
             refuse(Change(op="decide", title="", writes=(Write("x.md", body),)))
         assert caught.value.message.startswith("Rationale: line "), text
         assert secret[:5] not in caught.value.message
-        assert "--allow-secret" in (caught.value.hint or "")
+        assert caught.value.hint == "take it out"  # how to let it pass, a command says that can
 
 
 @pytest.mark.parametrize("family", SHAPES)
@@ -112,6 +112,15 @@ def test_the_command_refuses_what_the_finder_finds(memctl: Memctl, number: int) 
     family, text, _ = ALL[number]
     result = memctl("learn", f"Of {family}", "--lesson", f"We use\n{text}", code=1)
     assert "looks like a credential" in result.err
+    assert "let this one write pass with --allow-secret" in result.err
+
+
+def test_a_command_that_lets_no_credential_pass_names_no_option_for_it(memctl: Memctl) -> None:
+    memctl("section", "add", "Payment", "--overview", "Has code.")
+    for command in (["coordination", "join", "--task"], ["own", "acquire", "2.1", "--reason"]):
+        result = memctl(*command, ALL[0][1], code=1)
+        assert "looks like a credential" in result.err
+        assert "--allow-secret" not in result.err
 
 
 @pytest.mark.parametrize("line", HARMLESS.split("\n"))

@@ -193,6 +193,12 @@ def _note_asked(call: _Call) -> None:
     undone.alone(call.folder, lambda: asked.note(call.folder, call.given.prompt), _PATIENCE)
 
 
+def _note_answer(call: _Call) -> None:
+    from memctl.hooks import asked
+
+    undone.alone(call.folder, lambda: asked.note_answer(call.folder, call.given.answer), _PATIENCE)
+
+
 def _look(call: _Call) -> None:
     """See whether a host that does not say so has compacted the context; then the state of the work is owed."""
     if not call.host.silent:
@@ -298,6 +304,8 @@ def _stop(call: _Call) -> str:
     answer, and not where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
     text = _unrecorded(call) if is_attended and not call.given.goes_on else ""
+    if call.given.answer and not call.host.reads:
+        _attempt(call, lambda: _note_answer(call))
     _leave(call, STOP)
     return text
 
@@ -341,7 +349,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # the clock may be fixed
-        "event": list(call.given._replace(prompt="")),  # it may have credentials in it
+        "event": list(call.given._replace(prompt="", answer="")),  # they may have credentials in them
     }
 
 

@@ -1,12 +1,15 @@
-"""What a user asks, out of the events of a host whose transcripts nobody reads here: it tells the session's task."""
+"""What a user asks and an agent answers, out of the events of a host whose transcripts nobody reads here: it tells the
+session's task, and what was decided in the last words of a turn."""
 
 from __future__ import annotations
 
 from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
 from memctl.model.said import LONGEST_LINE, is_said
+from memctl.text.credentials import redact
 from memctl.text.plain import plain
 
+_LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
 _LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 
 
@@ -16,6 +19,14 @@ def note(folder: SessionFolder, prompt: str) -> None:
     if is_said(asked):
         state = known.read(folder) or known.Known()
         known.changed(folder, intent=state.intent or asked, prompt=asked)
+
+
+def note_answer(folder: SessionFolder, answer: str) -> None:
+    """Keep the last words of a turn, with their lines. Without credentials."""
+    said = redact(answer[-_LONGEST_ANSWER:])
+    state = known.read(folder) or known.Known()
+    if said not in state.answers:
+        known.changed(folder, answers=(*state.answers, said)[-known.MOST_ANSWERS :])
 
 
 def line(text: str) -> str:

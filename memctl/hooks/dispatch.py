@@ -27,6 +27,7 @@ _UNTRUSTED = (
     "memctl: this repository has a memory (.memory/) that memctl does not trust yet: nothing of it is shown, nothing is"
     f" recorded. The user can change that: `{trust.COMMAND}`\n"
 )
+_ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"  # "0": a program waits for the last answer (`claude -p`)
 _OWED = "owed"  # a context was compacted, and the host has no event after that
 _PATIENCE = 4.0  # seconds to wait for what an earlier event left undone; hosts give a start 10
 _LAST_PATIENCE = 20.0  # the same at the end of a session, for which hosts give 60 (Codex 3, and its note stays)
@@ -103,7 +104,7 @@ def answer(
         for do in left:
             do()
     text = said[0] if said else ""
-    return answers.spoken(host, given.event, text) if text and (what == AGENT or what in host.speaks) else text
+    return answers.spoken(host, given.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
 
 
 def _warned(host: Host, given: Given, data: bytes, environ: Mapping[str, str]) -> str:
@@ -190,6 +191,12 @@ def _note_asked(call: _Call) -> None:
     from memctl.hooks import asked
 
     undone.alone(call.folder, lambda: asked.note(call.folder, call.given.prompt), _PATIENCE)
+
+
+def _note_answer(call: _Call) -> None:
+    from memctl.hooks import asked
+
+    undone.alone(call.folder, lambda: asked.note_answer(call.folder, call.given.answer), _PATIENCE)
 
 
 def _look(call: _Call) -> None:
@@ -282,7 +289,7 @@ def _compact(call: _Call) -> str:
 
     _note_compaction(call)
     _attempt(call, lambda: _leave(call, COMPACT))
-    return compacting.INSTRUCTIONS if call.host.instructs else ""
+    return compacting.INSTRUCTIONS + _unrecorded(call) if call.host.instructs else ""
 
 
 def _note_compaction(call: _Call) -> None:
@@ -293,8 +300,30 @@ def _note_compaction(call: _Call) -> None:
 
 
 def _stop(call: _Call) -> str:
+    """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
+    answer, and not where the agent has gone on once."""
+    is_attended = call.environ.get(_ATTENDED) != "0"
+    text = _unrecorded(call) if is_attended and not call.given.goes_on else ""
+    if call.given.answer and not call.host.reads:
+        _attempt(call, lambda: _note_answer(call))
     _leave(call, STOP)
-    return ""
+    return text
+
+
+def _unrecorded(call: _Call) -> str:
+    if not call.host.reads:
+        return ""
+    from memctl.hooks import unrecorded
+
+    rows: list[bytes] = []
+    _attempt(call, lambda: rows.extend(unrecorded.rows(call.folder, call.given.transcript)))
+
+    def make() -> str:
+        found: list[str] = []
+        _attempt(call, lambda: found.append(unrecorded.line(partial(_opened, call), call.folder, rows)))
+        return "".join(found)
+
+    return (patience.within(patience.seconds(call.environ), make) or "") if rows else ""
 
 
 def _leave(call: _Call, what: str) -> None:
@@ -320,7 +349,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
         "agent": call.environ.get("MEMCTL_AGENT", ""),
         "place": str(call.place),
         "moment": str(time.time_ns()),  # the clock may be fixed
-        "event": list(call.given._replace(prompt="")),  # it may have credentials in it
+        "event": list(call.given._replace(prompt="", answer="")),  # they may have credentials in them
     }
 
 

@@ -15,7 +15,8 @@ class Given(NamedTuple):
 
     `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
     compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
-    sub-agent is asked.
+    sub-agent is asked; `answer` is what the agent said last where it stops. The agent `goes_on` where it stops after a
+    hook has already kept it from that.
     """
 
     event: str
@@ -27,6 +28,8 @@ class Given(NamedTuple):
     trigger: str
     prompt: str = ""
     agent_type: str = ""
+    goes_on: bool = False
+    answer: str = ""
 
     @property
     def key(self) -> str:
@@ -53,6 +56,8 @@ def parse(data: bytes) -> Given:
         trigger=_text(values, "trigger"),
         prompt=_asked(_text(values, "prompt")),
         agent_type=_text(values, "agent_type"),
+        goes_on=values.get("stop_hook_active") is True,
+        answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
     )
 
 

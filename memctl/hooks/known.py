@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
+MOST_ANSWERS = 30
 MOST_ISSUES, MOST_LESSONS, MOST_ERRORS = 15, 10, 10
 
 
@@ -44,7 +45,8 @@ class Known(msgspec.Struct, frozen=True):
     step that failed, and what it said of its state last (`came_to`). `began` is what Git said at the start,
     `checkpoint` the id of the one saved at the last compaction, `compacted` the transcript's line of one of which is
     not known yet how many tokens it left. `saving` is the moment of the event for which a checkpoint was about to be
-    saved last, and its id.
+    saved last, and its id. `answers` are the last words of turns, of a host whose transcripts nobody reads: those that
+    say something that is worth keeping, without credentials.
     """
 
     top: str = ""
@@ -65,6 +67,7 @@ class Known(msgspec.Struct, frozen=True):
     came_to: tuple[str, ...] = ()
     compacted: str = ""
     saving: tuple[str, str] = ("", "")
+    answers: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> list[Task]:

@@ -18,8 +18,8 @@ from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.model.session_page import NEXT, STATE, Page
-from memctl.sessions import composing, gathering, labels, merging, steps, tasks, trail
-from memctl.sessions.events import CALL, GIT, PROMPT, Session
+from memctl.sessions import composing, extraction, gathering, labels, merging, steps, tasks, trail
+from memctl.sessions.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 from memctl.sessions.paths import Places
 from memctl.sessions.summary import Summary
 from memctl.store.memory import Memory
@@ -56,14 +56,22 @@ def merged(old: Page, new: Page, succeeded: Collection[str]) -> Page:
 
 
 def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
-    """A session of which only Git tells: the files and records that came since it began."""
+    """A session of which only Git tells, and the last words of its turns: the files and records that came since it
+    began, and what was decided in those words."""
     if state.began is None:
         return state
     began = msgspec.structs.replace(state.began, intent=state.began.intent or state.intent)
-    summary = gathering.gather(memory, Session(GIT, ()), folder.key, began)
+    said = tuple(
+        Event(ANSWER, answer) for answer in state.answers if list(extraction.of_events([Event(ANSWER, answer)]))
+    )
+    session = Session(GIT, said)
+    summary = gathering.gather(memory, session, folder.key, began)
+    if said:
+        state = _learnt(memory, state, session, summary)
     drafts.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
-    state = msgspec.structs.replace(state, files=known.latest(paths, state.files, known.MOST_FILES))
+    files = known.latest(paths, state.files, known.MOST_FILES)
+    state = msgspec.structs.replace(state, files=files, answers=tuple(event.text for event in said))
     known.write(folder, state)
     return state
 

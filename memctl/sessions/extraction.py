@@ -32,6 +32,7 @@ _INSTEAD = re.compile(
 _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
+CHOSEN = "The user chose it."  # why, where the agent asked
 _SHORT, _LONG = 12, 600  # characters of a sentence that says something, and of one that is no list or table
 _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _MOST = 200_000  # characters of what is said; more is pasted
@@ -228,7 +229,19 @@ def _answered(event: Event) -> Iterator[Found]:
     for question, answer in answers.items() if isinstance(answers, dict) else ():
         if isinstance(answer, str) and answer.strip():
             text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
-            yield Found(labels.DECISION, text, True, "The user chose it.", source=PROMPT, moment=event.moment)
+            options = _options(event, question)
+            rejected = tuple(one for one in options if one != answer) if answer in options else ()
+            yield Found(labels.DECISION, text, True, CHOSEN, rejected, source=PROMPT, moment=event.moment)
+
+
+def _options(event: Event, question: str) -> list[str]:
+    """What the user could choose between."""
+    asked = event.details.get("questions")
+    for one in asked if isinstance(asked, list) else ():
+        if isinstance(one, dict) and one.get("question") == question and isinstance(one.get("options"), list):
+            names = [option.get("label") for option in one["options"] if isinstance(option, dict)]
+            return [one_line(name)[:_LONG] for name in names if isinstance(name, str)]
+    return []
 
 
 def _key(text: str) -> str:

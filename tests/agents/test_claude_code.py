@@ -158,6 +158,28 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / claude.session / "calls").read_bytes() == b"."
 
 
+def test_what_a_session_said_and_failed_at_is_told_to_the_next_and_found(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMCTL_NOW")
+    memctl("install", "claude-code", "--yes")
+    command = "echo 'E   assert 0.01 == 0.02'; echo '1 failed'; exit 1"
+    api.answers += [
+        (1_000, call(1, "Bash", command=command, description="test")),
+        (1_000, says("We went with a ring buffer because lists copy.\n\nNext steps:\n- Test with half a cent\n")),
+    ]
+    assert "ring buffer" in claude.run("Read the stream")["result"]  # nothing has kept it from its end
+    claude.session = ""
+    number = len(api.asked)
+    claude.run("What is next?")
+    text = told(api, number)
+    for fact in ("Read the stream", "We went with a ring buffer", "1 failed", "Test with half a cent"):
+        assert text.count(fact) == 1, fact
+    for words in ("ring buffer", "half a cent"):
+        assert "session" in memctl("search", words).out
+    assert memctl("hook", "log", "--faults", "--json").data["total"] == 0
+
+
 def test_a_sub_agent_gets_what_bears_on_its_prompt(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:

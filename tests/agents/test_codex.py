@@ -15,7 +15,7 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.program import Codex, found, install_twice
-from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
+from tests.agents.responses_api import ResponsesAPI, all_text, patch, says, shell
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_CODEX"  # the program, if it is not on the PATH
@@ -138,6 +138,21 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: Response
     text = next(text for text in texts if asked in text and "Mend the payments" not in text)
     assert text.count(f"{decided} | ") == 1
     assert text.count("memctl why FILE") == 1
+
+
+def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
+    memctl: Memctl, api: ResponsesAPI, codex: Codex
+) -> None:
+    memctl("install", "codex", "--yes")
+    api.answers += [
+        (1_000, [says("DECISION: Round half to even, as banks do.\n\nNext steps:\n- Test with half a cent")])
+    ]
+    codex.run("Refunds by card")
+    codex.session = ""
+    number = len(api.asked)
+    codex.run("What is next?")
+    for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
+        assert told(api, number).count(fact) == 1, fact
 
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:

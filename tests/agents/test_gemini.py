@@ -101,6 +101,21 @@ def test_with_the_projects_hooks_and_the_users_own_all_is_said_and_counted_once(
     assert (repo / ".git/memctl/hooks/.memory/sessions" / gemini.session / "calls").read_bytes() == b"."
 
 
+def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
+    memctl: Memctl, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    memctl("install", "gemini", "--yes")
+    api.answers += [
+        (1_000, [{"text": "DECISION: Round half to even, as banks do.\n\nNext steps:\n- Test with half a cent"}])
+    ]
+    gemini.run("Refunds by card")
+    gemini.session = ""
+    number = len(api.asked)
+    gemini.run("What is next?")
+    for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
+        assert told(api, number).count(fact) == 1, fact
+
+
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:
     for number in range(40):
         memctl("decide", f"Решение {number}", "--rationale", "Потому что так удобнее. " * 30, "-i", "9")

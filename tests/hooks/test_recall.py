@@ -100,7 +100,9 @@ def test_what_fails_at_a_prompt_is_in_our_log(session: Session, decided: str, mo
 
 
 @pytest.mark.parametrize("place", ["all", "records"])
-def test_the_page_of_a_session_is_brought_wherever_it_is_kept(repo: Path, tmp_path: Path, place: str) -> None:
+def test_the_page_of_a_session_is_brought_wherever_it_is_kept(
+    repo: Path, tmp_path: Path, memctl: Memctl, place: str
+) -> None:
     git(repo, "config", "memctl.hookCommits", place)
     first = Session(repo, tmp_path / "s.jsonl")
     first.said("SessionStart", source="startup")
@@ -110,6 +112,7 @@ def test_the_page_of_a_session_is_brought_wherever_it_is_kept(repo: Path, tmp_pa
     first.send("Stop")
     first.send("SessionEnd", reason="exit")
     assert (repo / ".memory" / "sessions" / f"{first.name}.md").exists() is (place == "all")
+    assert "ring buffer" in memctl("search", "zebra invoices").out
     second = Session(repo, tmp_path / "t.jsonl", "another")
     assert "ring buffer" in asks(second, "Do zebra invoices need the ring buffer?")
     assert "ring buffer" in second.said("SessionStart", source="startup")

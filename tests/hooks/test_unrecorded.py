@@ -1,0 +1,106 @@
+"""What was decided in words and is not recorded is named at a stop, once, and the agent is not kept for ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memctl.hooks.compacting import INSTRUCTIONS
+from tests.conftest import Memctl
+from tests.hooks.session import Session
+
+SAID = "We went with a ring buffer because lists copy."
+NAMED = 'Said but not recorded: "We went with a ring buffer because lists copy"'
+
+
+def stops(session: Session, **more: Any) -> str:
+    return session.said("Stop", stop_hook_active=False, **more)
+
+
+def test_a_decision_in_words_is_named_at_the_stop_once(session: Session) -> None:
+    session.said("SessionStart", source="startup")
+    session.transcript.prompt("Read the stream")
+    assert stops(session) == ""
+    session.transcript.says(f"Done. {SAID}")
+    said = stops(session)
+    assert NAMED in said
+    assert '`memctl decide "X" --rationale' in said
+    assert said.count("\n") == 1
+    session.transcript.says(f"As I said: {SAID}")
+    assert stops(session) == ""
+    session.send("PreCompact", trigger="auto")
+    assert stops(session) == ""
+    assert session.faults() == []
+
+
+def test_the_agent_is_not_kept_going(session: Session) -> None:
+    session.transcript.says(SAID)
+    assert session.send("Stop", stop_hook_active=True) == ""
+
+
+def test_where_a_program_waits_for_the_answer_nothing_is_said(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ATTENDED", "0")
+    session.transcript.says(SAID)
+    assert stops(session) == ""
+
+
+def test_what_a_record_says_is_recorded(session: Session, memctl: Memctl) -> None:
+    memctl("decide", "Ring buffer for the stream", "--rationale", "A list copies, so we went with it")
+    session.transcript.says(SAID)
+    session.transcript.says("DECISION: The stream is read in blocks of 4 kB.")
+    said = stops(session)
+    assert "blocks of 4 kB" in said
+    assert "ring buffer" not in said
+
+
+def test_before_a_compaction_the_summariser_is_told(session: Session) -> None:
+    session.transcript.says(SAID)
+    printed = session.send("PreCompact", trigger="auto")
+    assert printed.startswith(INSTRUCTIONS)
+    assert NAMED in printed
+    assert session.send("PreCompact", trigger="auto") == INSTRUCTIONS
+
+
+def ask(session: Session, question: str, answer: str) -> None:
+    labels = [{"label": "Embedded files"}, {"label": "Inline strings"}]
+    details = {"questions": [{"question": question, "options": labels}], "answers": {question: answer}}
+    session.transcript.call("AskUserQuestion", "answered", details=details, questions=details["questions"])
+
+
+def test_what_the_user_chose_between_options_is_named_and_a_question_back_is_not(session: Session) -> None:
+    ask(session, "Should texts be files or constants?", "What would that cost?")
+    ask(session, "What would you like to do next?", "Inline strings")
+    assert stops(session) == ""
+    ask(session, f"Should texts be files or constants{' of the module' * 30}?", "Inline strings")
+    said = stops(session)
+    assert "Should texts be files" in said
+    assert 'Inline strings"' in said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'll use `_` for it since the command only needs the early checks.",
+        "Should we go with a ring buffer because lists copy?",
+        "DECISION: none",
+        "We could go with a ring buffer instead of a list.",
+        "I added a category because there are three such changes.",
+    ],
+)
+def test_what_is_no_decision_beyond_doubt_is_not_named(session: Session, text: str) -> None:
+    session.transcript.says(text)
+    assert stops(session) == ""
+
+
+def test_many_at_once_stay_one_line(session: Session) -> None:
+    for number in range(6):
+        session.transcript.says(
+            f"DECISION: Part {number} of the {'very ' * number}long story is told by machine {number}."
+        )
+    said = stops(session)
+    assert said.count("Part ") == 3
+    assert "and 3 more" in said

@@ -71,6 +71,7 @@ def _files(here: World, options: argparse.Namespace) -> bool:
 
 
 def _hooks(here: World, options: argparse.Namespace) -> bool:
+    hooks.live(here, 1_000 if options.quick else 10_000, 5 if options.quick else 15, options.data)
     hooks.tables(here, 5 if options.quick else 15, 20 if options.quick else 100)
     return True
 

@@ -41,6 +41,53 @@ print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru
 """
 
 
+def live(here: World, count: int, repetitions: int, data: str) -> None:
+    """What a host waits for most often, in a memory that has been worked with; with texts of real issues, if given."""
+    where = repositories.with_memory(here, count, _texts(data))
+    file, number = here.folder / "live.jsonl", iter(range(10**6))
+    _write(file, 200_000, where)
+    sample = json.loads(here.run([MEMCTL, "list", "--type", "decision", "--limit", "1", "--json"], where))
+    title = sample["data"]["records"][0]["title"]
+
+    def event(name: str, **more: str) -> Step:
+        """An event of a session that has just begun."""
+        given = here.folder / f"live-{next(number)}.json"
+
+        def write() -> None:
+            values = {"session_id": f"live-{next(number)}", "transcript_path": str(file), "cwd": str(where), **more}
+            given.write_text(json.dumps({**values, "hook_event_name": name}))
+
+        return measure.step(where, ["sh", "-c", f"{shlex.quote(MEMCTL)} hook claude-code <{given}"], before=write)
+
+    for name in ("SessionStart", "Stop", "SessionEnd"):  # a session that ended has left its page
+        given = here.folder / "before.json"
+        values = {"session_id": "before", "transcript_path": str(file), "cwd": str(where), "source": "startup"}
+        given.write_text(json.dumps({**values, "hook_event_name": name}))
+        here.run(["sh", "-c", f"{shlex.quote(MEMCTL)} hook claude-code <{given}"], where)
+    prompts = {"nothing bears on": "Rename the zebra variable twice", "something bears on": f"What about {title}?"}
+    bare, least = "python -c pass", "python -c 'import click, yaml, sqlite3'"
+    steps = {
+        bare: measure.step(where, [PYTHON, "-c", "pass"]),
+        least: measure.step(where, [PYTHON, "-c", "import click, yaml, sqlite3"]),
+        "after a tool call": event("PostToolUse"),
+        **{f"a prompt that {what}": event("UserPromptSubmit", prompt=prompt) for what, prompt in prompts.items()},
+        "start of a session": event("SessionStart", source="startup"),
+    }
+    found = measure.compare(here, steps, repetitions, warm_up=2)
+    about = f"`memctl hook claude-code`, live data, {count:,} records{' with texts of real issues' if data else ''}"
+    goals = {name: 3.0 if "tool" in name else 8.0 for name in steps if name not in (bare, least)}
+    start = goals.popitem()[0]
+    table.show(about, bare, [Row(name, found[name], found[bare], goal) for name, goal in goals.items()])
+    table.show(about, least, [Row(start, found[start], found[least], 3.0)])
+
+
+def _texts(data: str) -> list[tuple[str, str]]:
+    """Titles and texts of the issues in a folder of data, if it has any (`beads-issues*.jsonl`)."""
+    files = sorted(Path(data).glob("beads-issues*.jsonl")) if data else []
+    issues = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    return [(" ".join(one["title"].split())[:100], one.get("description") or one["title"]) for one in issues]
+
+
 def tables(here: World, repetitions: int, megabytes: int) -> None:
     """Both tables: events, and reading so many megabytes."""
     where = repositories.with_memory(here, 1_000)

@@ -73,6 +73,13 @@ def values(count: int) -> list[dict[str, Any]]:
     return found
 
 
+def given(texts: Sequence[tuple[str, str]], found: Sequence[dict[str, Any]]) -> None:
+    """Let records say what somebody wrote: titles and texts in turn, as often as it takes."""
+    for number, record in enumerate(found if texts else ()):
+        title, text = texts[number % len(texts)]
+        record |= {"title": title, next(iter(_FIELDS[record["memory_type"]])): text}
+
+
 def _record(chance: random.Random, vocabulary: Vocabulary, kind: str, age: float) -> dict[str, Any]:
     is_open = chance.random() < (0.8 if age < _FRESH_DAYS else 0.25)
     record: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +38,19 @@ def with_files(world: World, name: str, code: Mapping[str, str]) -> Path:
     return folder
 
 
-def with_memory(world: World, count: int) -> Path:
-    """A repository of a little code whose memory holds a hierarchy and `count` records, all rendered and committed."""
-    name = f"memory-{count}"
+def with_memory(world: World, count: int, given: Sequence[tuple[str, str]] = ()) -> Path:
+    """A repository of a little code whose memory holds a hierarchy and `count` records, all rendered and committed.
+
+    The records have the titles and texts that are `given`, if any are.
+    """
+    name = f"memory-{count}{'-given' if given else ''}"
     folder = world.folder / name
     if folder.exists():
         return folder
     _initialised(world, name, pages.code())
     memory = open_memory(folder, world.environment)
     values = records.values(count)
+    records.given(given, values)
     texts = pages.pages([record["id"] for record in values[: records.NEAR]])
     texts |= dict(_file(memory, record) for record in values)
     _commit(world, folder, {memory.tracked(path): text for path, text in texts.items()}, "the memory")

@@ -97,6 +97,9 @@ class Catalogue(Protocol):
     def latest(self, *, with_handoffs: bool = False) -> Record | None:
         """The record with the latest timestamp."""
 
+    def titles(self, memory_type: str) -> list[str]:
+        """The titles of all records of a type."""
+
     def recorded(self) -> list[int]:
         """When records were recorded, in Unix seconds, earliest first; those brought in from elsewhere aside."""
 

@@ -132,6 +132,9 @@ class _VeiledCatalogue:
             return found
         return max(self._open(self._source.records()[0]), key=lambda one: (one.timestamp, one.path), default=None)
 
+    def titles(self, memory_type: str) -> list[str]:
+        return [one.title for one in self._open(self._source.records()[0]) if one.memory_type == memory_type]
+
     def recorded(self) -> list[int]:
         return sorted(one.recorded for one in self._open(self._source.records()[0]) if one.recorded is not None)
 

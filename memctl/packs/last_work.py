@@ -7,7 +7,7 @@ done to keep it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from memctl.model.malformed import Malformed
 from memctl.model.markdown import first_sentence, one_line
 from memctl.model.record import Record
 from memctl.model.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
-from memctl.model.snapshot import Snapshot
+from memctl.model.snapshot import Catalogue, Snapshot
 from memctl.packs import items
 from memctl.packs.draft import Item
 from memctl.packs.filling import CountTokens
@@ -82,7 +82,7 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
         cost = count(markdown.item(made))
         found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    if latest and (item := _session(latest, lambda: snapshot.records, limit, count)) is not None:
+    if latest and (item := _session(latest, snapshot.catalogue, limit, count)) is not None:
         found.insert(0, item)
     return found
 
@@ -149,15 +149,13 @@ def _checkpoint(saved: Checkpoint) -> Item:
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(
-    latest: Sequence[Page], records: Callable[[], Iterable[Record]], limit: int, count: CountTokens
-) -> Item | None:
+def _session(latest: Sequence[Page], catalogue: Catalogue, limit: int, count: CountTokens) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
     lines = {INTENT: [line[:_LONGEST] for line in page.lines.get(INTENT, ())[:1]], NEXT: [], ERRORS: [], DECISIONS: []}
     candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
-    waiting = _waiting(latest, records)
+    waiting = _waiting(latest, catalogue)
     made = _item(page, lines, waiting)
     if count(markdown.item(made)) > limit:
         return None
@@ -194,19 +192,13 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
     return Item("session", page.id, f"Session {page.id}", items.screened("\n".join(parts)), told, f"session {page.id}")
 
 
-def _waiting(latest: Sequence[Page], records: Callable[[], Iterable[Record]]) -> str:
+def _waiting(latest: Sequence[Page], catalogue: Catalogue) -> str:
     """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
-    if not any(page.lines.get(heading) for page in latest for heading in _WAITING):
-        return ""
-    known: dict[str, list[str]] = {name: [] for name in _WAITING.values()}
-    for record in records():
-        if record.memory_type in known:
-            known[record.memory_type].append(_key(record.title))
-    counts = {
-        name: sum(not any(_key(line).startswith(title) for title in known[name]) for line in found)
-        for heading, name in _WAITING.items()
-        if (found := [line for page in latest for line in page.lines.get(heading, ())])
-    }
+    counts = {}
+    for heading, name in _WAITING.items():
+        if found := [_key(line) for page in latest for line in page.lines.get(heading, ())]:
+            known = tuple(map(_key, catalogue.titles(name)))
+            counts[name] = sum(not line.startswith(known) for line in found)
     told = [f"{number} {name}{'s' if number != 1 else ''}" for name, number in counts.items() if number]
     if not told:
         return ""

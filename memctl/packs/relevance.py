@@ -81,15 +81,17 @@ def records(snapshot: Snapshot, task: str, now: str) -> list[Ranked]:
 def found_places(snapshot: Snapshot, query: str) -> list[Place]:
     """The pages, parts of pages and sessions that have most of a query's words, and its "phrases"."""
     phrases = [one_line(phrase).casefold() for phrase in _PHRASE.findall(query)]
-    found = [place for place in (*places(snapshot, query), *sessions(snapshot, query)) if place.score >= _ENOUGH]
+    found = [*places(snapshot, query, _ENOUGH), *sessions(snapshot, query)]
+    found = [place for place in found if place.score >= _ENOUGH]
     found = [
         one for one in found if all(phrase in one_line(f"{one.title} {one.text}").casefold() for phrase in phrases)
     ]
     return sorted(found, key=lambda place: (-place.score, place.kind, pages.sort_key(place.marker)))
 
 
-def places(snapshot: Snapshot, task: str) -> list[Place]:
-    """The sections and the headed parts of details, each with the share of the task's words that it has, best first."""
+def places(snapshot: Snapshot, task: str, least: float = 0.0) -> list[Place]:
+    """The sections and the headed parts of details, each with the share of the task's words that it has, best first; a
+    share that is less than `least` may be told as 0."""
     wanted = stems(task)
     found = [Place(PAGE, page.id, page.title, page.body, page, 0.0) for page in snapshot.outline.sections]
     for page in snapshot.outline.details:
@@ -97,7 +99,7 @@ def places(snapshot: Snapshot, task: str) -> list[Place]:
         found += [Place(PAGE, part.id, part.title, part.text, page, 0.0) for part in parts]
         if not parts:
             found.append(Place(PAGE, page.id, page.title, page.body, page, 0.0))
-    scored = [msgspec.structs.replace(place, score=_share(wanted, place)) for place in found]
+    scored = [msgspec.structs.replace(place, score=_share(wanted, place, least)) for place in found]
     return sorted(scored, key=lambda place: (-place.score, pages.sort_key(place.marker)))
 
 
@@ -114,7 +116,7 @@ def sessions(snapshot: Snapshot, task: str) -> list[Place]:
             continue
         identifier = path.removeprefix(f"{session_page.FOLDER}/").removesuffix(".md")
         parts = (Place(SESSION, identifier, *_headed(part), None, 0.0) for part in _SECTION.split(text)[1:])
-        scored = (msgspec.structs.replace(part, score=_share(wanted, part)) for part in parts)
+        scored = (msgspec.structs.replace(part, score=_share(wanted, part, _ENOUGH)) for part in parts)
         best = max(scored, key=lambda part: part.score, default=None)
         found += [best] if best is not None and best.score else []
     return found
@@ -150,9 +152,19 @@ def sections(snapshot: Snapshot, task: str, matching: Iterable[Ranked]) -> list[
     return [known[marker] for _, marker in reversed(ranked)]
 
 
-def _share(wanted: frozenset[str], place: Place) -> float:
-    said = stems(f"{place.title} {place.page.title if place.page else place.marker} {place.text}")
-    return len(wanted & said) / len(wanted) if wanted else 0.0
+def _share(wanted: frozenset[str], place: Place, least: float) -> float:
+    text = f"{place.title} {place.page.title if place.page else place.marker} {place.text}"
+    if not wanted or _most_share(wanted, text) < least:
+        return 0.0
+    return len(wanted & stems(text)) / len(wanted)
+
+
+def _most_share(wanted: frozenset[str], text: str) -> float:
+    """What share of some stems a text can have at most: of one in ASCII, those that stand anywhere in it."""
+    if not text.isascii():
+        return 1.0
+    lowered = text.lower()
+    return sum(stem in lowered for stem in wanted) / len(wanted)
 
 
 def _section_of(snapshot: Snapshot, marker: str) -> str:

@@ -22,10 +22,10 @@ from memctl.model.mentions import Mention
 from memctl.model.record import Record
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/20"
+_VERSION = f"{__version__}/21"
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
-_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 16)})"
+_INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 17)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
@@ -288,7 +288,7 @@ def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
     mentions = _ENCODE(item.mentions) if item.mentions else None
     stored = (item.path, number, item.stat, packed, faults, mentions)
     if record is None:
-        return *stored, *(None,) * 10
+        return *stored, *(None,) * 11
     asked = (record.memory_type, record.place, int(record.is_open), record.importance, record.severity)
     marks = (item.weight, int(item.is_suspicious), int(item.has_controls))
-    return *stored, *asked, record.timestamp, *marks, record.recorded
+    return *stored, *asked, record.timestamp, *marks, record.recorded, record.title

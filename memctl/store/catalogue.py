@@ -62,6 +62,9 @@ class StoredCatalogue:
         found = self._records("record NOT NULL AND type != ? ORDER BY timestamp DESC, path DESC LIMIT 1", aside)
         return found[0] if found else None
 
+    def titles(self, memory_type: str) -> list[str]:
+        return [row[0] for row in self._database.execute("SELECT title FROM records WHERE type = ?", (memory_type,))]
+
     def recorded(self) -> list[int]:
         asked = "SELECT recorded FROM records WHERE recorded NOT NULL ORDER BY recorded"
         return [row[0] for row in self._database.execute(asked)]

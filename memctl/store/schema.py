@@ -11,7 +11,7 @@ CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
     type TEXT, place TEXT, is_open INTEGER, importance INTEGER, severity TEXT, timestamp TEXT,
-    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER
+    weight INTEGER, is_suspicious INTEGER, has_controls INTEGER, recorded INTEGER, title TEXT
 ) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, place TEXT, count INTEGER, PRIMARY KEY (tag, place)) WITHOUT ROWID;
 CREATE TABLE packed (only_open INTEGER PRIMARY KEY, records BLOB);
@@ -34,6 +34,7 @@ CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, pa
 CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
 CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
 CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
+CREATE INDEX titled ON records (type, title);
 CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
 CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
 CREATE INDEX with_controls ON records (path) WHERE has_controls;

@@ -1,0 +1,108 @@
+"""No pack is older than the last write, whoever wrote: memctl, an editor, or Git."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Memctl, git
+from tests.hooks.session import Session
+
+FIRST, SECOND = "Carts stay in Redis", "Carts stay in MySQL"  # of one length: only the content tells them apart
+
+
+class Starts:
+    """Sessions that start one after the other in a repository with one decision; what they are told of it."""
+
+    def __init__(self, repo: Path, file: Path, memctl: Memctl) -> None:
+        (repo / "cart.py").write_text("x = 1\n")
+        git(repo, "add", "cart.py")
+        git(repo, "commit", "-qm", "code")
+        self.repo, self.memctl, self._file, self._number = repo, memctl, file, 0
+        self.id = memctl("decide", FIRST, "--rationale", "Fast.", "--code", "cart.py").id
+        self.record = next((repo / ".memory/decisions").rglob(f"{self.id}*"))
+
+    def told(self) -> str:
+        self._number += 1
+        return Session(self.repo, self._file, f"session-{self._number}").said("SessionStart", source="startup")
+
+    def shows(self, title: str) -> bool:
+        """Whether a start shows the decision with this title, and no other."""
+        text, other = self.told(), SECOND if title == FIRST else FIRST
+        return title in text and other not in text
+
+    def text(self, title: str) -> str:
+        return self.record.read_text().replace(FIRST, title).replace(SECOND, title)
+
+
+@pytest.fixture
+def starts(repo: Path, tmp_path: Path, memctl: Memctl) -> Starts:
+    made = Starts(repo, tmp_path / "s.jsonl", memctl)
+    assert made.shows(FIRST)
+    return made
+
+
+def test_what_memctl_writes_is_in_the_next_start(starts: Starts) -> None:
+    starts.memctl("edit", starts.id, "--set", f"title={SECOND}", "--allow-accepted")
+    assert starts.shows(SECOND)
+    starts.memctl("edit", starts.id, "--set", f"title={FIRST}", "--allow-accepted", "--no-commit")
+    assert starts.shows(FIRST)
+    starts.memctl("archive", starts.id)
+    assert FIRST not in starts.told()
+    starts.memctl("unarchive", starts.id)
+    assert starts.shows(FIRST)
+    starts.memctl("learn", "Redis forgets", "--lesson", "At night.")
+    assert "Redis forgets" in starts.told()
+
+
+def test_what_an_editor_writes_is_in_the_next_start(starts: Starts) -> None:
+    status = starts.record.stat()
+    starts.record.write_text(starts.text(SECOND))
+    os.utime(starts.record, ns=(status.st_atime_ns, status.st_mtime_ns))  # in place, of one size and one date
+    assert starts.shows(SECOND)
+    assert "(edited since)" in starts.told()
+    beside = starts.record.with_name("beside")
+    beside.write_text(starts.text(FIRST))
+    os.utime(beside, (1, 1))  # older than what it replaces
+    os.replace(beside, starts.record)
+    assert starts.shows(FIRST)
+    kept = starts.record.read_text()
+    starts.record.unlink()
+    assert FIRST not in starts.told()
+    starts.record.write_text(kept.replace("status: accepted", "status: rejected"))
+    assert FIRST not in starts.told()
+    starts.record.write_text(kept)
+    assert starts.shows(FIRST)
+    (starts.repo / "cart.py").write_text("x = 2\n")
+    assert "cart.py (changed since)" in starts.told()
+    (starts.repo / "cart.py").unlink()
+    assert "cart.py (gone)" in starts.told()
+
+
+def test_what_git_brings_is_in_the_next_start(starts: Starts) -> None:
+    repo = starts.repo
+    git(repo, "checkout", "-qb", "side")
+    starts.record.write_text(starts.text(SECOND))
+    git(repo, "commit", "-qam", "by hand")
+    commit = git(repo, "rev-parse", "--short=10", "HEAD").strip()
+    assert starts.shows(SECOND)
+    assert commit in starts.told()
+    git(repo, "checkout", "-q", "-")
+    assert starts.shows(FIRST)
+    (repo / "cart.py").write_text("x = 3\n")
+    git(repo, "commit", "-qam", "code again")
+    assert "cart.py (changed since)" in starts.told()
+    git(repo, "merge", "-q", "--no-edit", "side")
+    assert starts.shows(SECOND)
+    git(repo, "reset", "-q", "--hard", "HEAD~1")
+    assert starts.shows(FIRST)
+    git(repo, "checkout", "-q", "side", "--", ".memory")
+    assert starts.shows(SECOND)
+    git(repo, "stash", "-q")
+    assert starts.shows(FIRST)
+    git(repo, "stash", "pop", "-q")
+    assert starts.shows(SECOND)
+    git(repo, "rm", "-qf", str(starts.record))
+    assert FIRST not in starts.told()

@@ -31,6 +31,7 @@ def memory(ctx: click.Context) -> Memory:
     remark is printed at the end."""
     opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
+    opened.by_agent = shells.host_of(os.environ) is not None
     opened.has_reader = True
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):

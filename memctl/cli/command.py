@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -155,6 +156,15 @@ def all_said(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 discard_option = click.option("--discard", is_flag=True, help="Let text go that is in no commit.")
 
 
+def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+    """The value of an option that is refused in the shell of an agent, but for `-`, standard input."""
+    if given and given != "-":
+        from memctl.hooks import shells
+
+        shells.refuse(param.opts[0], os.environ)
+    return given
+
+
 def writing(function: F) -> F:
     """The options of every command that changes the memory."""
     for option in reversed(
@@ -162,7 +172,12 @@ def writing(function: F) -> F:
             click.option("--reason", default="", help="Why, for the log."),
             click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing."),
             click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`."),
-            click.option("--allow-secret", is_flag=True, help="Let text pass that looks like a credential."),
+            click.option(
+                "--allow-secret",
+                is_flag=True,
+                callback=for_people,
+                help="Let text pass that looks like a credential.",
+            ),
             click.option("--allow-owned", is_flag=True, help="Write to another's section; needs --reason."),
         )
     ):

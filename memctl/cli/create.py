@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, report
-from memctl.cli.command import Command, all_said, complete_id, how, said, split_at_commas, writing
+from memctl.cli.command import Command, all_said, complete_id, for_people, how, said, split_at_commas, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.lifecycle import create, door
 from memctl.lifecycle.edit import section_marker
@@ -130,7 +130,10 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
         click.Option(["--timestamp"], metavar="TIME", help="When it happened. [default: now]"),
         click.Option(["--agent", "agent_id"], help="Who made it. [default: MEMCTL_AGENT, or your name in Git]"),
         click.Option(
-            ["--file", "-f"], metavar="FILE", help="Take the text from a Markdown or JSON file (- for standard input)."
+            ["--file", "-f"],
+            metavar="FILE",
+            callback=for_people,
+            help="Take the text from a Markdown or JSON file (- for standard input).",
         ),
         click.Option(["--edit", "-e"], is_flag=True, help="Write the text in your editor."),
     ]

@@ -25,6 +25,7 @@ from memctl.lifecycle.install import Step
     ("memctl install cron --for github", "Print a workflow that does it."),
     ("memctl install claude-code", "Give every session of Claude Code the memory: show the change, and ask."),
     ("memctl install codex --user --yes", "In your own settings, for all projects that have a memory."),
+    ("memctl install claude-code --allow read", "Let agents search without asking, but not record."),
     ("memctl install agents-md", "Tell agents without hooks, in AGENTS.md and CLAUDE.md."),
 )
 @click.argument("what", type=click.Choice(["git", "cron", *install_agents.WHAT]))
@@ -33,6 +34,11 @@ from memctl.lifecycle.install import Step
 )
 @click.option("--user", is_flag=True, help="For agents: in your home, for all projects.")
 @click.option("--local", "own", is_flag=True, help="For Claude Code: in settings.local.json, for you in this project.")
+@click.option(
+    "--allow",
+    type=click.Choice(install_agents.ALLOW),
+    help="For agents: what they may run of memctl without asking. [default: all, but for what you took out]",
+)
 @click.option("--yes", "-y", is_flag=True, help="For agents: write without asking.")
 @click.option("--uninstall", is_flag=True, help="Take away what was installed.")
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be written, and write nothing.")
@@ -45,6 +51,7 @@ def install_command(
     target: str | None,
     user: bool,
     own: bool,
+    allow: str | None,
     yes: bool,
     uninstall: bool,
     dry_run: bool,
@@ -61,15 +68,16 @@ def install_command(
     Installing something trusts the clone (`git config memctl.trusted`): hooks of agents write and speak in no other.
 
     For agents the settings of their programs are changed: what is in them stays, and --uninstall brings back what was
-    there. Without a terminal to ask on, only --yes writes.
+    there. The same change lets them run what reads the memory, and what records in it, without asking each time:
+    --allow says which. Without a terminal to ask on, only --yes writes.
     """
     if what in install_agents.WHAT:
         if target:
             raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
-        asked = install_agents.Asked(what, user, own, uninstall, dry_run, yes, as_json)
+        asked = install_agents.Asked(what, user, own, allow, uninstall, dry_run, yes, as_json)
         ctx.exit(install_agents.run(ctx, asked))
-    if user or own or yes:
-        raise MemctlError("--user, --local and --yes go with agents only", exit_code=USAGE)
+    if user or own or yes or allow:
+        raise MemctlError("--user, --local, --allow and --yes go with agents only", exit_code=USAGE)
     if what == "cron":
         if uninstall:
             raise MemctlError("memctl did not install it", "take the line out of your crontab", USAGE)

@@ -15,14 +15,18 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import consent, installing, settings
+from memctl.hooks import consent, installing, permissions, settings
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.installing import Edit, Keeping
+from memctl.hooks.installing import Allowed, Edit, Keeping
+from memctl.hooks.permissions import READ, RECORD
 from memctl.journal import hook_commits, trust
 from memctl.journal.repository import Repository, open_repository
 from memctl.lifecycle import install, refspec
 
 AGENTS_MD = "agents-md"
+ALL = "all"
+_ALLOW = {ALL: (READ, RECORD), READ: (READ,), RECORD: (RECORD,), "none": ()}
+ALLOW = tuple(_ALLOW)
 WHAT = (*HOSTS, AGENTS_MD)
 
 
@@ -32,6 +36,7 @@ class Asked(msgspec.Struct, frozen=True):
     what: str
     user: bool
     own: bool
+    allow: str | None
     uninstall: bool
     dry_run: bool
     yes: bool
@@ -49,11 +54,13 @@ def run(ctx: click.Context, asked: Asked) -> int:
     changing = [edit for edit in edits if edit.changes]
     if asked.what in HOSTS and not asked.uninstall:
         output.note(consent.sentence(_mode(repository)))
+        after = "\n".join((edit.after or b"").decode(errors="replace") for edit in edits)
+        output.note(permissions.sentence(HOSTS[asked.what], after))
     done = bool(changing) and not asked.dry_run and _agreed(asked)
-    if repository is not None and (done or (asked.yes and not asked.dry_run)):
-        _set_up(asked, repository)
-    if done:
-        for edit in changing:
+    if done or (asked.yes and not asked.dry_run):
+        if repository is not None:
+            _set_up(asked, repository)
+        for edit in edits[::-1] if asked.uninstall else edits:  # a folder below another goes first
             installing.carry_out(edit, keeping, remove=asked.uninstall)
     _report(asked, edits, done=done)
     if not changing or asked.dry_run or done:
@@ -81,6 +88,8 @@ def _set_up(asked: Asked, repository: Repository) -> None:
 
 
 def _refuse_what_does_not_go(asked: Asked) -> None:
+    if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
+        raise MemctlError("--allow goes with the installation for an agent's program", exit_code=USAGE)
     if asked.what == AGENTS_MD and (asked.user or asked.own):
         raise MemctlError("AGENTS.md is the project's", "leave --user and --local out", USAGE)
     if asked.own and (asked.user or not HOSTS[asked.what].own):
@@ -111,20 +120,28 @@ def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: K
         return installing.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
     host = HOSTS[asked.what]
     name = f"{host.folder}/{host.own if asked.own else host.shared}"
-    line = None if asked.uninstall else settings.command(host, _program(asked))
+    is_own = asked.user or asked.own
+    call = None
+    if not asked.uninstall:
+        call = settings.call(host, _program(asked), is_own=is_own, windows=os.name == "nt")
     file, shown = folder / name, f"~/{name}" if asked.user else name
     variable, _, below = host.home.partition("/")
     if asked.user and (moved := os.environ.get(variable)):
         file = Path(moved).absolute() / below / host.shared
         shown = str(file)
-    return [installing.settings_edit(file, shown, top, host, line, keeping)]
+    form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
+    listed = Allowed(form.listed(is_project=not asked.user), groups)
+    edits = [installing.settings_edit(file, shown, top, host, call, keeping, listed)]
+    if form.file:
+        file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
+        allowed = None if asked.uninstall else Allowed(form.rules(), groups)
+        edit = installing.rules_edit(file, shown, top, form, keeping, allowed)
+        edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
+    return edits
 
 
 def _program(asked: Asked) -> str:
-    """What the hooks call: "", memctl from the PATH; or in a user's own settings, if it is not there, its whole path.
-
-    A program runs two hooks that are the same only once. So they are the same in all settings, wherever that works.
-    """
+    """What the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole path."""
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
@@ -192,9 +209,8 @@ def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
         output.note("nothing was written\nhint: --yes writes it")
     elif not asked.uninstall and asked.what in HOSTS:
         _advise(HOSTS[asked.what], asked)
-        for edit in edits:
-            if settings.are_off((edit.after or b"").decode("utf-8-sig"), edit.name):
-                output.note(f"warning: {edit.name} has `{settings.OFF}` on: no hook runs until that is taken out")
+        if settings.are_off((edits[0].after or b"").decode("utf-8-sig"), edits[0].name):
+            output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
 
 
 def _advise(host: Host, asked: Asked) -> None:
@@ -206,6 +222,11 @@ def _advise(host: Host, asked: Asked) -> None:
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
             " environment these hooks find none, and do nothing\n"
             f"hint: install it for all your shells (`pipx install git-memctl`), or start the agent there; {whole}"
+        )
+    if host.is_for_its_folder_only and not asked.user:
+        output.note(
+            f"hint: {host.title} reads these settings only when it is started in this very folder; for one that is"
+            f" started in a folder below, `memctl install {host.name} --user`"
         )
     if host.advice:
         output.note(f"hint: {host.advice}")

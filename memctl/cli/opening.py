@@ -33,6 +33,7 @@ def memory(ctx: click.Context) -> Memory:
     ctx.obj.memory = opened
     opened.by_hand = True
     lock.announce = output.note
+    opened.by_agent = shells.host_of(os.environ) is not None
     root = folder.root_of(opened.repository.shared, opened.private.name)
     if undone.notes(root):
         from memctl.cli import agents_work

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from memctl.cli import counting, output
+from memctl.cli.command import for_people
 from memctl.errors import MemctlError
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -54,9 +55,13 @@ def packing(default: str = "markdown", budget: str = "rehydrate_budget in config
                 click.option("--budget", type=click.IntRange(min=1), help=f"Tokens at most. [default: {budget}]"),
                 counting.model_option,
                 click.option(
-                    "--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file, atomically."
+                    "--out",
+                    "-o",
+                    type=click.Path(path_type=Path, dir_okay=False),
+                    callback=for_people,
+                    help="Write to a file, atomically.",
                 ),
-                click.option("--copy", is_flag=True, help="Copy to the clipboard."),
+                click.option("--copy", is_flag=True, callback=for_people, help="Copy to the clipboard."),
             )
         ):
             function = option(function)

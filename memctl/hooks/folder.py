@@ -69,9 +69,9 @@ class SessionFolder:
         moment. The mark's name is a format that all versions of memctl share, for they may be hooked side by side:
         `event-` and the BLAKE2b digest, 12 bytes in hexadecimal digits, of what the host wrote to standard input.
 
-        The host goes on when all have answered, so another event forgets those before it; but calls of tools end at the
-        same time, and `is_one_of_many` forgets none. A mark that is older than a hook may take is of another event with
-        the same words: a session that is resumed, killed and resumed again.
+        The host goes on when all have answered, so another event forgets those before it; but calls of tools end, and
+        sub-agents begin, at the same time, and `is_one_of_many` forgets none. A mark that is older than a hook may take
+        is of another event with the same words: a session that is resumed, killed and resumed again.
         """
         from _blake2 import blake2b  # hashlib would load OpenSSL, 3 ms and more after every tool call
 

@@ -28,7 +28,8 @@ class Host(NamedTuple):
     shells that it opens for an agent, `session` the one with the session's name ("": it tells its shells none). A
     `silent` one has no event for a compaction: its transcript is looked at (`compressed`). `home` is the variable that
     moves its folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what
-    its user has to know once hooks are installed.
+    its user has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read
+    where it is started in a folder below.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Host(NamedTuple):
     silent: bool = False
     home: str = ""
     advice: str = ""
+    is_for_its_folder_only: bool = False
 
 
 CLAUDE_CODE = Host(
@@ -70,7 +72,11 @@ CLAUDE_CODE = Host(
     instructs=True,
     reads=True,
     process="CLAUDE_PID",
+    shell="CLAUDECODE",
     home="CLAUDE_CONFIG_DIR",
+    advice="Claude Code lets agents run what a project's settings allow once you have trusted the folder (it asks at"
+    " its start)",
+    is_for_its_folder_only=True,
 )
 CODEX = Host(
     "codex",
@@ -94,7 +100,7 @@ CODEX = Host(
     home="CODEX_HOME",
     advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
     " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"
-    " `codex --add-dir .git` lets agents record by themselves",
+    " what agents may run without asking runs outside of it, as a command of its own, in no pipe or chain",
 )
 GEMINI = Host(
     "gemini",
@@ -115,5 +121,6 @@ GEMINI = Host(
     home="GEMINI_CLI_HOME/.gemini",
     advice="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"
     " (`--skip-trust`)",
+    is_for_its_folder_only=True,
 )
 HOSTS = {host.name: host for host in (CLAUDE_CODE, CODEX, GEMINI)}

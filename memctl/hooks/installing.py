@@ -10,15 +10,17 @@ import base64
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hooks import guide, settings
+from memctl.hooks import guide, permissions, settings
 from memctl.hooks.hosts import Host
+from memctl.hooks.permissions import FORMS, Form
 
 _BOM = "\ufeff"
 _MOST_BYTES = 4 * 1024 * 1024
@@ -27,7 +29,8 @@ _MOST_BYTES = 4 * 1024 * 1024
 class Edit(msgspec.Struct, frozen=True):
     """One file: its name for people, the file itself (what a link leads to), its bytes before and after.
 
-    None: there is no file. `note` says what else there is to know.
+    None: there is no file. `note` says what else there is to know, `offered` which rules of what an agent may run were
+    there to be chosen from, and `put` which ones memctl has ever put in.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Edit(msgspec.Struct, frozen=True):
     before: bytes | None
     after: bytes | None
     note: str = ""
+    offered: tuple[str, ...] = ()
+    put: tuple[str, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -44,13 +49,23 @@ class Edit(msgspec.Struct, frozen=True):
 class Kept(msgspec.Struct, frozen=True):
     """What a file was before we came, in base64 (None: there was none), and the digest of what we made of it.
 
-    `made_folder` says that its folder was made for it.
+    `made_folder` says that its folder was made for it; `offered` and `put` are those of the last edit. If nothing was
+    changed then, `after` is "".
     """
 
     path: str
     before: str | None
     after: str
     made_folder: bool = False
+    offered: tuple[str, ...] = ()
+    put: tuple[str, ...] = ()
+
+
+class Allowed(NamedTuple):
+    """The rules of what an agent may run, by group, and the groups asked for (None: see `permissions.choose`)."""
+
+    rules: Mapping[str, Sequence[str]]
+    groups: Collection[str] | None = None
 
 
 class Keeping:
@@ -86,11 +101,77 @@ def state_home(environ: Mapping[str, str]) -> Path:
     return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
 
 
-def settings_edit(file: Path, name: str, top: Path | None, host: Host, line: str | None, keeping: Keeping) -> Edit:
-    """What becomes of a host's settings; with no `line` our hooks go. No link may lead out of the worktree `top`."""
-    if line is None:
-        return _removal(file, name, top, lambda text: settings.removed(text, name), keeping)
-    return _addition(file, name, top, lambda text: settings.added(text, host, line, name))
+def settings_edit(
+    file: Path,
+    name: str,
+    top: Path | None,
+    host: Host,
+    call: Mapping[str, Any] | None,
+    keeping: Keeping,
+    allowed: Allowed,
+) -> Edit:
+    """What becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the worktree
+    `top`."""
+    target, path = _target(file, name, top), FORMS[host.name].setting
+    kept = keeping.find(target)
+    if call is None:
+
+        def remove(text: str) -> str:
+            return settings.with_list(settings.removed(text, name), path, [], _ours(kept, allowed), name)
+
+        return _removal(file, name, top, remove, keeping)
+    text, _ = _text(_content(target, name), name)
+    try:
+        present = settings.listed(text, path, name) if path and text.strip() else []
+        wanted, gone = _choice(allowed, kept, present)
+        edit = _addition(
+            file,
+            name,
+            top,
+            lambda text: settings.with_list(settings.added(text, host, call, name), path, wanted, gone, name),
+        )
+    except MemctlError as error:
+        wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
+        lines = settings.with_list(settings.added("", host, call, name), path, wanted, [], name)
+        hint = f"nothing was changed; correct it and run this again, or put this in by hand:\n{lines.rstrip()}"
+        raise MemctlError(error.message, hint) from None
+    return _noted(edit, kept, allowed, wanted, present)
+
+
+def rules_edit(file: Path, name: str, top: Path | None, form: Form, keeping: Keeping, allowed: Allowed | None) -> Edit:
+    """What becomes of a host's file of rules; without any `allowed` ours go."""
+    target = _target(file, name, top)
+    kept, rules = keeping.find(target), form.rules()
+    if allowed is None:
+        ours = _ours(kept, Allowed(rules))
+        return _removal(file, name, top, lambda text: permissions.written(text, form, [], ours), keeping)
+    text, _ = _text(_content(target, name), name)
+    present = permissions.present(text, rules)
+    wanted, gone = _choice(allowed, kept, present)
+    edit = _addition(file, name, top, lambda text: permissions.written(text, form, wanted, gone))
+    if edit.after == b"":
+        edit = msgspec.structs.replace(edit, after=None)
+    return _noted(edit, kept, allowed, wanted, present)
+
+
+def _choice(allowed: Allowed, kept: Kept | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The rules that are to be in a file, and those of ours that are to go."""
+    wanted = permissions.choose(allowed.rules, allowed.groups, kept.offered if kept else (), present)
+    return wanted, [rule for rule in _ours(kept, allowed) if rule not in wanted]
+
+
+def _ours(kept: Kept | None, allowed: Allowed) -> tuple[str, ...]:
+    """The rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
+    return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
+
+
+def _noted(edit: Edit, kept: Kept | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]) -> Edit:
+    before = kept.put if kept else ()
+    return msgspec.structs.replace(
+        edit,
+        offered=tuple(rule for of in allowed.rules.values() for rule in of),
+        put=(*before, *(rule for rule in wanted if rule not in present and rule not in before)),
+    )
 
 
 def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> list[Edit]:
@@ -109,11 +190,16 @@ def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> l
 
 def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
     """Write one file: whole, with the mode that it had. Raises MemctlError; then it is as it was."""
+    kept = keeping.find(edit.file)
     if not edit.changes:
+        if remove:
+            keeping.forget(edit.file)
+        elif edit.offered:
+            old = kept or Kept(str(edit.file), None, "")
+            keeping.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
         raise MemctlError(f"{edit.name} has just been changed by somebody", "run this again")
-    kept = keeping.find(edit.file)
     try:
         if remove:
             _write(edit)
@@ -125,7 +211,8 @@ def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
         before = None if edit.before is None else base64.b64encode(edit.before).decode()
         is_new_folder = not edit.file.parent.exists()
         old = kept if kept is not None and is_ours else Kept(str(edit.file), before, "", is_new_folder)
-        keeping.keep(edit.file, msgspec.structs.replace(old, after=_digest(edit.after or b"")))
+        made = msgspec.structs.replace(old, after=_digest(edit.after or b""), offered=edit.offered, put=edit.put)
+        keeping.keep(edit.file, made)
         _write(edit)
     except OSError as error:
         raise MemctlError(f"{edit.name} can't be written: {error.strerror}") from None
@@ -148,14 +235,22 @@ def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], st
         return Edit(name, target, None, None, "it is not there")
     kept = keeping.find(target)
     if kept is not None and kept.after == _digest(before):
-        return Edit(name, target, before, None if kept.before is None else base64.b64decode(kept.before))
+        return Edit(name, target, before, None if kept.before is None else _without_ours(kept.before, name, change))
     text, has_mark = _text(before, name)
     after = change(text)
     if after == text:
         return Edit(name, target, before, before, "nothing of memctl's is in it")
-    if kept is not None and kept.before is None and after.strip() in ("", "{}"):
+    if kept is not None and kept.before is None and kept.after and after.strip() in ("", "{}"):
         return Edit(name, target, before, None)  # nothing is left of a file that we made
     return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+
+
+def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
+    """What a file was, byte for byte, but for what was ours already, put there in another clone or before an edit."""
+    data = base64.b64decode(kept)
+    text, has_mark = _text(data, name)
+    after = change(text)
+    return data if after == text else ((_BOM if has_mark else "") + after).encode()
 
 
 def _target(file: Path, name: str, top: Path | None) -> Path:

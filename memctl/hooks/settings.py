@@ -1,42 +1,63 @@
-"""Our hooks in a host's settings: what they look like there, putting them in and taking them out."""
+"""Our hooks in a host's settings: what they look like there, putting them in and taking them out.
+
+The same for a list of texts in them, by which a host is told what an agent may run (`permissions`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memctl.errors import MemctlError
 from memctl.hooks import json_text
-from memctl.hooks.hosts import END, HOSTS, TOOL, Host
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
 
 _SECONDS = 10
 OFF = "disableAllHooks"  # of Claude Code
 _OURS = re.compile(rf"\bmemctl\b(?:(?!\bmemctl\b)[^|;&])*?\bhook (?:{'|'.join(HOSTS)})\b")
+_GUARDED = "command -v memctl >/dev/null && memctl {end} || cat >/dev/null"
+_GUARDED_CMD = "where memctl >nul 2>nul && memctl {end} || more >nul"
 
 
-def command(host: Host, program: str) -> str:
-    """The command of our hooks. Without a `program` it is memctl from the PATH; where there is none, nothing happens:
-    not all who work on a project have it. The event is read all the same, for Codex takes a closed pipe for a failure;
-    and so a memctl that can't even start does not fail either."""
-    if program:
-        return f"{program} hook {host.name}"
-    return f"command -v memctl >/dev/null && memctl hook {host.name} || cat >/dev/null"
+def call(host: Host, program: str, *, is_own: bool, windows: bool) -> dict[str, Any]:
+    """How a host is told to call us: the fields of a hook that say so.
+
+    Without a `program` it is memctl from the PATH. Where there is none, nothing happens in a project's settings: not
+    all who work on it have memctl, and a host tells its user of each hook that fails. The event is read all the same,
+    for Codex takes a closed pipe for a failure; and so a memctl that can't even start does not fail either.
+
+    Claude Code starts a program with its arguments, without a shell; but that fails where there is none, so in a
+    project it is for Windows only. Codex has a line for cmd.exe beside the other. Gemini CLI takes one line, for bash
+    or, on Windows, for PowerShell. Nothing for Windows has ever been run there.
+    """
+    end = f"hook {host.name}"
+    if host == CLAUDE_CODE and (is_own or windows):
+        return {"command": program or "memctl", "args": end.split()}
+    if host == GEMINI and windows:
+        quoted = "'{}'".format(program.replace("'", "''"))
+        line = f"& {quoted} {end}" if program else f"if (Get-Command memctl -ea Ignore) {{ memctl {end} }}"
+        return {"command": f"{line}; exit 0"}
+    line = f"{shlex.quote(program)} {end}" if program else _GUARDED.format(end=end)
+    if host == CODEX:
+        return {"command": line, "commandWindows": f'"{program}" {end}' if program else _GUARDED_CMD.format(end=end)}
+    return {"command": line}
 
 
-def groups(host: Host, line: str) -> dict[str, dict[str, Any]]:
+def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What stands in the settings for each event of a host."""
     made: dict[str, dict[str, Any]] = {}
     for event, what in host.events.items():
         seconds = {TOOL: 5, END: host.last}.get(what, _SECONDS)  # at the end we write, and may find another at it
-        hook: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * host.second}
+        hook: dict[str, Any] = {"type": "command", **call, "timeout": seconds * host.second}
         if host.second != 1:  # Gemini CLI shows hooks by their names
             hook["name"] = "memctl"
         made[event] = {"hooks": [hook]}
     return made
 
 
-def added(text: str, host: Host, line: str, name: str) -> str:
+def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     """Settings with our hooks in them; raises MemctlError if they are not such as we can add to."""
     text = removed(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
     values = json_text.parse(text, name)
@@ -45,7 +66,7 @@ def added(text: str, host: Host, line: str, name: str) -> str:
         raise MemctlError(f"{name}: `hooks` is no object", "nothing was changed")
     if "hooks" not in values:
         text = json_text.put(text, _at(text, []), {}, "hooks")
-    for event, group in groups(host, line).items():
+    for event, group in groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
             raise MemctlError(f"{name}: `hooks.{event}` is no list", "nothing was changed")
@@ -56,6 +77,39 @@ def added(text: str, host: Host, line: str, name: str) -> str:
             if event not in hooks:
                 text = json_text.put(text, _at(text, ["hooks"]), [], event)
             text = json_text.put(text, _at(text, ["hooks", event]), group)
+    return text
+
+
+def listed(text: str, path: Sequence[str], name: str) -> list[Any]:
+    """A list in settings, [] if there is none; raises MemctlError if there is something else in its place."""
+    value: Any = json_text.parse(text, name)
+    for step in path:
+        if not isinstance(value, dict):
+            raise MemctlError(f"{name}: `{'.'.join(path)}` is no list", "nothing was changed")
+        value = value.get(step, [] if step == path[-1] else {})
+    if not isinstance(value, list):
+        raise MemctlError(f"{name}: `{'.'.join(path)}` is no list", "nothing was changed")
+    return value
+
+
+def with_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Collection[str], name: str) -> str:
+    """Settings with texts in a list and without others. What is empty then is taken out, if anything was."""
+    present = listed(text, path, name) if wanted or gone else []
+    for item in wanted:
+        if item in present:
+            continue
+        for depth, step in enumerate(path):
+            above: list[str | int] = [*path[:depth]]
+            if json_text.value_at(text, [*above, step]) is None:
+                text = json_text.put(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
+        text = json_text.put(text, _at(text, [*path]), item)
+    for item in gone:
+        while item in (now := listed(text, path, name)):
+            text = json_text.take(text, _at(text, [*path]), now.index(item))
+            for depth in range(len(path), 0, -1):
+                if json_text.spans(text, _at(text, [*path[:depth]])):
+                    break
+                text = _without(text, [*path[: depth - 1]], path[depth - 1])
     return text
 
 
@@ -115,7 +169,9 @@ def _hooks_of(group: Any) -> list[Any]:
 
 def _is_ours(hook: Any) -> bool:
     line = hook.get("command") if isinstance(hook, dict) else None
-    return isinstance(line, str) and _OURS.search(line) is not None
+    args = hook.get("args") if isinstance(hook, dict) else None
+    words = [line, *(args if isinstance(args, list) else [])]
+    return isinstance(line, str) and _OURS.search(" ".join(map(str, words))) is not None
 
 
 def _has_ours(group: Any) -> bool:

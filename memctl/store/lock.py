@@ -41,8 +41,9 @@ def hold(file: Path, patience: float = _PATIENCE) -> Iterator[int]:
             raise
         raise MemctlError(
             f"{file} can't be written: {error.strerror}",
-            "memctl writes in Git's folder, which sandboxes of agents may close: let the agent write there"
-            " (`codex --add-dir .git`), or run this outside of the sandbox",
+            "memctl writes in Git's folder, which sandboxes of agents may close. After `memctl install codex` it may"
+            " leave Codex's as a command of its own, in no pipe or chain; or let the agent write there"
+            " (`codex --add-dir .git`)",
         ) from None
     try:
         last_held = os.fstat(descriptor).st_mtime_ns

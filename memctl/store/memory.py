@@ -33,6 +33,7 @@ class Memory:
         self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
+        self.by_agent = False  # whether that shell is one that an agent's program has opened
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
 
     @property
@@ -84,7 +85,15 @@ class Memory:
         return self.trust == trust.TRUSTED
 
     def grant_trust(self) -> None:
-        """Trust this clone, unless its settings say no: whoever writes into a memory by hand works with it."""
+        """Trust this clone, unless its settings say no: whoever writes into a memory by hand works with it.
+
+        Raises MemctlError if an agent would do so: it may record without asking, and be told to by the very clone.
+        """
+        if self.by_agent and self.trust == trust.UNKNOWN:
+            raise MemctlError(
+                "this clone is not trusted, so an agent records nothing in it",
+                f"the user can change that: `{trust.COMMAND}`",
+            )
         if not self.by_hand or trust.is_marked(self.repository) or trust.look(self.repository, {}) == trust.REFUSED:
             return
         was_unknown = self.trust == trust.UNKNOWN

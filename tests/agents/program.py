@@ -20,6 +20,7 @@ from tests.conftest import Memctl
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memctl-tests"  # by .ci/run
 _SECONDS = 120
+_CODEX_MODE = 'approval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
 
 
 def found(setting: str, name: str, cached: str) -> str:
@@ -42,11 +43,16 @@ class Program:
             "HOME": str(home),
         }
         self.session = ""
+        self.modes: tuple[str, ...] = ()  # options by which it runs all tools without asking
         self.set_up(api)
 
     def set_up(self, api: StandIn) -> None:
         """Have the program talk to a stand-in, and to nobody else."""
         raise NotImplementedError
+
+    def ask(self) -> None:
+        """Have the program run tools as it does by default in a folder that its user trusts: only what is allowed."""
+        self.modes = ()
 
     def answered(self, *args: str) -> str:
         """What the program prints."""
@@ -73,6 +79,35 @@ def install_twice(memctl: Memctl, program: Program, what: str) -> None:
             memctl("install", what, *options, "--yes")
 
 
+DECISION = "memctl decide 'Adopt PostgreSQL' --rationale 'Payments need transactions' --code app.py -i 9"
+FINDING = ("memctl search PostgreSQL", "memctl why app.py")
+REFUSED = (  # what no host takes for a call of memctl alone, and what memctl refuses where nobody is asked
+    "memctl search x; touch evil",
+    "memctl search x && touch evil",
+    'memctl search "$(touch evil)"',
+    "memctl search x > evil",
+    "memctl rehydrate --out evil",
+    "CLAUDECODE= CODEX_SESSION_ID= GEMINI_CLI= memctl rehydrate --out evil",
+    "memctl learn Accounts --file /etc/passwd",
+    "memctl -C . delete DEC-2025-11-04-001",
+)
+
+
+def expect_recorded_and_found(memctl: Memctl, results: list[str]) -> None:
+    """DECISION and FINDING were run, in this order, and came to these results."""
+    (decided,) = memctl("list", "--type", "decision", "--json").data["records"]
+    assert len(results) == 3
+    for result in results:
+        assert decided["id"] in result
+
+
+def expect_refused(memctl: Memctl, repo: Path) -> None:
+    """None of REFUSED did what it is for."""
+    assert not list(repo.rglob("evil"))
+    assert memctl("list", "--type", "learning", "--json").data["records"] == []
+    assert len(memctl("list", "--type", "decision", "--json").data["records"]) == 1
+
+
 class ClaudeCode(Program):
     def set_up(self, api: StandIn) -> None:
         self.environ |= {
@@ -83,12 +118,17 @@ class ClaudeCode(Program):
             "ANTHROPIC_BASE_URL": api.url,
             "ANTHROPIC_API_KEY": "none",
         }
+        self.modes = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Read")
+
+    def ask(self) -> None:
+        super().ask()
+        trusted = {"projects": {str(self.folder): {"hasTrustDialogAccepted": True}}}
+        (self.home / ".claude.json").write_text(json.dumps(trusted))
 
     def run(self, prompt: str, model: str = "claude-sonnet-4-5") -> dict[str, Any]:
         """What a prompt comes to; a second one goes on with the same session."""
         resume = ["--resume", self.session] if self.session else []
-        tools = ["--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Read"]
-        printed = self.answered("-p", "--output-format", "json", "--model", model, *resume, *tools, "--", prompt)
+        printed = self.answered("-p", "--output-format", "json", "--model", model, *resume, *self.modes, "--", prompt)
         result: dict[str, Any] = json.loads(printed)
         self.session = result["session_id"]
         return result
@@ -102,8 +142,7 @@ class Codex(Program):
         config = self.home / ".codex" / "config.toml"
         config.parent.mkdir(exist_ok=True)
         config.write_text(
-            'model = "gpt-5.5"\nmodel_provider = "here"\napproval_policy = "never"\n'
-            'sandbox_mode = "danger-full-access"\ncheck_for_update_on_startup = false\n'
+            f'model = "gpt-5.5"\nmodel_provider = "here"\n{_CODEX_MODE}check_for_update_on_startup = false\n'
             "[analytics]\nenabled = false\n"
             f'[model_providers.here]\nname = "here"\nbase_url = "{api.url}/v1"\nwire_api = "responses"\n'
             'env_key = "NO_KEY"\nrequest_max_retries = 0\nstream_max_retries = 0\n'
@@ -111,6 +150,10 @@ class Codex(Program):
         )
         # Its shells are login shells, and begin with a PATH of their own.
         (self.home / ".bash_profile").write_text(f'export PATH="{self.environ["PATH"]}"\n')
+
+    def ask(self) -> None:
+        config = self.home / ".codex" / "config.toml"
+        config.write_text(config.read_text().replace(_CODEX_MODE, ""))
 
     def run(self, prompt: str, *options: str, trusts_hooks: bool = True) -> list[dict[str, Any]]:
         """What a prompt comes to, event by event; a second one goes on with the same session."""
@@ -138,6 +181,7 @@ class Gemini(Program):
             telemetry={"enabled": False},
             general={"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
         )
+        self.modes = ("--yolo",)
 
     def settings(self, **values: dict[str, Any]) -> None:
         """Say something in the user's own settings, beside what is there."""
@@ -149,7 +193,7 @@ class Gemini(Program):
     def run(self, prompt: str) -> dict[str, Any]:
         """What a prompt comes to; a second one goes on with the same session."""
         resume = ["--resume", self.session] if self.session else []
-        args = ["--yolo", "--model", "gemini-2.5-flash", "--output-format", "json", *resume, "--prompt", prompt]
+        args = [*self.modes, "--model", "gemini-2.5-flash", "--output-format", "json", *resume, "--prompt", prompt]
         result: dict[str, Any] = json.loads(self.answered(*args))
         self.session = result["session_id"]
         return result

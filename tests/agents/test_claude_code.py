@@ -15,7 +15,16 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.messages_api import MessagesAPI, all_text
-from tests.agents.program import ClaudeCode, found, install_twice
+from tests.agents.program import (
+    DECISION,
+    FINDING,
+    REFUSED,
+    ClaudeCode,
+    expect_recorded_and_found,
+    expect_refused,
+    found,
+    install_twice,
+)
 from tests.agents.stand_in import text_of
 from tests.conftest import Memctl, git
 
@@ -193,6 +202,38 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(
     assert text.count("memctl why FILE") == 1
     assert "Use the project's memory as you work" not in text  # that is the session's own
     assert told(api, 0).count(f"{decided} | ") == told(api, 0).count("memctl why FILE") == 1
+
+
+def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    install_twice(memctl, claude, "claude-code")
+    claude.ask()
+    commands = (DECISION, *FINDING, *REFUSED)
+    api.answers += [(1_000, call(n, "Bash", command=one, description="x")) for n, one in enumerate(commands)]
+    result = claude.run("Choose a database")
+    denied = {denial["tool_input"]["command"] for denial in result["permission_denials"]}
+    # What is let through is memctl's own to refuse.
+    assert denied == set(REFUSED) - {"memctl rehydrate --out evil", "memctl learn Accounts --file /etc/passwd"}
+    results = {
+        block["tool_use_id"]: text_of(block["content"])
+        for message in api.asked[-1]["messages"]
+        for block in message["content"]
+        if isinstance(block, dict) and block["type"] == "tool_result"
+    }
+    expect_recorded_and_found(memctl, [results[f"toolu_{number:03}"] for number in range(3)])
+    expect_refused(memctl, repo)
+    assert told(api, 0).count("# Memory of shop") == 1
+
+
+def test_a_users_own_permission_needs_no_folder_that_is_trusted(
+    memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
+) -> None:
+    install_twice(memctl, claude, "claude-code")
+    claude.modes = ()
+    api.answers += [(1_000, call(1, "Bash", command=DECISION, description="x"))]
+    assert claude.run("Choose a database")["permission_denials"] == []
+    assert memctl("list", "--type", "decision", "--json").data["total"] == 1
 
 
 def test_where_there_is_no_memory_nothing_is_said(

@@ -14,8 +14,9 @@ import pytest
 
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
-from tests.agents.program import Codex, found, install_twice
-from tests.agents.responses_api import ResponsesAPI, all_text, patch, says, shell
+from tests.agents.program import DECISION, FINDING, REFUSED, Codex, expect_recorded_and_found, found, install_twice
+from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell
+from tests.agents.stand_in import text_of
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_CODEX"  # the program, if it is not on the PATH
@@ -140,19 +141,23 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(memctl: Memctl, api: Response
     assert text.count("memctl why FILE") == 1
 
 
-def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
-    memctl: Memctl, api: ResponsesAPI, codex: Codex
+def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+    memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
-    memctl("install", "codex", "--yes")
-    api.answers += [
-        (1_000, [says("DECISION: Round half to even, as banks do.\n\nNext steps:\n- Test with half a cent")])
-    ]
-    codex.run("Refunds by card")
-    codex.session = ""
-    number = len(api.asked)
-    codex.run("What is next?")
-    for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
-        assert told(api, number).count(fact) == 1, fact
+    install_twice(memctl, codex, "codex")
+    codex.ask()
+    commands = ("touch here && ! touch .git/there && echo closed", DECISION, *FINDING, *REFUSED)
+    api.answers += [(1_000, [shell(number, one)]) for number, one in enumerate(commands)]
+    codex.run("Choose a database")
+    if "\nclosed\n" not in told(api, 1):
+        pytest.skip("there is no sandbox on this machine")
+    results = {one["call_id"]: text_of(one["output"]) for one in api.asked[-1]["input"] if "output" in one}
+    expect_recorded_and_found(memctl, [results[f"call_{number}"] for number in (1, 2, 3)])
+    for number, command in enumerate(commands[4:], 4):  # in its sandbox it may write the project's files
+        assert "evil" in command or "error: " in results[f"call_{number}"], command
+    assert "--out is not for an agent's shell" in results["call_8"]
+    assert "--file is not for an agent's shell" in results["call_10"]
+    assert told(api, 0).count("# Memory of shop") == 1
 
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: ResponsesAPI, codex: Codex) -> None:
@@ -204,15 +209,15 @@ def test_what_the_agent_records_is_its_own_and_of_its_session(
 def test_in_the_programs_sandbox_an_agent_records_where_it_was_let(
     memctl: Memctl, repo: Path, api: ResponsesAPI, codex: Codex
 ) -> None:
-    """As `install codex` says. Its hooks run outside of the sandbox."""
-    assert "`codex --add-dir .git`" in memctl("install", "codex", "--yes").err
+    """As the hint says, and README. Its hooks run outside of the sandbox."""
+    assert "in no pipe or chain" in memctl("install", "codex", "--allow", "none", "--yes").err
     learn = shell(1, 'memctl learn "Retries hide an exhausted pool" --lesson "Look at the pool first"')
     sandbox = ("-c", 'sandbox_mode="workspace-write"')
     api.answers += [(1_000, [shell(0, "touch here && ! touch .git/there && echo closed")]), (1_000, [learn])]
     codex.run("Note what we learned", *sandbox)
     if "\nclosed\n" not in told(api, 1):
         pytest.skip("there is no sandbox on this machine")
-    assert "hint: memctl writes in Git's folder" in told(api, 2)
+    assert "`codex --add-dir .git`" in told(api, 2)
     assert memctl("list", "--type", "learning", "--json").data["records"] == []
 
     codex.session = ""

@@ -14,7 +14,16 @@ import pytest
 from memctl.hooks.compacting import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.generate_content_api import GenerateContentAPI, all_text, call
-from tests.agents.program import Gemini, found, install_twice
+from tests.agents.program import (
+    DECISION,
+    FINDING,
+    REFUSED,
+    Gemini,
+    expect_recorded_and_found,
+    expect_refused,
+    found,
+    install_twice,
+)
 from tests.conftest import Memctl, git
 
 SETTING = "MEMCTL_TEST_GEMINI"  # the program, if it is not on the PATH
@@ -114,6 +123,29 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
     gemini.run("What is next?")
     for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
         assert told(api, number).count(fact) == 1, fact
+
+
+def test_in_its_default_mode_an_agent_records_and_finds_and_no_more(
+    memctl: Memctl, repo: Path, api: GenerateContentAPI, gemini: Gemini
+) -> None:
+    install_twice(memctl, gemini, "gemini")
+    (gemini.home / ".gemini" / "policies" / "mine.toml").write_text(
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "memctl status"\ndecision = "deny"\npriority = 2\n'
+    )
+    gemini.ask()
+    commands = (DECISION, *FINDING, *REFUSED, "memctl status")
+    api.answers += [(1_000, [call("run_shell_command", command=one)]) for one in commands]
+    gemini.run("Choose a database")
+    results = [
+        part["functionResponse"]["response"]
+        for one in api.asked[-1]["contents"]
+        for part in one["parts"]
+        if "functionResponse" in part
+    ]
+    expect_recorded_and_found(memctl, [result["output"] for result in results[:3]])
+    expect_refused(memctl, repo)
+    assert "denied by policy" in results[-1]["error"]  # a user's own rules are stronger
+    assert told(api, 0).count("# Memory of shop") == 1
 
 
 def test_all_of_the_largest_pack_reaches_the_model(memctl: Memctl, api: GenerateContentAPI, gemini: Gemini) -> None:

@@ -53,7 +53,7 @@ def test_the_section_is_followed_to_the_letter(repo: Path) -> None:
         settings = json.loads((repo / host.folder / host.shared).read_text())
         event = next(name for name, what in host.events.items() if what == START)
         call = settings["hooks"][event][0]["hooks"][0]["command"]
-        given = json.dumps({"hook_event_name": event, "session_id": "s", "cwd": str(repo), "source": "startup"})
+        given = json.dumps({"hook_event_name": event, "session_id": host.name, "cwd": str(repo), "source": "startup"})
         done = follow(f"printf %s '{given}' | {{ {call}; }}", repo)
         assert "# Memory of shop" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
     for line in lines:

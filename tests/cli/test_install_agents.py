@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli.main import COMMANDS
-from memctl.hooks import guide, json_text, settings
+from memctl.hooks import guide, json_text, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl
 
-LINE = settings.command(CLAUDE_CODE, "")
+CALL = settings.call(CLAUDE_CODE, "", is_own=False, windows=False)
+LINE = CALL["command"]
 FORMS = {
     "none": None,
     "empty": b"",
@@ -74,7 +75,9 @@ def test_what_is_there_stays_and_comes_back_byte_by_byte(memctl: Memctl, repo: P
     assert [event for event in CLAUDE_CODE.events if LINE in found[event]] == [*CLAUDE_CODE.events]
     old = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] is not None else {}
     new = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
-    assert {key: value for key, value in new.items() if key != "hooks"} == {
+    rules = permissions.FORMS["claude-code"].rules()
+    assert new["permissions"]["allow"] == [rule for of in rules.values() for rule in of]
+    assert {key: value for key, value in new.items() if key not in ("hooks", "permissions")} == {
         k: v for k, v in old.items() if k != "hooks"
     }
     for event, groups in old.get("hooks", {}).items():
@@ -122,14 +125,15 @@ def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Pat
     group = {"hooks": [{"type": "command", "command": "memctl hook claude-code", "timeout": 3}]}
     put(file, json.dumps({"hooks": {"Stop": [group, {"hooks": []}]}}, indent=2).encode())
     memctl("install", "claude-code", "--yes")
-    assert json.loads(file.read_text())["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, LINE)["Stop"], {"hooks": []}]
+    assert json.loads(file.read_text())["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, CALL)["Stop"], {"hooks": []}]
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        b'{\n  // mine\n  "model": "opus"\n}',
-        b'{"a": 1,}',
+        b'{\n  // mine "model": "opus"\n',
+        b'{"a": 1,,}',
+        b'{"a": 1 /* }',
         b"{",
         b"[]",
         b"7",
@@ -148,6 +152,62 @@ def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path,
     assert file.read_bytes() == data
     assert memctl("install", "claude-code", "--uninstall", "--yes", code=None).code in (0, 1)
     assert file.read_bytes() == data
+
+
+COMMENTED = """{
+  // mine
+  "model": "opus", // "the, best"
+  "permissions": {
+    "allow": ["Bash(ls)", /* harmless */],
+  },
+  "hooks": {
+    /* when it is done: */
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "say done"}]}, // aloud
+    ],
+  },
+  // "theme": "dark"
+}
+"""
+
+
+@pytest.mark.parametrize("what", ["claude-code", "gemini"])
+def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: Path, what: str) -> None:
+    file = repo / HOSTS[what].folder / "settings.json"
+    put(file, COMMENTED.encode())
+    memctl("install", what, "--yes")
+    text = file.read_text()
+    assert "unchanged" in memctl("install", what, "--yes").err
+    for line in (
+        "  // mine",
+        '  "model": "opus", // "the, best"',
+        "    /* when it is done: */",
+        '  // "theme": "dark"',
+    ):
+        assert f"{line}\n" in text
+    values = json_text.parse(text, "settings")
+    assert list(values)[:3] == ["model", "permissions", "hooks"]
+    assert values["permissions"]["allow"][0] == "Bash(ls)"
+    assert values["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert set(HOSTS[what].events) <= set(values["hooks"])
+    memctl("install", what, "--uninstall", "--yes")
+    assert file.read_text() == COMMENTED
+    # The same once somebody has changed the file.
+    memctl("install", what, "--yes")
+    file.write_text(file.read_text().replace("// mine", "// yours"))
+    memctl("install", what, "--uninstall", "--yes")
+    left = file.read_text()
+    assert json_text.parse(left, "settings") == json_text.parse(COMMENTED, "settings")
+    for comment in ("// yours", '// "the, best"', "/* harmless */", "/* when it is done: */", "// aloud"):
+        assert comment in left
+
+
+def test_what_cant_be_edited_is_printed_to_be_put_in_by_hand(memctl: Memctl, repo: Path) -> None:
+    file = repo / ".claude" / "settings.json"
+    put(file, b'{"model": opus}')
+    _, _, lines = memctl("install", "claude-code", "--yes", code=1).err.partition("put this in by hand:\n")
+    assert json.loads(lines)["hooks"]["Stop"] == [settings.groups(CLAUDE_CODE, CALL)["Stop"]]
+    assert "Bash(memctl search:*)" in json.loads(lines)["permissions"]["allow"]
 
 
 def test_hooks_that_the_settings_turn_off_are_told(memctl: Memctl, repo: Path) -> None:
@@ -222,9 +282,11 @@ def test_the_users_own_settings_outside_of_any_project(
     monkeypatch.setenv("PATH", "/usr/bin:/bin")  # on which there is no memctl
     put(home / ".claude" / "settings.json", b'{"model": "opus"}\n')
     memctl("install", "claude-code", "--user", "--yes", where=tmp_path)
-    (line,) = commands(home / ".claude" / "settings.json")["Stop"]
-    assert line.endswith("memctl hook claude-code")
-    assert os.path.isabs(line.split()[0].strip("'"))
+    ((hook,),) = [
+        group["hooks"] for group in json.loads((home / ".claude" / "settings.json").read_text())["hooks"]["Stop"]
+    ]
+    assert os.path.isabs(hook["command"])
+    assert hook["args"] == ["hook", "claude-code"]  # no shell comes in between
     memctl("install", "claude-code", "--user", "--uninstall", "--yes", where=tmp_path)
     assert (home / ".claude" / "settings.json").read_bytes() == b'{"model": "opus"}\n'
 
@@ -283,7 +345,7 @@ def test_without_being_active_the_environment_that_runs_counts_and_own_settings_
     assert "warning" not in memctl("install", "claude-code", "--local", "--yes").err
     assert "warning" not in memctl("install", "claude-code", "--user", "--yes").err
     for file in (repo / ".claude" / "settings.local.json", home / ".claude" / "settings.json"):
-        assert commands(file)["Stop"] == [settings.command(CLAUDE_CODE, str(own))]
+        assert commands(file)["Stop"] == [str(own)]
 
 
 def test_one_users_copy_of_a_project(memctl: Memctl, repo: Path) -> None:
@@ -411,8 +473,8 @@ def test_putting_ours_in_and_taking_it_out_changes_nothing_else(
     values = {**ours, **rest} if first else {**rest, **ours}
     text = json.dumps(values, indent=indent, ensure_ascii=False)
     text = text.replace("\n", "\r\n") if windows else text
-    made = settings.added(text, CLAUDE_CODE, LINE, "x")
-    assert settings.added(made, CLAUDE_CODE, LINE, "x") == made
+    made = settings.added(text, CLAUDE_CODE, CALL, "x")
+    assert settings.added(made, CLAUDE_CODE, CALL, "x") == made
     assert {key: value for key, value in json.loads(made).items() if key != "hooks"} == rest
     assert [key for key in json.loads(made) if key != "hooks"] == [key for key in values if key != "hooks"]
     back = json.loads(settings.removed(made, "x"))
@@ -452,7 +514,8 @@ def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv(variable, str(moved))
     result = memctl("install", what, "--user", "--yes")
-    assert f"memctl hook {what}" in (moved / name).read_text()
+    hook = next(iter(json.loads((moved / name).read_text())["hooks"].values()))[0]["hooks"][0]
+    assert " ".join([hook["command"], *hook.get("args", [])]).endswith(f"memctl hook {what}")
     assert str(moved / name) in result.err
     assert not (tmp_path / "home" / HOSTS[what].folder).exists()
     memctl("install", what, "--user", "--uninstall", "--yes")

@@ -19,6 +19,7 @@ NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")
         ({"CODEX_SESSION_ID": "01a2-be"}, ("codex", "01a2-be")),
         ({"CODEX_SESSION_ID": "../../x y"}, ("codex", "x-y")),
         ({"CODEX_SESSION_ID": ""}, ("", "")),
+        ({"CLAUDECODE": "1"}, ("claude-code", "")),
         ({"GEMINI_CLI": "1"}, ("gemini", "")),
         ({"GEMINI_CLI": "1", "MEMCTL_AGENT": "ada", "MEMCTL_SESSION": "refunds"}, ("ada", "refunds")),
         ({"CODEX_SESSION_ID": "01a2", "MEMCTL_AGENT": "ada"}, ("ada", "01a2")),

@@ -80,6 +80,16 @@ def test_the_first_write_by_hand_trusts_the_clone_and_says_so_once(foreign: Path
     assert look(foreign) == trust.TRUSTED
 
 
+def test_an_agent_neither_writes_in_a_clone_that_nobody_trusts_nor_trusts_it(
+    foreign: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert trust.COMMAND in memctl("learn", "As the project told me", where=foreign, code=1).err
+    assert look(foreign) == trust.UNKNOWN
+    git(foreign, "config", trust.SETTING, "true")
+    memctl("learn", "As the user told me", where=foreign)
+
+
 def test_settings_that_are_locked_keep_nobody_from_writing(foreign: Path, memctl: Memctl) -> None:
     lock = foreign / ".git" / "config.lock"
     lock.touch()

@@ -165,7 +165,7 @@ def test_the_first_start_says_how_to_get_them_once(clone: Clone, memctl: Memctl,
     memctl("sync", where=one)
     fresh = clone("fresh")
     git(fresh, "config", "memctl.trusted", "true")
-    assert "memctl sync" not in start(fresh, tmp_path)
+    assert "memctl sync" not in start(fresh, tmp_path, "before")
     git(fresh, "config", "memctl.hookCommits", "records")
     assert "may be at origin and are not here yet: `memctl sync` brings them" in start(fresh, tmp_path)
     assert "memctl sync" not in start(fresh, tmp_path, "next")

@@ -1,0 +1,128 @@
+"""What an agent may run of memctl without asking: which commands, and how each host is told so.
+
+Hosts compare the beginning of a command line, so all options of a command come with it. Only commands are named here of
+which no option writes to a file, reads one that is named, or starts a program; where one does, it is refused in the
+shell of an agent (`shells.refuse`). Chained commands, substitutions and redirections are the hosts' to look at: seen in
+Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
+(tests/agents).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+
+READ, RECORD = "read", "record"
+COMMANDS: Mapping[str, Sequence[str]] = {
+    READ: (
+        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
+        *("checkpoint show", "checkpoint list", "checkpoint resume"),
+    ),
+    RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
+}
+
+
+class Form(NamedTuple):
+    """How a host is told of commands: by a list in its settings, or by a file of rules in its folder, line by line.
+
+    `rule` is an entry or a line, with the command as `{command}`, or word by word as `{words}`. Before and after the
+    lines of a file come `opening` and `closing`. `setting` is the place of the list; where there is a file, the list
+    has the files' names, and `names` are what has to be in it for a project's file to be read.
+    """
+
+    rule: str
+    setting: tuple[str, ...] = ()
+    file: str = ""
+    opening: str = ""
+    closing: str = ""
+    names: tuple[str, ...] = ()
+
+    def rules(self) -> dict[str, list[str]]:
+        """The entries or lines, by group."""
+        return {
+            group: [self.rule.format(command=command, words=json.dumps(["memctl", *command.split()])) for command in of]
+            for group, of in COMMANDS.items()
+        }
+
+    def listed(self, *, is_project: bool) -> dict[str, list[str]]:
+        """What stands in the settings, by group."""
+        if not self.file:
+            return self.rules()
+        return {group: list(self.names) for group in COMMANDS} if self.names and is_project else {}
+
+
+FORMS: Mapping[str, Form] = {
+    CLAUDE_CODE.name: Form("Bash(memctl {command}:*)", ("permissions", "allow")),
+    CODEX.name: Form(
+        'prefix_rule(pattern={words}, decision="allow")',
+        file="rules/memctl.rules",
+        opening="# What Codex runs without asking, and outside of its sandbox, in which Git's folder is closed.\n",
+    ),
+    # Not `tools.allowed`: with a command of the shell in it, all others are denied. Policies of a project are read if
+    # its settings name them, but then nobody's own are unless they are named, too. The least priority: a user's own
+    # rules are stronger.
+    GEMINI.name: Form(
+        '  {{ toolName = "run_shell_command", commandPrefix = "memctl {command}", decision = "allow", priority = 1 }},',
+        ("policyPaths",),
+        "policies/memctl.toml",
+        "# What Gemini CLI runs without asking.\nrule = [\n",
+        "]\n",
+        ("~/.gemini/policies", ".gemini/policies/memctl.toml"),
+    ),
+}
+
+
+def choose(
+    rules: Mapping[str, Sequence[str]], groups: Collection[str] | None, offered: Collection[str], present: Sequence[str]
+) -> list[str]:
+    """The rules that are to be there: those of the groups that are asked for.
+
+    If none are asked for (None), those that are `present`, and those that were not `offered` before: who took a rule
+    out, or left a group out, is not offered it again.
+    """
+    chosen: list[str] = []
+    for group, of in rules.items():
+        is_left_out = any(rule in offered for rule in of) and not any(rule in present for rule in of)
+        for rule in of:
+            is_wanted = (
+                group in groups if groups is not None else rule in present or (rule not in offered and not is_left_out)
+            )
+            if is_wanted and rule not in chosen:
+                chosen.append(rule)
+    return chosen
+
+
+def written(text: str, form: Form, wanted: Sequence[str], gone: Collection[str]) -> str:
+    """A file of rules with those wanted and without those that are to go; "" if nothing is left but its frame."""
+    lines = [line for line in text.splitlines(keepends=True) if line.strip("\r\n") not in gone]
+    if not any(line.strip() for line in lines):
+        lines = [form.opening, form.closing] if wanted else []
+    present = {line.strip("\r\n") for line in lines}
+    missing = [f"{rule}\n" for rule in wanted if rule not in present]
+    ours = [number for number, line in enumerate(lines) if line.strip("\r\n") in wanted]
+    at = ours[-1] + 1 if ours else len(lines)
+    if not ours and form.closing in lines:
+        at = lines.index(form.closing)
+    made = "".join([*lines[:at], *missing, *lines[at:]])
+    return "" if not wanted and made == form.opening + form.closing else made
+
+
+def present(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
+    """Which rules a file has."""
+    lines = text.splitlines()
+    return [rule for of in rules.values() for rule in of if rule in lines]
+
+
+def sentence(host: Host, text: str) -> str:
+    """What an agent may run without asking where a host's files have this text."""
+    found = {
+        group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in text]
+        for group, of in FORMS[host.name].rules().items()
+    }
+    parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
+    if not parts:
+        return "agents have to ask before they run memctl; `--allow all` (or read, or record) lets them"
+    return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out)"

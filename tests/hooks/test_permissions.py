@@ -1,0 +1,160 @@
+"""What an agent may run without asking: only what reads the memory or records in it, whatever its options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from memctl.cli.main import COMMANDS as KNOWN
+from memctl.cli.main import Memctl as Root
+from memctl.hooks.hosts import HOSTS
+from memctl.hooks.permissions import COMMANDS, FORMS, READ, RECORD, choose
+from tests.conftest import Memctl, commits, git
+
+NAMES = {name for names in KNOWN.values() for name in names}
+ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
+NOT_FOR_AGENTS = {"--out", "--copy", "--file", "--allow-secret"}
+WORDS = {
+    "show": ("DEC-2025-11-04-001",),
+    "search": ("PostgreSQL",),
+    "why": ("app.py",),
+    "impact": ("app.py",),
+    "checkpoint show": (),
+}
+
+
+def options(command: str) -> dict[str, click.Option]:
+    """The options of a command, by their longest names."""
+    found: click.Command | None = Root("memctl")
+    for word in command.split():
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), word)
+    assert found is not None
+    return {max(one.opts, key=len): one for one in found.params if isinstance(one, click.Option)}
+
+
+def test_all_commands_named_are_there() -> None:
+    named = {command.split()[0] for of in COMMANDS.values() for command in of}
+    assert named - NAMES <= {"guide"}
+    assert not set(COMMANDS[READ]) & set(COMMANDS[RECORD])
+
+
+@pytest.mark.parametrize("command", ALLOWED)
+def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    found = options(command)
+    reaching = {
+        name
+        for name, one in found.items()
+        if isinstance(one.type, click.Path | click.File) or one.metavar == "FILE" or name in NOT_FOR_AGENTS
+    }
+    assert reaching <= NOT_FOR_AGENTS
+    monkeypatch.setenv("CLAUDECODE", "1")
+    for name in sorted(reaching):
+        value = () if found[name].is_flag else (str(repo / "evil"),)
+        err = memctl(*command.split(), *WORDS.get(command, ()), name, *value, code=1).err
+        assert f"{name} is not for an agent's shell (Claude Code)" in err
+    assert not (repo / "evil").exists()
+
+
+def test_standard_input_is_for_agents_too(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_CLI", "1")
+    assert memctl("learn", "--file", "-", stdin="# Look at the pool first\n").id
+
+
+def test_what_is_allowed_for_reading_changes_nothing(memctl: Memctl, repo: Path) -> None:
+    memctl("decide", "Adopt PostgreSQL", "--rationale", "Payments need transactions", "--code", "app.py")
+    memctl("checkpoint", "save", "--task", "T", "--done", "A", "--doing", "B", "--next", "C")
+    before, count = git(repo, "status", "--porcelain"), commits(repo)
+    for command in COMMANDS[READ]:
+        if command in ALLOWED:
+            memctl(*command.split(), *WORDS.get(command, ()))
+    assert (git(repo, "status", "--porcelain"), commits(repo)) == (before, count)
+
+
+@pytest.mark.parametrize(
+    ("groups", "asked"), [((READ,), "read"), ((RECORD,), "record"), ((READ, RECORD), "all"), ((), "none")]
+)
+@pytest.mark.parametrize("what", HOSTS)
+def test_each_group_can_be_left_out(memctl: Memctl, repo: Path, what: str, asked: str, groups: tuple[str, ...]) -> None:
+    memctl("install", what, "--yes", "--allow", asked)
+    text = "".join(file.read_text() for file in (repo / HOSTS[what].folder).rglob("*") if file.is_file())
+    for group, rules in FORMS[what].rules().items():
+        assert [rule in text for rule in rules] == [group in groups] * len(rules)
+    memctl("install", what, "--yes", "--uninstall")
+    assert not (repo / HOSTS[what].folder).exists()
+
+
+@pytest.mark.parametrize("what", HOSTS)
+def test_a_rule_that_somebody_took_out_is_not_offered_again_until_it_is_asked_for(
+    memctl: Memctl, repo: Path, what: str
+) -> None:
+    memctl("install", what, "--yes")
+    form, folder = FORMS[what], repo / HOSTS[what].folder
+    file = folder / (form.file or HOSTS[what].shared)
+    first, second, *_ = form.rules()[RECORD]
+    if form.file:
+        file.write_text(file.read_text().replace(f"{first}\n", ""))
+    else:
+        values = json.loads(file.read_text())
+        values["permissions"]["allow"].remove(first)
+        file.write_text(json.dumps(values, indent=2))
+    memctl("install", what, "--yes")
+    assert first not in file.read_text()
+    assert second in file.read_text()
+    memctl("install", what, "--yes", "--allow", "all")
+    assert first in file.read_text()
+    memctl("install", what, "--yes", "--allow", "read")
+    assert "without asking, to read: memctl" in memctl("install", what, "--yes").err  # and so it stays
+    assert second not in file.read_text()
+    memctl("install", what, "--yes", "--uninstall")
+    assert not [rule for of in form.rules().values() for rule in of if file.exists() and rule in file.read_text()]
+
+
+def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo: Path) -> None:
+    file = repo / ".claude" / "settings.json"
+    file.parent.mkdir()
+    old = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memctl hook claude-code"}]}]}}
+    file.write_text(json.dumps({**old, "permissions": {"allow": ["Bash(ls:*)", "Bash(memctl search:*)"]}}))
+    shown = memctl("install", "claude-code", code=1)
+    assert "Bash(memctl decide:*)" in shown.out
+    assert "memctl decide" not in file.read_text()
+    memctl("install", "claude-code", "--yes")
+    assert json.loads(file.read_text())["permissions"]["allow"][:3] == [
+        "Bash(ls:*)",
+        "Bash(memctl search:*)",
+        "Bash(memctl guide:*)",
+    ]
+    memctl("install", "claude-code", "--yes", "--uninstall")
+    assert json.loads(file.read_text()) == {"permissions": {"allow": ["Bash(ls:*)", "Bash(memctl search:*)"]}}
+
+
+@pytest.mark.parametrize("what", ["codex", "gemini"])
+def test_what_others_wrote_into_a_file_of_rules_stays(memctl: Memctl, repo: Path, what: str) -> None:
+    form = FORMS[what]
+    file = repo / HOSTS[what].folder / form.file
+    memctl("install", what, "--yes", "--allow", "read")
+    file.write_text(f"# mine\n{file.read_text()}")
+    memctl("install", what, "--yes", "--allow", "all")
+    assert (
+        file.read_text()
+        == "# mine\n"
+        + form.opening
+        + "".join(f"{rule}\n" for of in form.rules().values() for rule in of)
+        + form.closing
+    )
+    memctl("install", what, "--yes", "--uninstall")
+    assert file.read_text() == f"# mine\n{form.opening}{form.closing}"
+
+
+def test_a_group_that_was_left_out_is_not_offered_with_a_later_versions_commands() -> None:
+    rules = {READ: ["search", "why", "new"], RECORD: ["decide", "newer"]}
+    offered = ("search", "why", "decide")
+    assert choose(rules, None, offered, ["search"]) == ["search", "new"]
+    assert choose(rules, None, offered, ["decide"]) == ["decide", "newer"]
+    assert choose(rules, None, (), []) == ["search", "why", "new", "decide", "newer"]
+    assert choose(rules, (RECORD,), offered, ["search"]) == ["decide", "newer"]

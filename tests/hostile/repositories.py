@@ -159,7 +159,7 @@ def together(repo: Path) -> None:
 UNITS = (
     "[", "(", "`", "*", "**a ", "_", "<", "<!--", "#", "### a\n", "- ", "|", "| a ", "://", "§3.", "DEC-2026-",
     "DEC-2026-11-22-001 ", " ", "\t", "\n", "\r", "a", "a b. ", "![", "[a](", "&#", "a@b.", "../", "\\", "1.",
-    "TODO ", "because ", "記", "use x instead of ", "def f(", "\u2028", "###\n", "a.", "eyJ", "#\n", "- a\n", "a: b\n", 
+    "TODO ", "because ", "記", "use x instead of ", "def f(", "\u2028", "###\n", "a.", "eyJ", "#\n", "- a\n", "a: b\n",
     "<a/>", "PROCEED ",
 )  # fmt: skip
 _WORST = (

@@ -193,7 +193,7 @@ def test_a_sub_agent_gets_what_bears_on_its_prompt(
     memctl: Memctl, repo: Path, api: MessagesAPI, claude: ClaudeCode
 ) -> None:
     decided = memctl("decide", "Payment worker retries a gateway that times out", "--rationale", "Twice, then mail.").id
-    memctl("install", "claude-code", "--yes")
+    install_twice(memctl, claude, "claude-code")
     asked = "Find out how the payment worker retries a gateway that times out"
     api.answers += [(1_000, call(1, "Agent", description="Look", prompt=asked, subagent_type="general-purpose"))]
     claude.run("Mend the payments")

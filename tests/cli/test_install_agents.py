@@ -154,6 +154,23 @@ def test_what_is_not_plain_json_is_refused_untouched(memctl: Memctl, repo: Path,
     assert file.read_bytes() == data
 
 
+@pytest.mark.parametrize("program", ["", "C:\\Program Files\\memctl.exe"])
+@pytest.mark.parametrize("what", HOSTS)
+def test_on_windows_no_hook_needs_a_posix_shell_and_all_are_taken_out_again(what: str, program: str) -> None:
+    """The forms alone: nothing was ever run there."""
+    host = HOSTS[what]
+    call = settings.call(host, program, is_own=bool(program), windows=True)
+    if what == "claude-code":
+        assert call == {"command": program or "memctl", "args": ["hook", "claude-code"]}
+    else:
+        line = call["commandWindows" if what == "codex" else "command"]
+        assert program in line
+        assert "/dev/null" not in line
+    made = settings.added('{"a": 1}', host, call, "x")
+    assert settings.added(made, host, call, "x") == made
+    assert settings.removed(made, "x") == '{"a": 1}'
+
+
 COMMENTED = """{
   // mine
   "model": "opus", // "the, best"

@@ -1,13 +1,10 @@
 """Whether memctl was at work in a clone before it asked for trust: what it has installed, and commits it made there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from memctl.journal.repository import Repository
 
@@ -18,7 +15,7 @@ _MOST_BYTES = 8 * 1024 * 1024  # of one reflog, from its end
 _MOST_IMPORTED = 200  # commits that are looked at
 
 
-class _Import(msgspec.Struct, frozen=True):
+class _Import(NamedTuple):
     """A line of a reflog about a `git fast-import`: where the ref was and where it went, and who did it."""
 
     before: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,14 +124,10 @@ class Start:
 
     def ask(self) -> None:
         """Let Git look at the files of the memory."""
-        from memctl.journal.changes import Asked
         from memctl.store import place
 
-        try:
-            top, memory = place.find(self.folder)
-            self.asked = Asked(top, memory.relative_to(top).as_posix())
-        except MemctlError:
-            pass  # the command will find the same, and say it
+        with suppress(MemctlError):  # the command will find the same, and say it
+            self.asked = place.ask(self.folder)
 
 
 class Memctl(click.Group):

@@ -4,8 +4,6 @@ A file in a session's folder says where its transcript is and which process runs
 its end. So a session is summed up that was killed in its first turn, before anything was known of it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -168,7 +168,7 @@ def _recalled(call: _Call) -> str:
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(recall.find(lambda: _opened(call), call.folder, call.given.prompt)))
+        _attempt(call, lambda: found.append(recall.find(lambda: _asked(call), call.folder, call.given.prompt)))
         return "".join(found)
 
     made = patience.within(patience.seconds(call.environ), make)
@@ -181,7 +181,7 @@ def _agent(call: _Call) -> str:
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(sub_agents.told(lambda: _opened(call), call.given, call.folder)))
+        _attempt(call, lambda: found.append(sub_agents.told(lambda: _asked(call), call.given, call.folder)))
         return "".join(found)
 
     return patience.within(patience.seconds(call.environ), make) or ""
@@ -374,6 +374,16 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
     STOP: _stop,
     END: _end,
 }
+
+
+def _asked(call: _Call) -> "Memory":
+    """The memory for what reads it at once: Git is asked what differs from HEAD before all that takes is imported."""
+    from memctl.store import place
+
+    asked = place.ask(call.place)
+    memory = _opened(call)
+    memory.asked = asked
+    return memory
 
 
 def _opened(call: _Call) -> "Memory":

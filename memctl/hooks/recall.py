@@ -69,11 +69,10 @@ def _pack(
     wanted = stems(about)
     if len(wanted) < _WORDS:
         return None
+    memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
     from memctl.hierarchy.admission import admitted
     from memctl.store import load
 
-    memory = opened()
-    memory.asked = memory.ask()
     snapshot = admitted(memory, load.disk(memory))
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
     made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]

@@ -1,7 +1,5 @@
 """Whether memctl was at work in a clone before it asked for trust: what it has installed, and commits it made there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

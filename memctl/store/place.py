@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
 from memctl.journal.repository import find_top
+
+if TYPE_CHECKING:
+    from memctl.journal.changes import Asked
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -29,6 +33,15 @@ def find(start: Path) -> tuple[Path, Path]:
         if folder == top:
             break
     raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
+
+
+def ask(start: Path) -> Asked:
+    """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
+    else of memctl is imported."""
+    from memctl.journal.changes import Asked
+
+    top, memory = find(start)
+    return Asked(top, memory.relative_to(top).as_posix())
 
 
 def refuse_link(folder: Path) -> None:

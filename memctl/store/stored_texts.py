@@ -98,7 +98,7 @@ class StoredTexts:
         return ""
 
     def alike(self, path: str) -> dict[str, float]:
-        row = self._database.execute(f"SELECT title, body {_JOINED} WHERE path = ?", (path,)).fetchone()
+        row = self._database.execute(f"SELECT texts.title, body {_JOINED} WHERE path = ?", (path,)).fetchone()
         telling = self._telling(f"{row[0]}\n{_HEADING.sub('', row[1])}") if row else []
         if not telling:
             return {}
@@ -112,7 +112,7 @@ class StoredTexts:
 
     def everything(self) -> Iterable[tuple[str, str]]:
         return self._database.execute(
-            f"SELECT path, title || char(10) || body || char(10) || terms {_JOINED} ORDER BY path"
+            f"SELECT path, texts.title || char(10) || body || char(10) || terms {_JOINED} ORDER BY path"
         )
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -51,7 +51,8 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
             found.append(row)
     if end != start:
         private.make_folder(folder.path)
-        file.write_text(str(end))
+        with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+            stream.write(str(end))
     return found
 
 

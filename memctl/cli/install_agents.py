@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from difflib import unified_diff
@@ -145,7 +144,7 @@ def _program(asked: Asked) -> str:
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
-    return shlex.quote(own)
+    return own
 
 
 def _is_on_path(own: str) -> bool:

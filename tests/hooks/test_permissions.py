@@ -16,7 +16,7 @@ from tests.conftest import Memctl, commits, git
 
 NAMES = {name for names in KNOWN.values() for name in names}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
-NOT_FOR_AGENTS = {"--out", "--copy", "--file", "--allow-secret"}
+NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),

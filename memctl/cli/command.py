@@ -83,8 +83,10 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except CredentialFound as error:
+        from memctl.hooks import shells
+
         has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-        if has_option and ctx.invoked_subcommand is None:
+        if has_option and ctx.invoked_subcommand is None and shells.host_of(os.environ) is None:
             error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
         raise
 

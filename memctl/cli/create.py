@@ -135,7 +135,7 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
             callback=for_people,
             help="Take the text from a Markdown or JSON file (- for standard input).",
         ),
-        click.Option(["--edit", "-e"], is_flag=True, help="Write the text in your editor."),
+        click.Option(["--edit", "-e"], is_flag=True, callback=for_people, help="Write the text in your editor."),
     ]
 
 

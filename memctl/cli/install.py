@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from memctl.cli import install_agents, opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.hooks import shells
 from memctl.journal import trust
 from memctl.journal.repository import Repository, open_repository
 from memctl.lifecycle import install, refspec, schedule
@@ -87,7 +89,7 @@ def install_command(
         raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
-        if not uninstall:
+        if not uninstall and shells.host_of(os.environ) is None:  # an agent trusts no clone
             trust.grant(repository)
         install.carry_out(repository, steps)
     if as_json:

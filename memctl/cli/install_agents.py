@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
 from difflib import unified_diff
@@ -15,7 +14,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hooks import consent, installing, permissions, settings
+from memctl.hooks import consent, installing, permissions, settings, shells
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.installing import Allowed, Edit, Keeping
 from memctl.hooks.permissions import READ, RECORD
@@ -81,7 +80,8 @@ def _set_up(asked: Asked, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
         return
-    trust.grant(repository)
+    if shells.host_of(os.environ) is None:  # an agent trusts no clone
+        trust.grant(repository)
     if asked.what in HOSTS:
         hook_commits.decide(repository)
         install.carry_out(repository, refspec.plan(repository))
@@ -145,7 +145,7 @@ def _program(asked: Asked) -> str:
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
         return ""
-    return shlex.quote(own)
+    return own
 
 
 def _is_on_path(own: str) -> bool:
@@ -221,7 +221,7 @@ def _advise(host: Host, asked: Asked) -> None:
         output.note(
             f"warning: memctl is on the PATH only while {output.name(environment)} is active; without that virtual"
             " environment these hooks find none, and do nothing\n"
-            f"hint: install it for all your shells (`pipx install git-memctl`), or start the agent there; {whole}"
+            f"hint: install it for all your shells (`pipx install` its checkout), or start the agent there; {whole}"
         )
     if host.is_for_its_folder_only and not asked.user:
         output.note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import OK, REFUSED
+from memctl.hooks import shells
 from memctl.model import headings, markdown
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from memctl.hierarchy.navigate import Place
     from memctl.hierarchy.render import Renderer
     from memctl.tokens.count import Counter
+
+_FILES = 4  # the level of the repository's own files
 
 
 @command(
@@ -45,6 +49,9 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     snapshot = opening.readable(memory, at)
     reader = _Reader(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
+    for item in found:
+        if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
+            shells.refuse(item.marker, os.environ)  # an agent may not be let to read that file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)

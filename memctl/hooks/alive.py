@@ -67,7 +67,8 @@ def left_behind(folder: SessionFolder, place: Path) -> list[SessionFolder]:
     """The other sessions of a place that nobody has ended and that were killed, as far as can be told, the one touched
     last first."""
     found = ((one, read(one)) for one in folder.others())
-    return [one for one, alive in found if alive and alive.place == str(place) and (_is_gone(alive) or _is_silent(one))]
+    here = [(one, alive) for one, alive in found if alive and alive.place == str(place)]
+    return [one for one, alive in here if (_is_gone(alive) if _can_be_asked(alive) else _is_silent(one))]
 
 
 def _is_silent(folder: SessionFolder) -> bool:
@@ -79,11 +80,14 @@ def _is_silent(folder: SessionFolder) -> bool:
     return latest < time.time() - SILENT
 
 
+def _can_be_asked(alive: Alive) -> bool:
+    """Return whether a session's process is known and can be asked: on Windows, asking it would end it."""
+    return bool(alive.process) and os.name == "posix"
+
+
 def _is_gone(alive: Alive) -> bool:
     """Whether the process that runs a session is known to be gone. Its number may be another's by now: then it is not
     known."""
-    if not alive.process or os.name != "posix":  # on Windows to ask a process is to end it
-        return False
     try:
         os.kill(alive.process, 0)
     except ProcessLookupError:

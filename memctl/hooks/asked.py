@@ -10,6 +10,7 @@ from memctl.text.credentials import redact
 from memctl.text.plain import plain
 
 _LONGEST_ANSWER = 4_000  # characters from its end, where decisions and next steps stand
+_ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginning, which may stand before these
 _LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 
 
@@ -23,7 +24,7 @@ def note(folder: SessionFolder, prompt: str) -> None:
 
 def note_answer(folder: SessionFolder, answer: str) -> None:
     """Keep the last words of a turn, with their lines. Without credentials."""
-    said = redact(answer[-_LONGEST_ANSWER:])
+    said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
     state = known.read(folder) or known.Known()
     if said not in state.answers:
         known.changed(folder, answers=(*state.answers, said)[-known.MOST_ANSWERS :])

@@ -269,10 +269,11 @@ def _start(call: _Call) -> str:
 def _left_behind(call: _Call) -> list[SessionFolder]:
     from memctl.hooks import drafts
 
-    return [
+    found = (
         *alive.left_behind(call.folder, call.place),
         *drafts.left_behind(call.folder, open_repository(call.place).top),
-    ]
+    )
+    return list({one.key: one for one in found}.values())
 
 
 def _take_up(call: _Call) -> str:
@@ -280,7 +281,7 @@ def _take_up(call: _Call) -> str:
     from memctl.hooks import working
 
     _attempt(call, lambda: working.settle_all(call.folder.root, call.environ))
-    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call)[:_MOST_AT_ONCE]))
+    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE))
     return ""
 
 

@@ -20,8 +20,8 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
 
 def refuse(option: str, environ: Mapping[str, str]) -> None:
     """Raise MemctlError in the shell of an agent, for an option by which a command that it may run without asking would
-    do what it may not: write or read any file, set the clipboard, let a credential pass. Programs look at the beginning
-    of a command line, and do not see it."""
+    do what it may not: write or read any file, start an editor, set the clipboard, let a credential pass. Programs look
+    at the beginning of a command line, and do not see it."""
     host = host_of(environ)
     if host is not None:
         raise MemctlError(

@@ -73,7 +73,7 @@ def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence
     left = [one for one in new if not _is_recorded(opened(), one)] if new else []
     if not left:
         return ""
-    told = [f'"{_shortened(asked.line(_told(one)).rstrip(" ."))}"' for one in left[:_MOST]]
+    told = [f'"{_quoted(_shortened(asked.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(told)}{more}. Record what holds, or go on:"
@@ -133,6 +133,13 @@ def _shortened(text: str) -> str:
     """A text with its end, where the answer to a question stands."""
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else f"{text[:half].rstrip()} … {text[-half:].lstrip()}"
+
+
+def _quoted(text: str) -> str:
+    """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
+    from memctl.model.markdown import escape_model_tokens
+
+    return escape_model_tokens(text).replace('"', "'")
 
 
 def _digest(text: str) -> str:

@@ -86,11 +86,16 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
         return False
 
 
-def end_killed(memory: Memory, sessions: Iterable[SessionFolder]) -> None:
-    """Sum up sessions that were killed, and end them. What can't be done of one stops no other."""
+def end_killed(memory: Memory, sessions: Iterable[SessionFolder], most: int) -> None:
+    """Sum up sessions that were killed, and end them, `most` of them. One with which that fails does not count, and
+    stops no other: it is tried again at each start."""
+    done = 0
     for one in sessions:
+        if done == most:
+            return
         try:
             undone.alone(one, partial(_end_killed, memory, one))
+            done += 1
         except Exception as error:
             log.fault(one.root, "", one.key, error)
 

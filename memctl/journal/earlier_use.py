@@ -33,8 +33,9 @@ def was_at_work(repository: Repository) -> bool:
         head, _, said = line.partition("\t")
         if said.startswith(_COMMITTED):
             return True
-        if said == _IMPORTED:
-            before, after, identity = head.split(" ", 2)
+        fields = head.split(" ", 2)
+        if said == _IMPORTED and len(fields) == 3:  # of a long reflog the first line is read in part
+            before, after, identity = fields
             imported.append(_Import(before, after, identity.rsplit(" ", 2)[0]))
     return _has_own(repository, list(dict.fromkeys(imported))[-_MOST_IMPORTED:])
 
@@ -68,7 +69,7 @@ def _reflogs(repository: Repository) -> Iterator[str]:
     logs = repository.common_dir / "logs"
     heads = [logs / "HEAD", *sorted((repository.common_dir / "worktrees").glob("*/logs/HEAD"))]
     for file in (*heads, *sorted((logs / "refs" / "heads").rglob("*"))):
-        with suppress(OSError, IndexError, ValueError):
+        with suppress(OSError):
             yield from _end(file).decode(errors="replace").splitlines()
 
 

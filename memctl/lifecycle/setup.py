@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.journal import git
-from memctl.journal.repository import open_repository
+from memctl.journal.repository import Repository, open_repository
 from memctl.model import canonical
 from memctl.model import config as configuration
 from memctl.model.change import Change, Write
@@ -34,11 +34,23 @@ def plan(start: Path, environ: Mapping[str, str], project: str | None, *, here: 
     refuse_foreign(folder)
     if (folder / CONFIG).exists():
         raise MemctlError(f"there is a memory already: {folder}", "`memctl status` tells about it")
+    _refuse_absent(repository, folder)
     name = project or parent.name or "project"
     text = _config_text(name)
     memory = Memory(folder, repository, environ, configuration.parse(text, f"{FOLDER}/{CONFIG}"))
     change = Change(op="init", title=name, writes=(Write(CONFIG, text), *_readme(folder, name), *_attributes(folder)))
     return memory, change
+
+
+def _refuse_absent(repository: Repository, folder: Path) -> None:
+    """Raise MemctlError if Git has a memory at a folder, and it is not checked out: it would be written over."""
+    config = f"{folder.relative_to(repository.top).as_posix()}/{CONFIG}"
+    tracked = bool(git.read(["ls-files", "-z", "--", config], repository.top))
+    if tracked or (repository.has_head() and git.read(["ls-tree", "HEAD", "--", config], repository.top)):
+        raise MemctlError(
+            f"Git has a memory in {folder}, which is not checked out here",
+            f"`git sparse-checkout add {FOLDER}` brings it in a sparse checkout, `git restore {FOLDER}` otherwise",
+        )
 
 
 def _readme(folder: Path, project: str) -> tuple[Write, ...]:

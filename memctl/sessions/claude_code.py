@@ -15,7 +15,7 @@ import msgspec
 from memctl.model import moments
 from memctl.sessions.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
 from memctl.tokens import blocks
-from memctl.tokens.transcripts import ADDED, context_of
+from memctl.tokens.transcripts import context_of, without_added
 
 _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"
@@ -74,7 +74,7 @@ class ClaudeCode:
             return event
         if line.get("isCompactSummary"):
             return Event(DIGEST, event.text)
-        text = ADDED.sub("", event.text).strip()
+        text = without_added(event.text).strip()
         if not text or line.get("isMeta") or text.startswith(_INTERRUPTED):
             return None
         return Event(PROMPT, text)

@@ -94,9 +94,12 @@ class Memory:
                 "this clone is not trusted, so an agent records nothing in it",
                 f"the user can change that: `{trust.COMMAND}`",
             )
-        if not self.by_hand or trust.is_marked(self.repository) or trust.look(self.repository, {}) == trust.REFUSED:
+        if not self.by_hand or trust.is_marked(self.repository):
             return
         was_unknown = self.trust == trust.UNKNOWN
+        lasting = trust.look(self.repository, {})
+        if lasting == trust.REFUSED or (lasting == trust.UNKNOWN and not was_unknown):
+            return  # MEMCTL_TRUST says it of this command alone
         try:
             trust.grant(self.repository)
         except GitFailed:  # somebody else writes settings: no reason to refuse a record; the next write tries again

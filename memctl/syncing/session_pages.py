@@ -36,14 +36,16 @@ def _carried(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Sync
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.tracking(remote)
     before = sessions_ref.now(memory)
+    redacted: tuple[str, ...] = ()
     for number in range(_TRIES):
         is_fetched = done.has_state and number == 0
         theirs = refs.tip(repository, tracking) if is_fetched else refs.fetch(repository, remote, REF, tracking)
         new = _joined(memory, remote, theirs, dry_run=dry_run)
         given = push and new != theirs
-        taken, redacted = new != before and bool(theirs), tuple[str, ...]()
+        taken = new != before and bool(theirs)
         if given:
-            new, redacted = _without_credentials(memory, new, theirs, dry_run=dry_run)
+            new, found = _without_credentials(memory, new, theirs, dry_run=dry_run)
+            redacted = tuple(dict.fromkeys((*redacted, *found)))  # if a push is lost, the next try finds none
         if not given or dry_run or refs.push(repository, remote, REF, new, theirs):
             return msgspec.structs.replace(
                 done,

@@ -16,9 +16,7 @@ import msgspec
 from memctl.tokens.messages import PER_TOOL_CALL, Part, Reader
 
 # What the host adds to a prompt: reminders, and the output of commands that the user ran.
-ADDED = re.compile(
-    r"<(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>(?:(?!<\1>).)*?</\1>", re.S
-)
+_ADDED = re.compile(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z]+|task-notification)>")
 
 
 class Growth(msgspec.Struct, frozen=True):
@@ -33,6 +31,28 @@ class Growth(msgspec.Struct, frozen=True):
     @property
     def overhead(self) -> int:
         return PER_TOOL_CALL * self.tool_calls
+
+
+def without_added(text: str) -> str:
+    """Return a prompt without what the host has added: each of its tags, to the end tag that is the next of its name.
+
+    It takes as long for a hundred thousand tags that nobody closes, as the output of a command may have them, as for
+    others.
+    """
+    tags = list(_ADDED.finditer(text))
+    following: dict[str, re.Match[str]] = {}
+    ends = [0] * len(tags)
+    for number in range(len(tags) - 1, -1, -1):
+        is_end, name = tags[number].groups()
+        if not is_end and (after := following.get(name)) and after[1]:
+            ends[number] = after.end()
+        following[name] = tags[number]
+    kept, place = [], 0
+    for tag, end in zip(tags, ends, strict=True):
+        if end and tag.start() >= place:
+            kept.append(text[place : tag.start()])
+            place = end
+    return "".join([*kept, text[place:]])
 
 
 class Transcript:

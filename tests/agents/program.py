@@ -41,6 +41,7 @@ class Program:
             **{name: value for name, value in os.environ.items() if name.startswith("GIT_")},
             "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
+            "MEMCTL_HOOK_SECONDS": "60",  # a machine that runs tests is slow
         }
         self.session = ""
         self.modes: tuple[str, ...] = ()  # options by which it runs all tools without asking

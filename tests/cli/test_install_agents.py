@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import shutil
 import stat
 import subprocess
@@ -325,7 +326,7 @@ def test_a_memctl_that_only_a_virtual_environment_has_is_warned_of(
     monkeypatch.setenv("PATH", f"{inside}:/usr/bin:/bin")
     err = memctl("install", what, "--yes").err
     assert f"only while {tmp_path / 'env'} is active" in err
-    assert "pipx install git-memctl" in err
+    assert "`pipx install` its checkout" in err
 
 
 @pytest.mark.parametrize("there", ["another", "a link", "no environment", "another environment is active"])
@@ -539,3 +540,22 @@ def test_a_users_own_settings_are_where_the_program_was_told_that_they_are(
     assert not (moved / name).exists()
     memctl("install", what, "--yes")  # the project's are where they were
     assert not (moved / name).exists()
+
+
+@pytest.mark.parametrize("what", list(HOSTS))
+def test_a_memctl_in_a_folder_with_blanks_is_called_by_its_very_path(what: str) -> None:
+    program = "/home/ada/my apps/memctl"
+    called = settings.call(HOSTS[what], program, is_own=True, windows=False)
+    words = [called["command"], *called["args"]] if "args" in called else shlex.split(called["command"])
+    assert words == [program, "hook", what]
+
+
+def test_own_settings_name_a_memctl_in_a_folder_with_blanks(
+    memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = str(tmp_path / "my apps" / "memctl")
+    monkeypatch.setattr("memctl.lifecycle.install.own_program", lambda *_: program)
+    monkeypatch.setattr("memctl.cli.install_agents._is_on_path", lambda _: False)
+    memctl("install", "claude-code", "--local", "--yes")
+    hooks = json.loads((repo / ".claude" / "settings.local.json").read_text())["hooks"]
+    assert hooks["Stop"][0]["hooks"][0]["command"] == program

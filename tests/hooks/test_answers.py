@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from memctl.hooks import asked, known
+from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
 from tests.conftest import Memctl
 from tests.hooks.session import Session
@@ -36,3 +38,12 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
     everything = b"".join(file.read_bytes() for file in session.root.rglob("*") if file.is_file())
     assert key.encode() not in everything
     assert session.faults() == []
+
+
+def test_a_key_of_which_an_answer_keeps_only_the_end_is_blanked(session: Session) -> None:
+    key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
+    folder = SessionFolder(session.root, "one")
+    asked.note_answer(folder, f"-----BEGIN {'PRIVATE'} KEY-----\n{key}\n-----END {'PRIVATE'} KEY-----\nWe decided.")
+    state = known.read(folder)
+    assert state is not None
+    assert state.answers == ("[redacted: private key]\nWe decided.",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -106,3 +107,19 @@ def test_what_git_brings_is_in_the_next_start(starts: Starts) -> None:
     assert starts.shows(SECOND)
     git(repo, "rm", "-qf", str(starts.record))
     assert FIRST not in starts.told()
+
+
+def test_sessions_that_cant_be_summed_up_keep_no_other_from_it(session: Session) -> None:
+    session.transcript.prompt("Refund an order")
+    session.transcript.says("DECISION: Round half to even, because the bank does so.")
+    session.transcript.call("Write", "created", file_path=str(session.repo / "card.py"), content="")
+    session.file.write_text(session.transcript.text)
+    gone = json.dumps(["claude-code", str(session.file), str(session.repo), 2**22 + 1])  # no process has that number
+    for age, name in enumerate(("broken1", "broken2", "broken3", "whole")):
+        folder = session.root / "sessions" / name
+        folder.mkdir(parents=True)
+        (folder / "alive.json").write_text(gone)
+        if name != "whole":
+            (folder / "state.json").mkdir()  # nothing can be known of it
+        os.utime(folder, (2e9 - age, 2e9 - age))
+    assert "Round half to even" in session.said("SessionStart", source="startup")

@@ -15,7 +15,8 @@ from memctl.hooks.permissions import COMMANDS, FORMS, READ, RECORD, choose
 from tests.conftest import Memctl, commits, git
 
 NAMES = {name for names in KNOWN.values() for name in names}
-NOT_FOR_AGENTS = {"--out", "--copy", "--file", "--allow-secret"}
+ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
+NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),
@@ -156,3 +157,14 @@ def test_a_group_that_was_left_out_is_not_offered_with_a_later_versions_commands
     assert choose(rules, None, offered, ["decide"]) == ["decide", "newer"]
     assert choose(rules, None, (), []) == ["search", "why", "new", "decide", "newer"]
     assert choose(rules, (RECORD,), offered, ["search"]) == ["decide", "newer"]
+
+
+def test_an_agent_reads_no_file_of_the_repository_through_memctl(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("show", "§4.app.py")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    refused = memctl("show", "§4.app.py", code=1)
+    assert refused.out == ""
+    assert "not for an agent's shell" in refused.err
+    memctl("show", "§4")

@@ -264,3 +264,9 @@ def test_the_first_write_under_the_variable_makes_nobody_an_old_hand(
     monkeypatch.setenv("MEMCTL_TRUST", "1")
     memctl("learn", "By hand", where=foreign)
     assert hook_commits.decide(open_repository(foreign)) == hook_commits.RECORDS
+
+
+def test_a_line_of_a_reflog_that_was_cut_is_passed_over(foreign: Path) -> None:
+    log = foreign / ".git" / "logs" / "HEAD"
+    log.write_text(f"+0000\tfast-import\n{log.read_text()}")
+    assert look(foreign) == trust.UNKNOWN

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from memctl.journal import refs
+from memctl.journal.repository import Repository
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 from tests.syncing.conftest import Clone
@@ -187,9 +189,9 @@ def test_a_start_says_it_of_those_that_were_fetched_and_not_of_those_that_are_he
 
 
 def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
-    one: Path, two: Path, bare: Path, memctl: Memctl, tmp_path: Path
+    one: Path, two: Path, bare: Path, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the page as it is now nor a commit of before brings one to the remote."""
+    """Neither the page as it is now nor a commit of before brings one to the remote; a first push is lost to others."""
     work(one, tmp_path, "first", "Refunds")
     memctl("sync", where=one)
     work(one, tmp_path, "Xq7kd92lsPzR8vTn4wYb", "Invoices")
@@ -206,7 +208,17 @@ def test_pages_that_older_rules_let_pass_are_pushed_without_their_credentials(
         git(one, "update-ref", REF, git(one, "commit-tree", tree, "-p", REF, "-m", "older").strip())
     assert f"would be taken out of {page}" in memctl("sync", "--dry-run", where=one).out
     assert token in git(one, "log", "-p", REF)
+    push, lost = refs.push, list[str]()
+
+    def losing(repository: Repository, remote: str, ref: str, *rest: str) -> bool:
+        if ref == REF and not lost:
+            lost.append(ref)
+            return False
+        return push(repository, remote, ref, *rest)
+
+    monkeypatch.setattr(refs, "push", losing)
     said = memctl("sync", where=one).out
+    assert lost
     assert f"credentials were taken out of {page} before the push; have them revoked" in said
     assert token not in git(bare, "log", "-p", "--all")
     assert token not in git(one, "log", "-p", "--all")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from typing import Any
 
 import pytest
 
-from memctl.tokens.transcripts import Growth, Transcript, context_of
+from memctl.tokens.transcripts import Growth, Transcript, context_of, without_added
 
 MODEL = "claude-sonnet-4-5"
 
@@ -96,3 +98,26 @@ def test_what_no_text_stands_for_is_told() -> None:
 )
 def test_the_context_holds_cached_tokens_too(usage: Any, tokens: int) -> None:
     assert context_of(usage) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("a <system-reminder>b</system-reminder> c", "a  c"),
+        ("<command-name>a</command-name><command-args>b\n</command-args>c", "c"),
+        ("<system-reminder>a <system-reminder>b</system-reminder>", "<system-reminder>a "),
+        ("<command-name>a<command-args>b</command-name>c</command-args>", "c</command-args>"),
+        ("<task-notification>a", "<task-notification>a"),
+        ("a</system-reminder>b", "a</system-reminder>b"),
+    ],
+)
+def test_what_a_host_adds_to_a_prompt_is_left_out(text: str, rest: str) -> None:
+    assert without_added(text) == rest
+
+
+def test_tags_that_nobody_closes_take_no_time() -> None:
+    names = map("".join, itertools.product("abcdefghijklmnopqrstuvwxyz", repeat=3))
+    text = "".join(f"<command-{name}>" for name in names)
+    begun = time.perf_counter()
+    assert without_added(text) == text
+    assert time.perf_counter() - begun < 2

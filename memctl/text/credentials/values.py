@@ -47,6 +47,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|[@#$%&?+].*|\w+@[\w.-]+|.*://.*",
         # What is said of passwords, and types, labels and names of variables that hold one.
         "description": r"\w*(?:ed|ing|able|ible|less|ful|ent|ant|ory)|(?:in)?(?:correct|valid|complete|secure)"
+        r"|bcrypt|scrypt|argon2\w{0,2}|pbkdf2|sha-?\d*|md5|\w*-?(?:sensitive|text|case)|entropy|vault|keychain|keyring"
         r"|unset|unknown|wrong|right|good|bad|weak|strong|safe|long|short|(?:long|short|weak|strong|old|new|saf|lat)er|same|okay|fine|set"
         r"|gone|known|lost|sent|given|taken|kept|hidden|shown|written|built|read|empty|blank|plain|unique|random|static"
         r"|ignor\w+|always|never|also|only|there|here|what|that|both|used|reset|change|forgot(?:ten)?|confirm|show|hide|update"

@@ -13,7 +13,7 @@ from memctl.model.expected import encodable
 from memctl.tokens import blocks
 from memctl.tokens.blocks import CALL, OTHER, RESULT, TEXT, Block
 from memctl.tokens.families import is_pack
-from memctl.tokens.transcripts import ADDED
+from memctl.tokens.transcripts import without_added
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
 
 THINKING = "thinking"
@@ -222,7 +222,7 @@ def type_of(role: str, text: str) -> ContentType:
         return ContentType.SYSTEM_PROMPT
     if role == "assistant":
         return ContentType.ASSISTANT_RESPONSE
-    if is_pack(text) or not ADDED.sub("", text).strip():
+    if is_pack(text) or not without_added(text).strip():
         return ContentType.MEMORY_INJECTION
     return ContentType.USER_MESSAGE
 

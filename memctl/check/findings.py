@@ -94,8 +94,9 @@ class Subject:
         )
 
     @cached_property
-    def markers(self) -> frozenset[str]:
-        return frozenset(self.snapshot.outline.markers())
+    def markers(self) -> dict[str, None]:
+        """Every marker of levels 1 to 3 that leads somewhere, in the order of the pages."""
+        return dict.fromkeys(self.snapshot.outline.markers())
 
     def lengths(self, files: Iterable[str]) -> dict[str, int]:
         """How many lines each of some files of the repository has; those that can't be read are left out."""
@@ -121,14 +122,14 @@ class Subject:
     def _unreadable(self) -> frozenset[str]:
         return frozenset(found for fault in self.snapshot.faults if (found := ids.id_in_path(fault.path)))
 
-    def near(self, wanted: str, known: Sequence[str]) -> str:
-        """A hint at names like the one that is not there."""
+    def may_suggest(self) -> bool:
+        """Whether near names are looked for once more."""
         self._suggested += 1
-        if self._suggested > _SUGGESTED:
-            return ""
-        alike = [name for name in known if name[:3] == wanted[:3]]
-        found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
-        return f"did you mean {' or '.join(found)}?" if found else ""
+        return self._suggested <= _SUGGESTED
+
+    def near(self, wanted: str, known: Iterable[str]) -> str:
+        """A hint at names like the one that is not there."""
+        return closest(wanted, known) if self.may_suggest() else ""
 
     def line_of(self, path: str, key: str, value: str = "") -> int:
         """The line of a key in a file's front matter, or of one value in its list; 1 if it can't be told."""
@@ -168,6 +169,14 @@ class Subject:
         """The line of the file on which its body begins."""
         text = self.snapshot.read(path)
         return text.count("\n", 0, len(text) - len(body)) + 1
+
+
+def closest(wanted: str, known: Iterable[str]) -> str:
+    """A hint at the names most like one; "" if none is."""
+    known = list(known)
+    alike = [name for name in known if name[:3] == wanted[:3]]
+    found = get_close_matches(wanted, alike or known, n=3, cutoff=0.75)
+    return f"did you mean {' or '.join(found)}?" if found else ""
 
 
 def _says(line: str, value: str) -> bool:

@@ -117,6 +117,8 @@ def _plural(count: int, name: str) -> str:
 
 def _one_line(text: str) -> str:
     """A text that can't begin a line of its own."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -59,7 +59,7 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
     if other is None:
         if not subject.known_id(identifier):
             line = subject.line_of(record.path, relation, identifier)
-            hint = subject.near(identifier, list(subject.by_id))
+            hint = subject.near(identifier, subject.by_id)
             yield Finding("MEM106", record.path, line, f"{relation}: there is no record {identifier}", hint)
     elif record.id not in getattr(other, other_end) and not set(record.aliases) & set(getattr(other, other_end)):
         line = subject.line_of(record.path, relation, identifier)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, Subject, closest
 from memctl.hierarchy import freshness, repository_paths
 from memctl.model import mentions, pages
 from memctl.model.mentions import IGNORE, Mention
@@ -84,7 +84,7 @@ def mentions_of_pages(subject: Subject) -> Iterator[Finding]:
                     hint = _near_marker(subject, mention.text)
                     yield Finding("MEM205", page.path, mention.line, f"{mention.text} leads nowhere", hint)
             elif not subject.known_id(mention.text):
-                hint = subject.near(mention.text, list(subject.by_id))
+                hint = subject.near(mention.text, subject.by_id)
                 yield Finding("MEM206", page.path, mention.line, f"there is no record {mention.text}", hint)
 
 
@@ -97,7 +97,7 @@ def mentions_of_records(subject: Subject) -> Iterator[Finding]:
             if mention.text == IGNORE:
                 continue
             if (message := _dangling(subject, mention, has_pages)) is not None:
-                known = subject.snapshot.outline.markers() if mention.text.startswith("§") else list(subject.by_id)
+                known: Iterable[str] = subject.markers if mention.text.startswith("§") else subject.by_id
                 yield Finding("MEM207", path, mention.line, message, subject.near(mention.text, known))
 
 
@@ -153,13 +153,15 @@ def _has_some_code(subject: Subject) -> bool:
 
 
 def _near_marker(subject: Subject, marker: str) -> str:
-    return subject.near(marker, subject.snapshot.outline.markers())
+    return subject.near(marker, subject.markers)
 
 
 def _near_file(subject: Subject, reference: str) -> str:
     """Files with the same name elsewhere, or nearly the same path."""
+    if not subject.may_suggest():
+        return ""
     path = reference.removeprefix("§4.").partition(":")[0]
     base = path.rpartition("/")[2] if "/" in path else path.rpartition(".")[2]
     names = sorted(subject.snapshot.files.names())
     same = [name for name in names if name.rpartition("/")[2] == base or name.rpartition("/")[2].startswith(f"{base}.")]
-    return f"did you mean {' or '.join(same[:3])}?" if same else subject.near(path, names)
+    return f"did you mean {' or '.join(same[:3])}?" if same else closest(path, names)

@@ -241,8 +241,8 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if brief and style == "text":
             listed = replace(found, findings=tuple(f for f in found.findings if f.rule.severity != INFO))
         printer = formats.as_github if style == "github" else formats.as_text
-        for line in printer(listed, memory.tracked):
-            output.text(output.plain(line))
+        if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
+            output.text("\n".join(lines))
         output.note(formats.summary(found))
 
 

@@ -27,7 +27,7 @@ from memctl.model.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 
-_PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]+(?:-[a-z0-9]+)*\.md")
+_PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
 _SHOWN = 20  # problems to print; there may be thousands
 
 

@@ -20,6 +20,7 @@ SOURCES = "4-sources.md"
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
 _ID = re.compile(r"(?<![\w/-])(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}(?![\w-])")
+_MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
 
 
 def document_of(page: Page) -> str:
@@ -39,6 +40,8 @@ class Links:
                 heading = f"{part.id[1:]} {part.title}"
                 self._anchors[part.id] = f"{markdown.target(document_of(page))}#{markdown.slug(heading)}"
         self._anchors[pages.PROJECT_ID] = EXECUTIVE
+        self._targets: dict[str, str] = {}
+        self._left = _MOST
 
     def record(self, record: Record) -> str:
         return "../" + markdown.target(record.path)
@@ -66,6 +69,7 @@ class Links:
         """A page's own text with every § marker and record id in it made a link, but for those in code."""
         if "§" not in text and _ID.search(text) is None:
             return text
+        self._left = _MOST
         lines = []
         for line, outside in headings.outside_code(text):
             is_text = outside and ("§" in line or "-" in line)
@@ -79,7 +83,7 @@ class Links:
             done.append(self._bare(text[end : match.start()]))
             label, where = match[1], match[2]
             if where.startswith("§"):
-                found = self.marker(where)
+                found = self._target(where)
                 done.append(f"{label}({found})" if found else label[1:-1])
             else:
                 done.append(match[0])
@@ -89,15 +93,23 @@ class Links:
     def _bare(self, text: str) -> str:
         def marker(match: re.Match[str]) -> str:
             name = match[0].rstrip(".-")
-            where = self.marker(name)
+            where = self._target(name)
             return f"[{name}]({where})" + match[0][len(name) :] if where else match[0]
 
         def identifier(match: re.Match[str]) -> str:
-            record = self._snapshot.catalogue.find(match[0])
-            return f"[{match[0]}]({self.record(record)})" if record else match[0]
+            where = self._target(match[0])
+            return f"[{match[0]}]({where})" if where else match[0]
 
         text = MARKER.sub(marker, text) if "§" in text else text
         return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
+
+    def _target(self, name: str) -> str:
+        """Where a § marker or a record's id leads, "" if nowhere: each is looked for once, and no more than _MOST."""
+        if name not in self._targets and self._left:
+            self._left -= 1
+            record = None if name.startswith("§") else self._snapshot.catalogue.find(name)
+            self._targets[name] = self.record(record) if record else self.marker(name)
+        return self._targets.get(name, "")
 
 
 def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -29,27 +30,33 @@ class Mention(msgspec.Struct, frozen=True, array_like=True):
 
 
 def in_text(text: str, first_line: int = 1) -> list[Mention]:
-    """The references of a text in Markdown; `first_line` is the number of its first line."""
+    """The references of a text in Markdown, each once for a line; `first_line` is the number of its first line."""
     if not any(beginning in text for beginning in _BEGINNINGS):  # twice as fast as the pattern
         return []
+    return [Mention(line + first_line - 1, found) for line, found in _found(text)]
+
+
+@lru_cache(maxsize=8)  # one command asks for those of a page up to four times
+def _found(text: str) -> tuple[tuple[int, str], ...]:
+    """The line (1-based) and text of each reference, once for a line."""
     if "`" not in text and "~" not in text and "    " not in text and "\t" not in text:  # no code anywhere
-        return _in_prose(text, first_line)
+        return tuple(dict.fromkeys(_in_prose(text)))
     found = []
-    for number, (line, outside) in enumerate(headings.outside_code(text), first_line):
+    for number, (line, outside) in enumerate(headings.outside_code(text), 1):
         if outside and REFERENCE.search(line):
             bare = CODE_SPAN.sub("", line)
-            found += [Mention(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
-    return found
+            found += [(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
+    return tuple(dict.fromkeys(found))
 
 
-def _in_prose(text: str, line: int) -> list[Mention]:
+def _in_prose(text: str) -> list[tuple[int, str]]:
     """The references of a text without any code: five times as fast as looking at each line."""
-    found, counted, end = [], 0, 0
+    found, line, counted, end = [], 1, 0, 0
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
         match = REFERENCE.match(text, start) if start >= end else None
         if match is not None:
             line += text.count("\n", counted, start)
             counted, end = start, match.end()
-            found.append(Mention(line, match[0].rstrip(_TRAILING)))
+            found.append((line, match[0].rstrip(_TRAILING)))
     return found

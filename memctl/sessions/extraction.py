@@ -29,6 +29,7 @@ _INSTEAD = re.compile(
     r"(?:(.+?),? (?:instead of|rather than)|(.*\b(?:chose|picked|selected|preferred) .+?) over) ([^,;]{2,80})",
     re.IGNORECASE,
 )
+_LONGEST_CHOICE = 2_000  # characters of a sentence in which what was not chosen is looked for
 _RESOLVED = re.compile(r"\b(?:fixed|resolved|closed|solved|done)\b", re.IGNORECASE)
 _TODO = re.compile(r"(?:#|//|/\*|--|<!--|;)\s*(?:TODO|FIXME)\b[:( ]*(.+)")
 _PERCENT = re.compile(r"\b(\d{1,3}) ?% (?:complete|completed|done|finished)\b", re.IGNORECASE)
@@ -149,7 +150,7 @@ def _decision(text: str, *, explicit: bool) -> Found:
         what, *why = _BECAUSE.split(text, maxsplit=1)
     what = what.rstrip(" .")
     instead: tuple[str, ...] = ()
-    if not explicit and (match := _INSTEAD.fullmatch(what)):
+    if not explicit and len(what) <= _LONGEST_CHOICE and (match := _INSTEAD.fullmatch(what)):
         what, instead = match[1] or match[2], (match[3],)
     return Found(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
 

@@ -27,7 +27,7 @@ _ASKED = re.compile(
 )  # a prompt, as a terminal that shows calls prints it
 _ANSWERED = re.compile(r"^[⏺●✦] ?\S", re.M)
 _FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
-_SHOWN = re.compile(r"^\s*[⏺●•✦>*-]?\s*(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
+_SHOWN = re.compile(r"^\s*(?:[⏺●•✦>*-]\s*)?(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
 _MARKED = re.compile(r"^[^\S\n]*[⏺●✦]\s*[A-Z]\w+\(", re.M)
 _TYPED = re.compile(r"^\s{0,4}(?:\w*[.@:~/-][\w.@:~/-]{0,60} ?)?\$ (?P<command>[^\s\d].*)$")  # no sum of money
 _SAID = {

@@ -7,6 +7,7 @@ output of a command) stays unknown: a word with such a part is left out, and cou
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from itertools import product
 
@@ -31,13 +32,31 @@ _PIECE = re.compile(
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`])')
 # How agents give a message to a command; quotes in it are text, which no pattern for words can know.
-_MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n.*?\n[ \t]*\1\n[ \t]*\)\"""", re.DOTALL)
+_MESSAGE = re.compile(r"""\"\$\(cat <<-?[ ]?['"]?(\w+)['"]?\n""")
+_MESSAGE_END = re.compile(r"""\n[ \t]*(\w+)(?=(\n[ \t]*\)\"))""")
 _TOLD = '"$(cat)"'
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_BRACES = re.compile(r"\{([^{}$]*,[^{}$]*)\}")
+_BRACES = re.compile(r"\{([^{}$,]*,[^{}$]*)\}")
 _LITERAL = {"$": "\ue000", "`": "\ue001", "{": "\ue002", "*": "\ue003", "?": "\ue004", "~": "\ue005"}
 _RESTORED = {ord(mark): sign for sign, mark in _LITERAL.items()}
 _KEYWORDS = ("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time")
+
+
+def _without_messages(text: str) -> str:
+    """A command with each message that it gives in a here-document as `_TOLD`; in one pass, however many it begins."""
+    parts, done = [], 0
+    ends = list(_MESSAGE_END.finditer(text)) if "<<" in text else []
+    waiting: dict[str, deque[re.Match[str]]] = {}
+    for end in ends:
+        waiting.setdefault(end[1], deque()).append(end)
+    for begin in _MESSAGE.finditer(text) if ends else ():
+        named = waiting.get(begin[1], deque())
+        while named and named[0].start() < begin.end():
+            named.popleft()
+        if named and begin.start() >= done:
+            parts += [text[done : begin.start()], _TOLD]
+            done = named[0].end(2)
+    return "".join([*parts, text[done:]])
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -62,7 +81,7 @@ def commands(text: str) -> Iterator[Command]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text = _MESSAGE.sub(_TOLD, text)
+        self._text = _without_messages(text)
         self._variables: dict[str, list[str]] = {}
         self._start_afresh()
 

@@ -78,7 +78,7 @@ def globs(repo: Path, body: str = "Short.") -> None:
 
 def worst(repo: Path) -> None:
     """The globs, and in each text what took longest of all that was tried: many lines, long ones, beginnings."""
-    globs(repo, "\n".join(part * (SIZE // 8 // len(part)) for part in _WORST))
+    globs(repo, "\n".join(part * (SIZE // len(_WORST) // len(part.encode())) for part in _WORST))
 
 
 def text(unit: str, size: int = SIZE) -> Callable[[Path], None]:
@@ -160,7 +160,7 @@ UNITS = (
     "[", "(", "`", "*", "**a ", "_", "<", "<!--", "#", "### a\n", "- ", "|", "| a ", "://", "§3.", "DEC-2026-",
     "DEC-2026-11-22-001 ", " ", "\t", "\n", "\r", "a", "a b. ", "![", "[a](", "&#", "a@b.", "../", "\\", "1.",
     "TODO ", "because ", "記", "use x instead of ", "def f(", "\u2028", "###\n", "a.", "eyJ", "#\n", "- a\n", "a: b\n",
-    "<a/>", "PROCEED ",
+    "<a/>", "PROCEED ", "§3.1.1 ", "§4.src/app.py ", "- DEC-2026-11-22-001\n",
 )  # fmt: skip
 _WORST = (
     "#\n",
@@ -171,6 +171,9 @@ _WORST = (
     "<<<<<<< \n\n",
     "error ",
     '"\\',
+    "§3.1.1 ",
+    "§4.src/app.py ",
+    "- DEC-2026-11-22-001\n",
 )
 
 

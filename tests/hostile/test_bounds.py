@@ -188,3 +188,24 @@ def test_a_command_that_hangs_is_seen() -> None:
     assert "exit" in Run("x", -signal.SIGALRM, 0.1, 10, "").fault
     assert "6.0 s" in Run("x", 0, 6.0, 10, "").fault
     assert "600 MB" in Run("x", 1, 0.1, 600, "").fault
+
+
+# A tool's output may be one line of megabytes: each of these took minutes by some expression that looked back in it.
+_READERS = """
+import resource
+from memctl.sessions import events, extraction, plain_text, shell
+from memctl.window.results import forms
+resource.setrlimit(resource.RLIMIT_CPU, ({seconds},) * 2)
+n = 100_000
+plain_text.read("you: a\\n\\nagent: b\\n● Read(a)\\n" + " " * n + "● Read(")
+for text in ('"$(cat <<A\\n' * (n // 10), "echo {{" + "," * n, '"$(cat <<A\\n' + "\\n " * n):
+    list(shell.commands(text))
+for text in ("./" * n, "a.a." * n, "/" * n, "a/1-" * n, "= 1 passed " * n, "Tests:" + " " * n, "ok" + "\\n" * n):
+    forms.HIT.match(text), forms.RAN.search(text)
+extraction.of_events([events.Event(events.ANSWER, "We " + "chose " * n + ".")])
+"""
+
+
+def test_what_reads_a_transcript_ends_soon_on_one_long_line() -> None:
+    found = subprocess.run([sys.executable, "-c", _READERS.format(seconds=2 * SECONDS)], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "")

@@ -35,7 +35,7 @@ _PROGRAMS = {
     **dict.fromkeys(("journalctl", "dmesg", "docker logs", "kubectl logs", "docker compose", "git log"), LOG),
 }  # fmt: skip
 _LOOKED_AT = 60_000  # characters of an output that are looked at to tell its form
-_PATH = r"(?:[A-Za-z]:[\\/])?[^\s:|<>\"'`]*[./\\][^\s:|<>\"'`]*"
+_PATH = r"(?:[A-Za-z]:[\\/])?(?=[^\s:|<>\"'`./\\]*[./\\])[^\s:|<>\"'`]*"
 HIT = re.compile(rf"({_PATH}|[\w.-]+)[:-](\d+)[:-](?:\d+[:-])?(.*)$")
 _LISTED = re.compile(rf"(?:[d\-lbcps][rwxsStT-]{{9}}[.+@]?\s.*|{_PATH}|[\w.@+-]+|total \d+)[/*@=|]?$")
 _LOGGED = re.compile(
@@ -43,9 +43,10 @@ _LOGGED = re.compile(
     r"|\W{0,2}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b"
 )
 RAN = re.compile(
-    r"^=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.*=+$|^Tests?(?: Suites)?:\s+.*\d+ (?:passed|failed|total)"
-    r"|^test result: (?:ok|FAILED)\.|^(?:ok|FAIL)\s+\S+\s+[\d.]+s|^Ran \d+ tests? in |^\d+ examples?, \d+ failures?"
-    r"|^\s*\d+ (?:passing|failing)\b|^Tests run: \d+|^(?:PASSED|FAILED|OK) ?\(|^\d+ (?:passed|failed)\b.* in [\d.]+",
+    r"^=+ (?=.*=$).*\b\d+ (?:passed|failed|errors?|skipped)\b|^Tests?(?: Suites)?:[ \t].*\d (?:passed|failed|total)"
+    r"|^test result: (?:ok|FAILED)\.|^(?:ok|FAIL)[ \t]+\S+[ \t]+[\d.]+s|^Ran \d+ tests? in "
+    r"|^\d+ examples?, \d+ failures?|^[ \t]*\d+ (?:passing|failing)\b|^Tests run: \d+|^(?:PASSED|FAILED|OK) ?\("
+    r"|^\d+ (?:passed|failed)\b.* in [\d.]+",
     re.MULTILINE,
 )
 _NUMBERED = re.compile(r"^ *\d+(?:→|\t)(.*)$")

@@ -96,16 +96,15 @@ class Memory:
             )
         if not self.by_hand or trust.is_marked(self.repository):
             return
-        was_unknown = self.trust == trust.UNKNOWN
-        lasting = trust.look(self.repository, {})
-        if lasting == trust.REFUSED or (lasting == trust.UNKNOWN and not was_unknown):
-            return  # MEMCTL_TRUST says it of this command alone
+        lasting = trust.look(self.repository, {})  # without MEMCTL_TRUST, which ends with this command
+        if lasting == trust.REFUSED:
+            return
         try:
             trust.grant(self.repository)
         except GitFailed:  # somebody else writes settings: no reason to refuse a record; the next write tries again
             return
         self.trust = trust.TRUSTED
-        if was_unknown:
+        if lasting == trust.UNKNOWN:
             self.remarks.append(
                 f"this clone is trusted from now on: hooks of agents may write here (`git config {trust.SETTING}`)"
             )

@@ -64,7 +64,10 @@ class GivenTexts:
     """Texts of which is known only what matches a query."""
 
     def __init__(self, match: Callable[[str], list[Hit]]) -> None:
-        self.match = match
+        self._match = match
+
+    def match(self, query: str, most: int | None = None) -> list[Hit]:
+        return self._match(query)
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         raise NotImplementedError

@@ -48,8 +48,9 @@ class Texts(Protocol):
     def remark(self, text: str) -> None:
         """Have whoever asks be told something besides the answer, once."""
 
-    def match(self, query: str) -> list[Hit]:
-        """The records whose text matches a query, in no order."""
+    def match(self, query: str, most: int | None = None) -> list[Hit]:
+        """The records whose text matches a query, in no order. With `most` some may be missing, but none that has every
+        word of it, none of the so many whose texts match best, and not the one whose title does."""
 
     def instead(self, query: str) -> dict[str, tuple[str, ...]]:
         """The words of a query that occur nowhere, and what was looked for instead."""
@@ -244,9 +245,9 @@ class Snapshot:
                     continue
         return pages.outline(texts, faults)
 
-    def match(self, query: str) -> list[Hit]:
-        """The records whose text matches a query, in no order."""
-        return self.texts.match(query)
+    def match(self, query: str, most: int | None = None) -> list[Hit]:
+        """The records whose text matches a query, in no order; with `most` at least the so many best."""
+        return self.texts.match(query, most)
 
     @cached_property
     def texts(self) -> Texts:

@@ -82,7 +82,7 @@ class _VeiledTexts:
     def semantic_model(self) -> str:
         return self._texts.semantic_model
 
-    def match(self, query: str) -> list[Hit]:
+    def match(self, query: str, most: int | None = None) -> list[Hit]:
         return [hit for hit in self._texts.match(query) if hit.path not in self._closed]
 
     def excerpts(self, query: str, paths: Sequence[str]) -> dict[str, Excerpt]:

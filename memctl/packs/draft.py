@@ -206,4 +206,6 @@ def harmless(text: str) -> str:
 
     They are replaced, one for one.
     """
-    return text if text.isascii() and text.isprintable() else _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+    if text.replace("\n", "").replace("\t", "").isprintable():  # as they never are; ten times as fast to find out
+        return text
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -49,7 +49,8 @@ def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> di
     except git.GitFailed:  # the history of a partial clone is with its remote
         return {}
     dates = {path: moments.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
-    return {path: dates.get(tracked, memory.now) for tracked, path in paths.items()}
+    now = memory.now
+    return {path: dates.get(tracked, now) for tracked, path in paths.items()}
 
 
 def _drift(

@@ -16,7 +16,7 @@ from memctl.model.markdown import one_line
 from memctl.model.pages import Page
 from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
-from memctl.model.words import stems
+from memctl.model.words import folded, stems
 from memctl.packs import items
 from memctl.packs.draft import Item
 from memctl.search.filters import Filters
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ENOUGH = 0.6  # of a task's words, for a page or a session to bear on it: of two both, of three two
 _MOST = 3  # of them
 _PHRASE = re.compile(r'"([^"]+)"')
+_SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"
 _SECTION = re.compile(r"(?m)^### ")
 PAGE, SESSION = "page", "session"
 
@@ -160,10 +161,10 @@ def _share(wanted: frozenset[str], place: Place, least: float) -> float:
 
 
 def _most_share(wanted: frozenset[str], text: str) -> float:
-    """What share of some stems a text can have at most: of one in ASCII, those that stand anywhere in it."""
-    if not text.isascii():
+    """What share of some stems a text can have at most: those that stand anywhere in it."""
+    if _SIGMA in text:  # its lower case depends on what follows, which may be of another word
         return 1.0
-    lowered = text.lower()
+    lowered = folded(text).lower()
     return sum(stem in lowered for stem in wanted) / len(wanted)
 
 

@@ -55,7 +55,7 @@ def search(snapshot: Snapshot, query: str, filters: Filters, now: str) -> list[R
 
 def nearest(snapshot: Snapshot, query: str, now: str, most: int) -> list[Ranked]:
     """The records whose texts match a query best, ranked as `search` does: at most so many, and no others are read."""
-    found = similarities(snapshot, query)
+    found = similarities(snapshot, query, most)
     paths = sorted(found, key=lambda path: (-found[path].content, path))[:most]
     records = {path: snapshot.catalogue.find(ids.id_in_path(path) or "") for path in paths}
     parts = shares(snapshot.config.search_weights)
@@ -63,19 +63,20 @@ def nearest(snapshot: Snapshot, query: str, now: str, most: int) -> list[Ranked]
     return sorted(ranked, key=lambda result: (-result.score, result.record.id))
 
 
-def similarities(snapshot: Snapshot, query: str) -> dict[str, Similarity]:
-    """How similar the text of each result is to a query, by path.
+def similarities(snapshot: Snapshot, query: str, most: int | None = None) -> dict[str, Similarity]:
+    """How similar the text of each result is to a query, by path; with `most` at least of the so many best.
 
     Both are BM25 as a share of the best match in the whole memory, the title's own and that of all the text, and both
     are multiplied by the square of the latter: half as good a match counts an eighth. Without that, importance and
     recency outweigh any difference between matches.
     """
-    hits = snapshot.match(query)
+    by_meaning = not _EXACT.search(query)
+    hits = snapshot.match(query, None if by_meaning and snapshot.texts.semantic_model else most)
     best_title = max((hit.title for hit in hits), default=0.0) or 1.0
     best_text = max((hit.text for hit in hits), default=0.0) or 1.0
     titles = {hit.path: hit.title / best_title for hit in hits}
     texts = {hit.path: hit.text / best_text for hit in hits}
-    if not _EXACT.search(query):
+    if by_meaning:
         texts = _with_meaning(texts, _meanings(snapshot, query))
     complete = {hit.path for hit in hits if hit.has_all}
     return {

@@ -19,13 +19,14 @@ Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word
 class Question(msgspec.Struct, frozen=True):
     """A query in FTS5's language: what results have, or have if there are no such, and what one has that has all of it.
 
-    Each is "" if the query has nothing of that.
+    Each is "" if the query has nothing of that. `words` are what `without_phrases` has between its "OR"s.
     """
 
     any_of_it: str
     without_phrases: str
     all_of_it: str
     instead: dict[str, tuple[str, ...]]  # by words that occur nowhere
+    words: tuple[str, ...] = ()
 
 
 def read(query: str, instead: Instead) -> Question:
@@ -53,7 +54,8 @@ def read(query: str, instead: Instead) -> Question:
     wanted = list(dict.fromkeys(wanted))
     anything = " OR ".join([*phrases, *wanted])
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if phrases else anything
-    return Question(any_of_it, anything if wanted else "", " AND ".join([*phrases, *needed]), replaced)
+    all_of_it = " AND ".join([*phrases, *needed])
+    return Question(any_of_it, anything if wanted else "", all_of_it, replaced, tuple(wanted))
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:

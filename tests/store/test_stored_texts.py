@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -130,6 +131,39 @@ def test_an_excerpt_of_a_long_text_is_of_its_best_piece(repo: Path, memctl: Memc
     [path] = [memctl("learn", "Hollow", "--lesson", text).out.split()[1].removeprefix(".memory/")]
     found = snapshot(repo).texts.excerpts(query, [path])
     assert excerpt in found[path].text if excerpt else found == {}
+
+
+def test_the_best_matches_are_the_same_when_texts_with_frequent_words_alone_are_passed_over(
+    repo: Path, memctl: Memctl, tmp_path: Path
+) -> None:
+    words = {"gateway": 1, "invoice": 2, "kettle": 7, "harbour": 11, "lantern": 29}  # in each so-manieth text
+    records = [
+        {
+            "memory_type": "learning",
+            "title": f"{name} {number}",
+            "lesson": " ".join([name, *("oil " * (number % 5)).split()]),
+        }
+        for number in range(1, 151)
+        for name in [" ".join(word for word, step in words.items() if number % step == 0)]
+    ]
+    (tmp_path / "records.jsonl").write_text("\n".join(map(json.dumps, records)))
+    memctl("import", str(tmp_path / "records.jsonl"))
+    texts, passed = snapshot(repo).texts, 0
+    for query in (
+        "gateway lantern",
+        "gateway invoice harbour lantern",
+        "invoice kettle",
+        "gateway",
+        "Lanterns oil",
+        "x",
+    ):
+        every, best = texts.match(query), texts.match(query, 4)
+        ranked = sorted(every, key=lambda hit: (-hit.text, hit.path))
+        assert sorted(best, key=lambda hit: (-hit.text, hit.path))[:4] == ranked[:4]
+        assert {hit for hit in every if hit.has_all} <= set(best) <= set(every)
+        assert max((hit.title for hit in best), default=0) == max((hit.title for hit in every), default=0)
+        passed += len(best) < len(every)
+    assert passed
 
 
 def test_records_alike_share_telling_words(repo: Path, memctl: Memctl) -> None:

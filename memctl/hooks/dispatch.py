@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from memctl.hooks import alive, answers, background, log, patience, undone
+from memctl.hooks import alive, answers, background, imports, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
@@ -388,6 +388,7 @@ def _asked(call: _Call) -> "Memory":
 
 def _opened(call: _Call) -> "Memory":
     """The memory, with the agent as who is at work."""
+    imports.import_msgspec()
     from memctl.hooks import opening
 
     return opening.opened(call.place, call.host, call.folder, call.environ)

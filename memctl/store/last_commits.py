@@ -7,10 +7,10 @@ that history: which text a record has now is another question.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 
 import msgspec
 
@@ -28,6 +28,7 @@ _INSERT = """
 INSERT INTO introductions VALUES (:path, :blob, :id, :seconds, :before) ON CONFLICT DO UPDATE
 SET id = excluded.id, seconds = excluded.seconds, before = excluded.before WHERE excluded.seconds >= seconds
 """
+_SELECT = "SELECT path, blob, id, seconds, before FROM introductions"
 _Find = Callable[[str, str], Introduction | None]  # by path and blob
 _Texts = Callable[[str], Sequence[str]]  # the blobs that a path ever had
 
@@ -58,7 +59,8 @@ def last_commits(memory: Memory, paths: Collection[str], at: str | None = None) 
     find, texts = (_in_history(memory, paths, head), _unknown) if at is not None else _current(memory, paths, head)
     found, edited = dict[str, Introduction](), set[str]()
     if at is None:
-        there = [path for path in paths if (repository.top / path).is_file()]
+        top = os.fspath(repository.top)  # plain texts: a Path for each of 500 takes 5 ms
+        there = [path for path in paths if os.path.isfile(f"{top}/{path}")]
         found = _found(memory, _on_disk(memory, there, head, texts), find)
         edited = {path for path in paths if path not in found}
     if others := [path for path in paths if path not in found]:
@@ -127,18 +129,18 @@ def _current(memory: Memory, paths: Iterable[str], head: str) -> tuple[_Find, _T
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         cache = load.open_cache(memory)
         if _synced(memory, cache, head):
-            return partial(_in_cache, cache), partial(_ever, cache)
+            return _in_cache(cache, paths)
     return _in_history(memory, paths, head), _unknown
 
 
-def _in_cache(cache: Cache, path: str, blob: str) -> Introduction | None:
-    asked = "SELECT id, seconds, before FROM introductions WHERE path = ? AND blob = ?"
-    row = cache.database.execute(asked, (path, blob)).fetchone()
-    return Introduction(path, blob, row[0], row[1], tuple(row[2].split())) if row else None
-
-
-def _ever(cache: Cache, path: str) -> Sequence[str]:
-    return [row[0] for row in cache.database.execute("SELECT blob FROM introductions WHERE path = ?", (path,))]
+def _in_cache(cache: Cache, paths: Collection[str]) -> tuple[_Find, _Texts]:
+    """Finds among all texts that some paths ever had."""
+    found: dict[str, dict[str, Introduction]] = {}
+    for some in trees.batched(list(paths)):
+        rows = cache.database.execute(f"{_SELECT} WHERE path IN ({', '.join('?' * len(some))})", some)
+        for path, blob, commit, seconds, before in rows:
+            found.setdefault(path, {})[blob] = Introduction(path, blob, commit, seconds, tuple(before.split()))
+    return lambda path, blob: found.get(path, {}).get(blob), lambda path: list(found.get(path, ()))
 
 
 def _synced(memory: Memory, cache: Cache, head: str) -> bool:

@@ -12,7 +12,7 @@ def import_msgspec() -> None:
     environments: Python has the same since 3.11, and it takes 10 ms."""
     if sys.version_info < (3, 11) or _PREFERRED in sys.modules:
         return
-    sys.modules[_PREFERRED] = None  # type: ignore[assignment]
+    sys.modules[_PREFERRED] = None
     try:
         import msgspec  # noqa: F401
     finally:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 import msgspec
 
@@ -156,14 +158,21 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
         yield Changed(date, tuple(paths), subject)
 
 
-def touched(repository: Repository, limit: int, without: str) -> set[str]:
-    """The paths that the latest commits of HEAD changed, but for those below a folder."""
+def touched(repository: Repository, limit: int, without: str) -> Callable[[], set[str]]:
+    """Tells the paths that the latest commits of HEAD changed, but for those below a folder. Git is asked at once."""
     if not repository.has_head():
-        return set()
+        return set
     args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
-    below = f"{without}/".encode()
-    found = {item.lstrip(b"\n") for item in git.read(args, repository.top).split(b"\0")}
-    return {git.name(path) for path in found if path and not path.startswith(below)}
+    below, process = f"{without}/".encode(), git.start(args, repository.top)
+
+    @cache
+    def tell() -> set[str]:
+        unheard.detach()
+        found = {item.lstrip(b"\n") for item in git.finish(process, args).split(b"\0")}
+        return {git.name(path) for path in found if path and not path.startswith(below)}
+
+    unheard = weakref.finalize(tell, git.end, process)  # if nobody wants to know
+    return tell
 
 
 def last_version(repository: Repository, path: str, beside: str = "") -> tuple[str, str] | None:

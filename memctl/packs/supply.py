@@ -13,6 +13,7 @@ from memctl.errors import MemctlError
 from memctl.journal import history, refs
 from memctl.model import pages
 from memctl.model.markdown import inline
+from memctl.model.record import Record
 from memctl.model.snapshot import Snapshot
 from memctl.packs import origins
 from memctl.packs.items import Sources
@@ -32,14 +33,23 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
     def find() -> Callable[[str], Place]:
         return places(memory, snapshot)
 
+    @cache
+    def touched() -> Callable[[], set[str]]:
+        return history.touched(memory.repository, _LATEST, memory.prefix)
+
+    def ahead(records: list[Record]) -> None:
+        snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs)
+        if at is None and any(one.code_refs for one in records):
+            touched()
+
     return Sources(
-        ahead=lambda records: snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs),
+        ahead=ahead,
         origins=lambda records: origins.of_records(memory, snapshot, records, at),
         page=lambda page: find()(page.id).text,
         executive=lambda: find()(pages.PROJECT_ID).text,
         worked=lambda records: origins.last_worked(memory, records, at),
         blockers=lambda: blockers(memory) if at is None else [],
-        touched=lambda: history.touched(memory.repository, _LATEST, memory.prefix) if at is None else (),
+        touched=lambda: touched()() if at is None else (),
     )
 
 

@@ -124,7 +124,7 @@ def _unknown(path: str) -> Sequence[str]:
     return ()
 
 
-def _current(memory: Memory, paths: Iterable[str], head: str) -> tuple[_Find, _Texts]:
+def _current(memory: Memory, paths: Collection[str], head: str) -> tuple[_Find, _Texts]:
     """Finds in the history of HEAD, by the cache if that can be used."""
     with suppress(sqlite3.DatabaseError):  # damaged, or in use for too long: do without it this time
         cache = load.open_cache(memory)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 
 from memctl.journal import git, index, trees
+from memctl.journal.repository import Repository
 from memctl.journal.trees import Entry
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -54,6 +56,7 @@ class FilesOnDisk:
         self._repository = memory.repository
         self._hashed: dict[str, str] = {}
         self._looked: dict[str, str | None] = {}  # what Git said of the files that it was asked of alone
+        self._begun: _Look | None = None  # what Git was asked ahead, and has not been heard of yet
         self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
@@ -71,7 +74,8 @@ class FilesOnDisk:
             return False
 
     def ahead(self, paths: Iterable[str]) -> None:
-        self._known_of(_first(filter(_is_askable, paths), _AHEAD))
+        if "_known" not in vars(self) and self._begun is None and (some := _first(filter(_is_askable, paths), _AHEAD)):
+            self._begun = _Look(self._repository, some)
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         known = self._known_of(list(dict.fromkeys(paths)))
@@ -93,28 +97,48 @@ class FilesOnDisk:
 
     def _known_of(self, paths: list[str]) -> dict[str, str]:
         """What is known of some files. Of a few Git is asked alone, which spares it the look at all the others."""
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._take(begun)
         new = [path for path in paths if path not in self._looked]
-        if "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new)):
-            with suppress(git.GitFailed):  # of a path that Git takes for none of its own
-                found = self._looked_at(new) if new else {}
-                self._looked |= {path: found.get(path) for path in new}
-                return {path: blob for path in paths if (blob := self._looked[path]) is not None}
+        alone = "_known" not in vars(self) and len(new) <= trees.AT_ONCE and all(map(_is_askable, new))
+        if alone and (not new or self._take(_Look(self._repository, new))):
+            return {path: blob for path in paths if (blob := self._looked[path]) is not None}
         return {path: self._known[path] for path in paths if path in self._known}
+
+    def _take(self, look: _Look) -> bool:
+        """Take in what Git says of some files; False if one of them is a path that it takes for none of its own."""
+        with suppress(git.GitFailed):
+            found = look.found()
+            self._looked |= {path: found.get(path) for path in look.paths}
+            return True
+        return False
 
     @cached_property
     def _known(self) -> dict[str, str]:
         """The blob of each file by path, "" where it must be looked at."""
         self._asked = time.time_ns()
-        return self._looked_at()
+        return _Look(self._repository).found()
 
-    def _looked_at(self, paths: Sequence[str] = ()) -> dict[str, str]:
+
+class _Look:
+    """Git looking at some files of the worktree, or at all of them, while we go on."""
+
+    def __init__(self, repository: Repository, paths: Sequence[str] = ()) -> None:
+        self.paths = paths
+        self._repository = repository
+        self._args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
+        self._args += ["--", *paths] if paths else index.all_without(FOLDER)
+        self._status = git.start(self._args, repository.top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
+        self._end = weakref.finalize(self, git.end, self._status)  # if nobody wants to know
+
+    def found(self) -> dict[str, str]:
+        """The blob of each file by path, "" where it must be looked at. Raises GitFailed."""
         top, repository = self._repository.top, self._repository
-        args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-        args += ["--", *paths] if paths else index.all_without(FOLDER)
-        status = git.start(args, top, None if paths else {"GIT_LITERAL_PATHSPECS": "0"})
-        entries = index.entries(repository, *paths) if paths else index.entries(repository, without=FOLDER)
+        entries = index.entries(repository, *self.paths) if self.paths else index.entries(repository, without=FOLDER)
         known = {path: entry.blob for path, entry in _own(entries).items()}
-        for item in git.finish(status, args).decode("utf-8", "backslashreplace").split("\0"):
+        self._end.detach()
+        for item in git.finish(self._status, self._args).decode("utf-8", "backslashreplace").split("\0"):
             count = _FIELDS_BEFORE_PATH.get(item[:1])
             if count is None:
                 continue

@@ -17,7 +17,7 @@ SENTENCE, CODE, TABLE, HEADING = "sentence", "code", "table", "heading"
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*)|(?:\*\*|__)([^*_]{1,60}):?(?:\*\*|__):?$")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])(?:\s+|$)(?:\[[ xX]\](?:\s+|$))?")
-_QUOTE = re.compile(r"\s*(?:>\s?)+")
+_QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _RULE = re.compile(r"\s*(?:[-*_]\s*){3,}$")
 # A sentence ends with a mark before white space and what may begin another. Small letters may not: two sentences taken
 # for one are kept or dropped together, one taken for two would be cut in half.
@@ -115,7 +115,7 @@ def _continues(line: str) -> bool:
 
 def _bare(line: str) -> str:
     """A line without what marks it as an item or a quotation."""
-    line = _QUOTE.sub("", line) if _QUOTE.match(line) else line
+    line = _QUOTE.sub("", line)
     match = _ITEM.match(line)
     return line[match.end() :] if match else line
 

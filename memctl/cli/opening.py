@@ -11,13 +11,11 @@ import click
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks import folder, shells, undone
-from memctl.journal import index, trust
+from memctl.journal import trust
 from memctl.model import moments
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.pages import kind_at
 from memctl.model.snapshot import Snapshot
 from memctl.search.filters import Filters
-from memctl.store import files, load, lock
+from memctl.store import load, lock
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
@@ -56,14 +54,9 @@ def memory(ctx: click.Context) -> Memory:
 
 
 def _tell_not_checked_out(opened: Memory) -> None:
-    """Say how many records and pages a sparse checkout leaves out, which nothing that reads the disk can show."""
-    start = len(opened.prefix) + 1
-    paths = [path[start:] for path in index.not_checked_out(opened.repository, opened.prefix)]
-    number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
-    if number:
-        what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
+    if text := load.left_out(opened):
         opened.remarks += [
-            f"warning: {number:,} {what} not checked out (sparse checkout), and left out here",
+            f"warning: {text}, and left out here",
             "hint: `git sparse-checkout disable` brings them here; --at HEAD reads them",
         ]
 

@@ -239,10 +239,13 @@ def _given(call: _Call, memory: "Memory") -> str:
     if call.given.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
     from memctl.hooks import elsewhere, known, starting
+    from memctl.store import load
 
     said: list[str] = []
     _attempt(call, lambda: said.append(starting.told(memory, call.host, call.given, known.read(call.folder))))
     _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
+    if left_out := load.left_out(memory):
+        said.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
     return "".join(said)
 
 

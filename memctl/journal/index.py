@@ -85,9 +85,7 @@ def stage(repository: Repository, texts: Mapping[str, str | None]) -> None:
 
 def not_checked_out(repository: Repository, folder: str) -> list[str]:
     """The files below a folder that HEAD has and a sparse checkout leaves out of the worktree: for Git they are
-    unchanged. Git is only asked where there is, or was, a sparse checkout."""
-    if not (repository.git_dir / "info" / "sparse-checkout").exists():
-        return []
+    unchanged."""
     out = git.read(["ls-files", "-t", "-z", "--", folder], repository.top)
     skipped = [git.name(item[2:]) for item in out.split(b"\0") if item[:1] == b"S"]
     return [path for path in skipped if not os.path.lexists(repository.top / path)]

@@ -38,6 +38,21 @@ _TRIES = 3  # to bring the cache up to date before doing without it
 _GONE, _UNREADABLE = "gone", "unreadable"
 
 
+def left_out(memory: Memory) -> str:
+    """Say how many records and pages a sparse checkout leaves out, which nothing that reads the disk can show; "" if
+    none."""
+    if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
+        return ""
+    from memctl.journal import index
+    from memctl.model.pages import kind_at
+
+    start = len(memory.prefix) + 1
+    paths = [path[start:] for path in index.not_checked_out(memory.repository, memory.prefix)]
+    number = sum(files.is_record_path(path, BY_FOLDER) or kind_at(path) is not None for path in paths)
+    what = "record or page of HEAD is" if number == 1 else "records and pages of HEAD are"
+    return f"{number:,} {what} not checked out (sparse checkout)" if number else ""
+
+
 def disk(memory: Memory, progress: Progress | None = None, *, written: Iterable[str] = ()) -> Snapshot:
     """The memory as it is in the worktree, with the access counts of this clone added.
 

@@ -123,3 +123,19 @@ def test_sessions_that_cant_be_summed_up_keep_no_other_from_it(session: Session)
             (folder / "state.json").mkdir()  # nothing can be known of it
         os.utime(folder, (2e9 - age, 2e9 - age))
     assert "Round half to even" in session.said("SessionStart", source="startup")
+
+
+def test_a_start_says_what_a_sparse_checkout_leaves_out(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    memctl("learn", "Redis forgets", "--lesson", "At night.")
+    git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/.memory/learnings")
+    text = Session(repo, tmp_path / "s.jsonl", "sparse").said("SessionStart", source="startup")
+    assert "1 record or page of HEAD is not checked out (sparse checkout), and left out above" in text
+    assert "Redis forgets" in memctl("rehydrate", "--at", "HEAD").out
+
+
+def test_init_writes_over_no_memory_that_is_not_checked_out(repo: Path, memctl: Memctl) -> None:
+    before = git(repo, "rev-parse", "HEAD")
+    git(repo, "update-index", "--refresh")  # or it would leave the files of a copied repository where they are
+    git(repo, "sparse-checkout", "set", "--cone", "elsewhere")
+    assert "which is not checked out here" in memctl("init", code=1).err
+    assert git(repo, "rev-parse", "HEAD") == before

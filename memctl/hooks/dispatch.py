@@ -283,8 +283,9 @@ def _take_up(call: _Call) -> str:
     """Do what sessions have left that were killed, some at a time."""
     from memctl.hooks import working
 
-    _attempt(call, lambda: working.settle_all(call.folder.root, call.environ))
-    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE))
+    waiting = patience.seconds(call.environ) / 2
+    _attempt(call, lambda: working.settle_all(call.folder.root, call.environ, waiting))
+    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE, waiting))
     return ""
 
 

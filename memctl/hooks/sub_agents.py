@@ -7,6 +7,7 @@ starts; the call by which the main agent started it stands in the transcript by 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ _TOOLS = ("Agent", "Task")  # by which Claude Code starts one: now, and before
 _USUAL = "general-purpose"  # the kind of a call that names none
 _REACH = 1024 * 1024  # bytes from the end of a transcript in which its call is looked for
 _TAKEN = "agent-"
+_LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seconds between
 
 
 def told(opened: Callable[[], Memory], given: Given, folder: SessionFolder) -> str:
@@ -36,10 +38,15 @@ def _prompt(given: Given, folder: SessionFolder) -> str:
     Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
     nowhere.
     """
-    calls = list(_calls(given.transcript))[::-1]
-    calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == given.agent_type] or calls
-    free = (one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}"))
-    call = next(free, calls[-1] if calls else None)
+    for _ in range(_LOOKS):
+        calls = list(_calls(given.transcript))[::-1]
+        calls = [one for one in calls if one["input"].get("subagent_type", _USUAL) == given.agent_type] or calls
+        call = next((one for one in calls if folder.is_new(f"{_TAKEN}{key(str(one.get('id')))}")), None)
+        if call is not None:
+            break
+        time.sleep(_PAUSE)  # the host writes its transcript beside
+    else:
+        call = calls[-1] if calls else None
     return str(call["input"]["prompt"]) if call else ""
 
 

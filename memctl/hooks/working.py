@@ -42,14 +42,15 @@ class _Work(NamedTuple):
     moment: str
 
 
-def settle_all(root: Path, environ: Mapping[str, str]) -> bool:
-    """Do what all sessions of a memory have left undone, but for those that a process is at work for; whether nothing
-    is left. What can't be read or written of one session stops no other, and is in our log."""
+def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) -> bool:
+    """Do what all sessions of a memory have left undone, but for those that a process is at work for, still after
+    `patience` seconds; whether nothing is left. What can't be read or written of one session stops no other, and is in
+    our log."""
     is_settled = True
     for key in dict.fromkeys(note.key for note in undone.notes(root)):
         one = SessionFolder(root, key)
         try:
-            is_settled &= undone.settle(one, partial(worked, one, environ))
+            is_settled &= undone.settle(one, partial(worked, one, environ), patience)
         except OSError as error:
             log.fault(root, "", key, error)
             is_settled = False
@@ -86,15 +87,16 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
         return False
 
 
-def end_killed(memory: Memory, sessions: Iterable[SessionFolder], most: int) -> None:
-    """Sum up sessions that were killed, and end them, `most` of them. One with which that fails does not count, and
+def end_killed(memory: Memory, sessions: Iterable[SessionFolder], most: int, patience: float) -> None:
+    """Sum up sessions that were killed, and end them, `most` of them, if no other process is at work for them after
+    `patience` seconds: one that a hook of theirs left behind may be. One with which that fails does not count, and
     stops no other: it is tried again at each start."""
     done = 0
     for one in sessions:
         if done == most:
             return
         try:
-            undone.alone(one, partial(_end_killed, memory, one))
+            undone.alone(one, partial(_end_killed, memory, one), patience)
             done += 1
         except Exception as error:
             log.fault(one.root, "", one.key, error)

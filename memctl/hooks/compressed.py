@@ -13,7 +13,6 @@ from typing import Any
 
 from memctl.hooks import lines
 from memctl.hooks.folder import SessionFolder
-from memctl.journal import private
 
 _REPLACED = b'{"$set":{"messages":'
 _ANSWER = "Got it. Thanks for the additional context!"
@@ -27,23 +26,15 @@ def is_new(folder: SessionFolder, transcript: str) -> bool:
 
     A summary counts once, however often its messages are written: a session that is resumed has them again.
     """
-    start = end = _offset(folder)
+    start = end = folder.offset(_READ)
     found = False
     for offset, line in lines.after(transcript, start):
         end = offset
         summary = _summary(line) if line.startswith(_REPLACED) else ""
         found |= bool(summary) and folder.is_new(f"{_SEEN}{_digest(summary)}")
     if end != start:
-        private.make_folder(folder.path)
-        (folder.path / _READ).write_text(str(end))
+        folder.note_offset(_READ, end)
     return found
-
-
-def _offset(folder: SessionFolder) -> int:
-    try:
-        return max(0, int((folder.path / _READ).read_text()))
-    except (OSError, ValueError):
-        return 0
 
 
 def _summary(line: bytes) -> str:

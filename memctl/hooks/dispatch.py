@@ -294,7 +294,7 @@ def _compact(call: _Call) -> str:
 
     _note_compaction(call)
     _attempt(call, lambda: _leave(call, COMPACT))
-    return compacting.INSTRUCTIONS + _unrecorded(call) if call.host.instructs else ""
+    return compacting.INSTRUCTIONS + _reminder(call) if call.host.instructs else ""
 
 
 def _note_compaction(call: _Call) -> None:
@@ -308,24 +308,24 @@ def _stop(call: _Call) -> str:
     """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
     answer, and not where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
-    text = _unrecorded(call) if is_attended and not call.given.goes_on else ""
+    text = _reminder(call) if is_attended and not call.given.goes_on else ""
     if call.given.answer and not call.host.reads:
         _attempt(call, lambda: _note_answer(call))
     _leave(call, STOP)
     return text
 
 
-def _unrecorded(call: _Call) -> str:
+def _reminder(call: _Call) -> str:
     if not call.host.reads:
         return ""
-    from memctl.hooks import unrecorded
+    from memctl.hooks import reminder
 
     rows: list[bytes] = []
-    _attempt(call, lambda: rows.extend(unrecorded.rows(call.folder, call.given.transcript)))
+    _attempt(call, lambda: rows.extend(reminder.rows(call.folder, call.given.transcript)))
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(unrecorded.line(partial(_opened, call), call.folder, rows)))
+        _attempt(call, lambda: found.append(reminder.line(partial(_opened, call), call.folder, rows)))
         return "".join(found)
 
     return (patience.within(patience.seconds(call.environ), make) or "") if rows else ""

@@ -95,6 +95,19 @@ class SessionFolder:
         finally:
             os.close(descriptor)
 
+    def offset(self, name: str) -> int:
+        """Return how far a transcript was read for something, in bytes; 0 if nothing is noted."""
+        try:
+            return max(0, int((self.path / name).read_text()))
+        except (OSError, ValueError):
+            return 0
+
+    def note_offset(self, name: str, offset: int) -> None:
+        """Note how far a transcript is read for something. Raises OSError."""
+        private.make_folder(self.path)
+        with open(private.open_file(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+            stream.write(str(offset))
+
     def said(self) -> list[str]:
         """What was said since the last compaction."""
         return sorted(file.name[len(_SAID) :] for file in self.path.glob(f"{_SAID}*"))

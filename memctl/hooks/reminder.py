@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from memctl.hooks import lines
 from memctl.hooks.folder import SessionFolder
-from memctl.journal import private
 
 if TYPE_CHECKING:
     from memctl.sessions.events import Event
@@ -41,8 +40,7 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
         size = os.stat(transcript).st_size
     except (OSError, ValueError):
         return []
-    file = folder.path / _READ
-    start = end = max(_offset(folder), size - _REACH)
+    start = end = max(folder.offset(_READ), size - _REACH)
     found = []
     for offset, row in lines.after(transcript, start):
         end = offset
@@ -50,17 +48,8 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
             found.append(row)
     if end != start:
-        private.make_folder(folder.path)
-        with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
-            stream.write(str(end))
+        folder.note_offset(_READ, end)
     return found
-
-
-def _offset(folder: SessionFolder) -> int:
-    try:
-        return max(0, int((folder.path / _READ).read_text()))
-    except (OSError, ValueError):
-        return 0
 
 
 def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence[bytes]) -> str:

@@ -79,7 +79,9 @@ def demo_command(ctx: click.Context, /, folder: Path, dry_run: bool, as_json: bo
     It has the shop's code, a history of commits and 30 records, and stays until you delete the folder.
     """
     place = ctx.obj.folder / folder.expanduser()
-    if not dry_run:
+    if dry_run:
+        example.refuse_used(place)
+    else:
         example.build(place)
     if as_json:
         output.json("demo", {"folder": str(place), "made": not dry_run})

@@ -32,8 +32,7 @@ _SETTINGS = {
 
 def build(folder: Path) -> None:
     """Make the repository in a folder that is not there yet, or is empty. Raises MemctlError for any other."""
-    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise MemctlError(f"{folder} is there already", "name a folder that is not, such as `memctl demo lantern`")
+    refuse_used(folder)
     shop, memory = _sources()
     ours = shutil.ignore_patterns("__pycache__", "conftest.py")
     shutil.copytree(shop, folder, ignore=ours, dirs_exist_ok=True)
@@ -45,6 +44,12 @@ def build(folder: Path) -> None:
     shutil.copytree(memory, folder / FOLDER)
     _commit(folder, _LAST, "memory", (FOLDER,))
     trust.grant(open_repository(folder))
+
+
+def refuse_used(folder: Path) -> None:
+    """Raise MemctlError for a folder that has anything in it."""
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+        raise MemctlError(f"{folder} is there already", "name a folder that is not, such as `memctl demo lantern`")
 
 
 def _commit(folder: Path, moment: str, subject: str, paths: tuple[str, ...]) -> None:

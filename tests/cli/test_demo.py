@@ -45,6 +45,7 @@ def test_demo_never_writes_into_a_folder_with_files(tmp_path: Path, memctl: Memc
     (tmp_path / "mine" / "notes.txt").write_text("mine\n")
     assert "is there already" in memctl("demo", "mine", where=tmp_path, code=1).err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+    memctl("demo", "mine", "--dry-run", where=tmp_path, code=1)
     memctl("demo", "new", "--dry-run", where=tmp_path)
     assert not (tmp_path / "new").exists()
 

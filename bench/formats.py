@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
-from memctl.packs.filling import fill
-from memctl.packs.formats import choice, markdown
-from memctl.packs.rehydrate import TITLES
+from memctl.pack.draft import NOTICED, Draft, Item, Note, Part
+from memctl.pack.filling import fill
+from memctl.pack.formats import choice, markdown
+from memctl.pack.rehydrate import TITLES
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from bench.vocabulary import Vocabulary
-from memctl.model import frontmatter
+from memctl.record import frontmatter
 
 _SECTIONS = 10
 _DETAILS = 2  # pages for each section

@@ -10,9 +10,9 @@ from typing import Any
 from bench import pages, records
 from bench.world import MEMCTL, NOW, World
 from memctl.exchange.jsonl import draft_of
-from memctl.lifecycle import create
-from memctl.model import moments
+from memctl.record import moments
 from memctl.store.memory import Memory, open_memory
+from memctl.write import create
 
 TRACKED_FILES = 20_000
 _PER_FOLDER = 100

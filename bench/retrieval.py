@@ -25,8 +25,8 @@ import msgspec
 
 from bench import world
 from bench.world import MEMCTL, NOW
-from memctl.model.snapshot import Snapshot
-from memctl.model.words import STOP_WORDS
+from memctl.record.snapshot import Snapshot
+from memctl.record.words import STOP_WORDS
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.store import load

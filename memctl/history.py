@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.journal import history as journal
-from memctl.lifecycle import naming, remove
-from memctl.model.snapshot import Snapshot
+from memctl.git import history as journal
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
+from memctl.write import naming, remove
 
 if TYPE_CHECKING:
     import git

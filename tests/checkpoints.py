@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from memctl.model import checkpoint
-from memctl.model.checkpoint import FORMAT, Checkpoint, Version
+from memctl.record import checkpoint
+from memctl.record.checkpoint import FORMAT, Checkpoint, Version
 
 
 def made(window: int = 1, version: int = 1, mark: str = "0a0a0a", workflow: str = "main", **more: Any) -> Checkpoint:

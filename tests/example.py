@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from memctl.lifecycle.example import build
+from memctl.write.example import build
 from tests.world import WORLD
 
 ROOT = Path(__file__).parents[1]

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from memctl.model import frontmatter
-from memctl.model.config import Config
-from memctl.model.kinds import KINDS, Kind
-from memctl.model.record import ORDER, Record, build
-from memctl.model.snapshot import Hit, Snapshot
-from memctl.packs import items, last_work, rehydrate
-from memctl.packs.draft import Draft, Item
-from memctl.packs.filling import Pack, fill
+from memctl.pack import items, last_work, rehydrate
+from memctl.pack.draft import Draft, Item
+from memctl.pack.filling import Pack, fill
+from memctl.record import frontmatter
+from memctl.record.config import Config
+from memctl.record.kinds import KINDS, Kind
+from memctl.record.record import ORDER, Record, build
+from memctl.record.snapshot import Hit, Snapshot
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests import snapshots

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from memctl.cli.main import COMMANDS, cli
-from memctl.model.kinds import KINDS
+from memctl.record.kinds import KINDS
 from tests.transcript import regenerate
 
 ROOT = Path(__file__).parents[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from memctl.model.config import Config
-from memctl.model.faults import Fault
-from memctl.model.record import Record
-from memctl.model.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
+from memctl.record.config import Config
+from memctl.record.faults import Fault
+from memctl.record.record import Record
+from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 from memctl.store.cache import Cache, Parsed
 from memctl.store.catalogue import StoredCatalogue
 

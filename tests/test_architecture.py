@@ -15,30 +15,30 @@ PACKAGE = Path(__file__).parents[1] / "memctl"
 # A module imports only from floors below its own, or from its own folder.
 FLOORS = {
     "errors": 0,
-    "text": 1,
-    "model": 2,
-    "journal": 3,
-    "store": 4,
-    "providers": 4,
-    "sentences": 4,
-    "search": 5,
-    "tokens": 5,
-    "coordination": 5,
-    "hierarchy": 6,
-    "check": 7,
-    "sources": 7,
-    "policy": 7,
-    "lifecycle": 8,
-    "packs": 9,
-    "exchange": 9,
-    "history": 9,
-    "workflow": 9,
-    "sessions": 9,
-    "syncing": 10,
-    "window": 10,
-    "hooks": 11,
-    "cli": 12,
-    "__main__": 13,
+    "text": 0,
+    "record": 1,
+    "git": 2,
+    "policy": 2,
+    "search": 2,
+    "statements": 2,
+    "store": 3,
+    "providers": 3,
+    "team": 4,
+    "tokens": 4,
+    "pages": 5,
+    "check": 6,
+    "sources": 6,
+    "write": 7,
+    "exchange": 8,
+    "history": 8,
+    "pack": 8,
+    "session": 8,
+    "task": 8,
+    "sync": 9,
+    "window": 9,
+    "hooks": 10,
+    "cli": 11,
+    "__main__": 12,
 }
 # Inside `window` a room imports only from rooms before its own; what stands beside the rooms puts them together.
 WINDOW = (
@@ -53,7 +53,7 @@ WINDOW = (
     "state",
 )
 # One starts Git; the other the program that a user has named as theirs to ask.
-PROCESSES = (PACKAGE / "journal" / "git.py", PACKAGE / "providers" / "program.py")
+PROCESSES = (PACKAGE / "git" / "git.py", PACKAGE / "providers" / "program.py")
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 
 

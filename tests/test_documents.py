@@ -12,7 +12,7 @@ import pytest
 
 from memctl.cli.command import Command
 from memctl.cli.main import COMMANDS, cli
-from memctl.model.config import Config
+from memctl.record.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import slow

@@ -15,14 +15,14 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.hierarchy import freshness, levels, seal
-from memctl.journal.repository import open_repository
-from memctl.lifecycle import documents
-from memctl.lifecycle.example import build
-from memctl.model import markdown
-from memctl.model.snapshot import Snapshot
+from memctl.git.repository import open_repository
+from memctl.pages import freshness, levels, seal
+from memctl.record import markdown
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
+from memctl.write import documents
+from memctl.write.example import build
 from tests.conftest import Memctl, commits, git
 from tests.example import MEMORY, SHOP
 

@@ -10,7 +10,7 @@ import pytest
 from memctl import history
 from memctl.errors import MemctlError
 from tests.conftest import Memctl, git
-from tests.journal.test_commits import hook
+from tests.git.test_commits import hook
 
 
 def written_by(commit: gitpython.Commit) -> set[str]:

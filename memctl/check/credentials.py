@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.model.faults import InvalidRecord, NoPlainFile
-from memctl.model.kinds import BY_FOLDER
+from memctl.record.faults import InvalidRecord, NoPlainFile
+from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.cache import digest
 from memctl.text import credentials

@@ -11,17 +11,17 @@ import msgspec
 
 from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
-from memctl.hierarchy.render import Renderer
-from memctl.model import canonical, frontmatter, ids, pages
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import Malformed
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.pages.render import Renderer
+from memctl.record import canonical, frontmatter, ids, pages
+from memctl.record.faults import InvalidRecord
+from memctl.record.malformed import Malformed
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
     from memctl.check.ownership import Staged
-    from memctl.coordination.state import State
+    from memctl.team.state import State
 
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
 

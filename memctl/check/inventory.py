@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.model import pages, session_page
-from memctl.model.faults import InvalidRecord, NoPlainFile
-from memctl.model.kinds import BY_FOLDER
+from memctl.record import pages, session_page
+from memctl.record.faults import InvalidRecord, NoPlainFile
+from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.place import CONFIG
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import msgspec
 
 from memctl.check.findings import Finding, Subject
-from memctl.coordination import guard, settling
-from memctl.coordination.state import Ownership, State
-from memctl.hierarchy.repository_paths import matching
-from memctl.model import handoff
+from memctl.pages.repository_paths import matching
+from memctl.record import handoff
+from memctl.team import guard, settling
+from memctl.team.state import Ownership, State
 
 _LISTED = 3  # files of a section that a finding names
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.model import controls, handoff
-from memctl.model.change import rewords
-from memctl.model.kinds import OTHER_END
-from memctl.model.malformed import CONFLICT, DUPLICATE
-from memctl.model.mentions import REFERENCE
-from memctl.model.record import Record, parse
-from memctl.model.snapshot import Snapshot
+from memctl.record import controls, handoff
+from memctl.record.change import rewords
+from memctl.record.kinds import OTHER_END
+from memctl.record.malformed import CONFLICT, DUPLICATE
+from memctl.record.mentions import REFERENCE
+from memctl.record.record import Record, parse
+from memctl.record.snapshot import Snapshot
 
 _MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject, closest
-from memctl.hierarchy import freshness, repository_paths
-from memctl.model import mentions, pages
-from memctl.model.mentions import IGNORE, Mention
+from memctl.pages import freshness, repository_paths
+from memctl.record import mentions, pages
+from memctl.record.mentions import IGNORE, Mention
 from memctl.store.place import CONFIG
 
 _MISSING_CODE = ("MEM201", "MEM203", "MEM209")

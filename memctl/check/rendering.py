@@ -9,10 +9,10 @@ from hashlib import blake2b
 import msgspec
 
 from memctl import __version__
-from memctl.hierarchy import documents, seal
-from memctl.hierarchy.places import FOLDER
-from memctl.hierarchy.render import Renderer
-from memctl.model.snapshot import Snapshot
+from memctl.pages import documents, seal
+from memctl.pages.places import FOLDER
+from memctl.pages.render import Renderer
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 
 

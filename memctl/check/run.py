@@ -12,10 +12,10 @@ from memctl.check import ageing, credentials, inventory, ownership, records, ref
 from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
-from memctl.model import frontmatter
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import Malformed
-from memctl.model.mentions import IGNORE
+from memctl.record import frontmatter
+from memctl.record.faults import InvalidRecord
+from memctl.record.malformed import Malformed
+from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 
 KEY = IGNORE  # in the settings and in the front matter of records and pages

@@ -6,11 +6,11 @@ import re
 from collections.abc import Generator, Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.model import checkpoint, session_page
-from memctl.model.checkpoint import Checkpoint, Version
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import CONFLICT, DUPLICATE
-from memctl.model.session_page import CHANGED, READ, Page
+from memctl.record import checkpoint, session_page
+from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.faults import InvalidRecord
+from memctl.record.malformed import CONFLICT, DUPLICATE
+from memctl.record.session_page import CHANGED, READ, Page
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 _OURS, _THEIRS = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE), re.compile(r"^={7}$", re.MULTILINE)

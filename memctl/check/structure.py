@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from memctl.check.findings import Finding, Subject
 from memctl.check.inventory import special
-from memctl.hierarchy import documents, levels
-from memctl.hierarchy.places import FOLDER, SOURCES, document_of
-from memctl.hierarchy.render import BrokenTemplate
-from memctl.model import headings, markdown, pages
-from memctl.model.malformed import CONFLICT, DUPLICATE
+from memctl.pages import documents, levels
+from memctl.pages.places import FOLDER, SOURCES, document_of
+from memctl.pages.render import BrokenTemplate
+from memctl.record import headings, markdown, pages
+from memctl.record.malformed import CONFLICT, DUPLICATE
 
 _TOLERANCE = 5  # points between declared and aggregated status; rules.md#levels-of-pages
 _RENUMBER = "`memctl renumber` gives the later one another number"

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.cli import output
+from memctl.git.commits import committing
 from memctl.hooks import undone
-from memctl.journal.commits import committing
 from memctl.store.memory import Memory
 
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one

@@ -9,10 +9,10 @@ import click
 
 from memctl.cli import output
 from memctl.cli.command import json_option, said
-from memctl.coordination import exchange, shared
-from memctl.coordination.shared import Outcome, Plan, Seen, Terms
-from memctl.lifecycle import joint
 from memctl.store.memory import Memory
+from memctl.team import exchange, shared
+from memctl.team.shared import Outcome, Plan, Seen, Terms
+from memctl.write import joint
 
 
 def agreeing(function: Any) -> Any:

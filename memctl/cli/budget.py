@@ -111,9 +111,9 @@ def _own(around: Surroundings) -> list[tuple[str, int]]:
     """What memctl could load: the pages of each level, and a rehydration at most."""
     if around.memory is None or around.snapshot is None:
         return []
-    from memctl.hierarchy import navigate
-    from memctl.lifecycle import documents
-    from memctl.model.pages import PROJECT_ID
+    from memctl.pages import navigate
+    from memctl.record.pages import PROJECT_ID
+    from memctl.write import documents
 
     snapshot, making = around.snapshot, documents.renderer(around.memory, around.snapshot)
     markers = {1: [PROJECT_ID], 2: [], 3: []}

@@ -11,12 +11,12 @@ from memctl.cli import editor, opening, output, report
 from memctl.cli.command import command, complete_id, discard_option, how, said, writing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle import door, edit, links, remove
-from memctl.model.change import Change
-from memctl.model.snapshot import Snapshot
+from memctl.record.change import Change
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.write import door, edit, links, remove
 
 _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 

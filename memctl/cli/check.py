@@ -15,15 +15,15 @@ from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
-from memctl.coordination import shared
-from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.journal import commits, differences, git, history, hook_commits, index
-from memctl.lifecycle import documents, door, entry_state, mend
-from memctl.lifecycle.door import How
-from memctl.model.snapshot import Snapshot
+from memctl.git import commits, differences, git, history, hook_commits, index
+from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
+from memctl.team import shared
+from memctl.team.state import State
+from memctl.write import documents, door, entry_state, mend
+from memctl.write.door import How
 
 _FORMATS = ("text", "json", "github", "sarif")
 

@@ -11,12 +11,12 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import Group, command, how, json_option, naming_options, reading, writing
 from memctl.cli.event import workflow_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.model.checkpoint import Checkpoint
+from memctl.record.checkpoint import Checkpoint
 from memctl.store.memory import Memory
-from memctl.workflow import checkpoint_xml, completeness, keeping, names, readable, resuming, versions
-from memctl.workflow.markdown import document
-from memctl.workflow.resuming import Resumption
-from memctl.workflow.saving import Said
+from memctl.task import checkpoint_xml, completeness, keeping, names, readable, resuming, versions
+from memctl.task.markdown import document
+from memctl.task.resuming import Resumption
+from memctl.task.saving import Said
 
 _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
 _FORMS = {"markdown": document, "xml": checkpoint_xml.written}

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from memctl.lifecycle.credentials import CredentialFound
-from memctl.lifecycle.door import How
-from memctl.model.said import Wrong, refuse_stand_in
+from memctl.record.said import Wrong, refuse_stand_in
+from memctl.write.credentials import CredentialFound
+from memctl.write.door import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help
@@ -194,7 +194,7 @@ def split_at_commas(ctx: click.Context, param: click.Parameter, given: tuple[str
 
 def filtering(function: F) -> F:
     """The filters of `list`, `search` and `export`."""
-    from memctl.model.kinds import KINDS, SEVERITIES
+    from memctl.record.kinds import KINDS, SEVERITIES
 
     statuses = list(dict.fromkeys(status for kind in KINDS.values() for status in kind.statuses))
     for option in reversed(

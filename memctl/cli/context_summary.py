@@ -11,9 +11,9 @@ from memctl.cli import counting, opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.packs import context_summary, phase, returned
-from memctl.packs.context_summary import BUDGET, DECISIONS, Enforced, Violation
-from memctl.packs.returned import Returned
+from memctl.pack import context_summary, phase, returned
+from memctl.pack.context_summary import BUDGET, DECISIONS, Enforced, Violation
+from memctl.pack.returned import Returned
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 
@@ -85,7 +85,7 @@ def context_summary_command(
 
 def _print_standing(memory: Memory, decision: str | None, budget: int, counter: Counter, as_json: bool) -> int:
     snapshot = opening.readable(memory, None)
-    from memctl.packs.supply import sources
+    from memctl.pack.supply import sources
 
     found = phase.standing(snapshot, memory.now, sources(memory, snapshot, None).worked)
     if decision is not None and decision != found.decision:

@@ -10,10 +10,10 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option, said
-from memctl.coordination import agents
-from memctl.coordination.state import Agent, State
 from memctl.errors import USAGE, MemctlError
-from memctl.model.said import refuse_stand_in
+from memctl.record.said import refuse_stand_in
+from memctl.team import agents
+from memctl.team.state import Agent, State
 
 coordination_command = Group(
     "coordination", help="Say which agents are at work, on what, and what stands in their way.", no_args_is_help=True

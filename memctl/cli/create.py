@@ -10,13 +10,13 @@ import click
 from memctl.cli import editor, opening, report
 from memctl.cli.command import Command, all_said, complete_id, for_people, how, said, split_at_commas, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle import create, door
-from memctl.lifecycle.edit import section_marker
-from memctl.model import kinds
-from memctl.model.kinds import OTHER_END, Kind
-from memctl.model.said import refuse_stand_in
+from memctl.record import kinds
+from memctl.record.kinds import OTHER_END, Kind
+from memctl.record.said import refuse_stand_in
 from memctl.store import load
 from memctl.store.sequence import Sequence
+from memctl.write import create, door
+from memctl.write.edit import section_marker
 
 _EXAMPLES = {
     "decision": (

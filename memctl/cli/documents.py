@@ -9,12 +9,12 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, writing
 from memctl.errors import REFUSED
-from memctl.hierarchy.documents import Comparison
-from memctl.hierarchy.places import FOLDER, SOURCES
-from memctl.lifecycle import documents, door, pages
-from memctl.lifecycle.pages import Author
+from memctl.pages.documents import Comparison
+from memctl.pages.places import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.write import documents, door, pages
+from memctl.write.pages import Author
 
 
 @command(

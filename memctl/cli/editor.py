@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle.create import Draft
-from memctl.model import frontmatter, headings
+from memctl.record import frontmatter, headings
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.write.create import Draft
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 

@@ -11,12 +11,12 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import Group, command, json_option, naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.model import moments
-from memctl.model.event import TYPES, Event, Sizes
+from memctl.record import moments
+from memctl.record.event import TYPES, Event, Sizes
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
-from memctl.workflow import emitting, event_xml, names
+from memctl.task import emitting, event_xml, names
 
 workflow_option = click.option("--workflow", default="", metavar="NAME", help="Which workflow. [default: the branch's]")
 _SHOWN = 5  # unreadable lines that a warning names

@@ -13,16 +13,16 @@ from memctl.cli.command import command, filtering, how, reading, writing
 from memctl.cli.source import read
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
-from memctl.lifecycle import door
 from memctl.search.filters import select
 from memctl.store import load, named_file
+from memctl.write import door
 
 if TYPE_CHECKING:
     from memctl.exchange.adr import Imported
     from memctl.exchange.adr_export import Exported
     from memctl.exchange.adr_forms import Form
-    from memctl.model.record import Record
-    from memctl.model.snapshot import Snapshot
+    from memctl.record.record import Record
+    from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
 
 _FORMATS = ("adr", "jsonl")

@@ -11,11 +11,11 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.cli.packing import Packing, counter_of, deliver, packing
 from memctl.errors import USAGE, MemctlError
-from memctl.model.snapshot import Snapshot
-from memctl.packs import filling
-from memctl.packs.draft import Draft
-from memctl.packs.files import packed
-from memctl.packs.filling import Pack
+from memctl.pack import filling
+from memctl.pack.draft import Draft
+from memctl.pack.files import packed
+from memctl.pack.filling import Pack
+from memctl.record.snapshot import Snapshot
 from memctl.sources import loading
 from memctl.sources.loading import NO_ROOM, Choice, Room
 from memctl.sources.priorities import Priorities, Wish, priorities

@@ -8,7 +8,7 @@ import click
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
-from memctl.model.record import Record
+from memctl.record.record import Record
 from memctl.search.filters import ORDERS, select
 
 STYLES: tuple[dict[str, Any], ...] = ({"fg": "yellow"}, {}, {"bold": True}, {})

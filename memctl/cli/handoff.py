@@ -10,20 +10,20 @@ import msgspec
 from memctl.cli import handoff_answers, opening, output
 from memctl.cli.command import Defaulting, how, json_option
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
-from memctl.coordination import ownership
 from memctl.errors import REFUSED, USAGE, MemctlError
-from memctl.lifecycle import joint
-from memctl.lifecycle.joint import Done
-from memctl.model.change import Change
-from memctl.model.handoff import OFFERED
-from memctl.packs import handoff
-from memctl.packs.formats.choice import AUTO
-from memctl.packs.handoff_offer import Offering, Refused, Wish
-from memctl.packs.handoff_said import EMERGENCY, Said
-from memctl.packs.supply import sources
+from memctl.pack import handoff
+from memctl.pack.formats.choice import AUTO
+from memctl.pack.handoff_offer import Offering, Refused, Wish
+from memctl.pack.handoff_said import EMERGENCY, Said
+from memctl.pack.supply import sources
+from memctl.record.change import Change
+from memctl.record.handoff import OFFERED
 from memctl.sources import recency
 from memctl.store.memory import Memory
-from memctl.workflow import emitting
+from memctl.task import emitting
+from memctl.team import ownership
+from memctl.write import joint
+from memctl.write.joint import Done
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
 _LINES = ("immediate", "short_term", "success_criteria", "observation", "approach", "pitfall", "resource")

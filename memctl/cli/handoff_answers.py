@@ -9,18 +9,18 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
-from memctl.coordination import handing, ownership, shared
-from memctl.coordination.state import State
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.lifecycle import handoffs, joint
-from memctl.lifecycle.handoffs import Answered
-from memctl.model import handoff
-from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
-from memctl.model.kinds import HANDOFF
-from memctl.model.snapshot import Snapshot
+from memctl.record import handoff
+from memctl.record.faults import InvalidRecord
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.workflow import emitting
+from memctl.task import emitting
+from memctl.team import handing, ownership, shared
+from memctl.team.state import State
+from memctl.write import handoffs, joint
+from memctl.write.handoffs import Answered
 
 
 @command(
@@ -232,7 +232,7 @@ def _row(one: Handoff) -> tuple[str, ...]:
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
-    from memctl.model import headings
+    from memctl.record import headings
 
     record = output.record_data(memory, one.record)
     content = headings.content(HANDOFF, one.body)

@@ -10,14 +10,14 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
+from memctl.git import differences, git, history, message
 from memctl.history import record_paths
-from memctl.journal import differences, git, history, message
-from memctl.lifecycle import remove
-from memctl.model import ids, moments
-from memctl.model.kinds import KINDS
+from memctl.record import ids, moments
+from memctl.record.kinds import KINDS
 from memctl.store import load, sessions_ref
 from memctl.store.last_commits import last_commits
 from memctl.store.memory import Memory
+from memctl.write import remove
 
 
 @command(

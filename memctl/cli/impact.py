@@ -11,12 +11,12 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
-from memctl.hierarchy import given_paths, impact
-from memctl.hierarchy.impact import MATRIX, NOT, Reach, Stale
-from memctl.journal import differences, history
-from memctl.journal.differences import RENAMED, FileChange
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.git import differences, history
+from memctl.git.differences import RENAMED, FileChange
+from memctl.pages import given_paths, impact
+from memctl.pages.impact import MATRIX, NOT, Reach, Stale
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 

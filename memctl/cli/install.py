@@ -11,11 +11,11 @@ import click
 from memctl.cli import install_agents, opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.git import trust
+from memctl.git.repository import Repository, open_repository
 from memctl.hooks import shells
-from memctl.journal import trust
-from memctl.journal.repository import Repository, open_repository
-from memctl.lifecycle import install, refspec, schedule
-from memctl.lifecycle.install import Step
+from memctl.write import install, refspec, schedule
+from memctl.write.install import Step
 
 
 @command(

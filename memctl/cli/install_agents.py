@@ -14,13 +14,13 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.git import hook_commits, trust
+from memctl.git.repository import Repository, open_repository
 from memctl.hooks import consent, installing, permissions, settings, shells
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.installing import Allowed, Edit, Keeping
 from memctl.hooks.permissions import READ, RECORD
-from memctl.journal import hook_commits, trust
-from memctl.journal.repository import Repository, open_repository
-from memctl.lifecycle import install, refspec
+from memctl.write import install, refspec
 
 AGENTS_MD = "agents-md"
 ALL = "all"

@@ -13,9 +13,9 @@ from memctl.cli.command import command, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED
-from memctl.hierarchy.given_paths import file_named
-from memctl.packs import directives, filling, requested
-from memctl.packs.supply import places, sources
+from memctl.pack import directives, filling, requested
+from memctl.pack.supply import places, sources
+from memctl.pages.given_paths import file_named
 from memctl.sources.summary import BUDGET, summary
 
 

@@ -8,9 +8,9 @@ import click
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
-from memctl.lifecycle import maintenance
-from memctl.lifecycle.maintenance import Maintained
 from memctl.store.memory import Memory
+from memctl.write import maintenance
+from memctl.write.maintenance import Maintained
 
 
 @command(

@@ -12,15 +12,15 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.sessions import claude_code, reading
-from memctl.sessions.events import Session, joined
-from memctl.sessions.summary import Summary
+from memctl.session import claude_code, reading
+from memctl.session.events import Session, joined
+from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider
-    from memctl.sessions.asking import Reply
-    from memctl.sessions.dimensions import Dimension
+    from memctl.session.asking import Reply
+    from memctl.session.dimensions import Dimension
 
 transcripts = click.option(
     "--transcript", "-t", "sources", multiple=True, metavar="FILE", help="A transcript (- for stdin). Repeatable."
@@ -71,7 +71,7 @@ def with_prose(memory: Memory, summary: Summary, session: Session, *, no_llm: bo
     """A summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
     if no_llm:
         return summary
-    from memctl.sessions import prose
+    from memctl.session import prose
 
     try:
         provider = provider_of(memory)
@@ -111,7 +111,7 @@ def judged(
 ) -> tuple[list[Reply], Dimension | None]:
     """Replies as a language model judges them, if the user has one, and how a summary respects instructions (if there
     is a transcript that tells of them); the exact replies and a warning if that fails."""
-    from memctl.sessions import asking, dimensions
+    from memctl.session import asking, dimensions
 
     try:
         judge = provider_of(memory)

@@ -9,9 +9,9 @@ import click
 from memctl.cli import output
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.journal import threeway
-from memctl.lifecycle import merge
-from memctl.lifecycle.merge import Merged
+from memctl.git import threeway
+from memctl.write import merge
+from memctl.write.merge import Merged
 
 _MODEL = "claude"  # whose tokens a page's budget counts: the settings may be in conflict just now
 _ENCODING, _ERRORS = "utf-8", "surrogateescape"  # any bytes survive
@@ -61,7 +61,7 @@ def merge_file_command(ctx: click.Context, /, kind: str, base: Path, ours: Path,
 def _merged(kind: str, base: str, ours: str, theirs: str) -> Merged:
     if kind == "record":
         return merge.merge(base, ours, theirs)
-    from memctl.sessions import versions
+    from memctl.session import versions
     from memctl.tokens.count import Counter
     from memctl.tokens.families import family_of
 

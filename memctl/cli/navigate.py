@@ -12,15 +12,15 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import OK, REFUSED
 from memctl.hooks import shells
-from memctl.model import headings, markdown
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import headings, markdown
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store import access
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.hierarchy.navigate import Place
-    from memctl.hierarchy.render import Renderer
+    from memctl.pages.navigate import Place
+    from memctl.pages.render import Renderer
     from memctl.tokens.count import Counter
 
 _FILES = 4  # the level of the repository's own files
@@ -83,7 +83,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show the navigation index: which § markers there are, what stands there, and where to find what."""
-    from memctl.hierarchy import places
+    from memctl.pages import places
 
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
@@ -113,29 +113,29 @@ class _Reader:
         self._snapshot = snapshot
 
     def resolve(self, reference: str) -> Record | Place:
-        from memctl.hierarchy import navigate
+        from memctl.pages import navigate
 
         return self.place(reference) if navigate.is_marker(reference) else self._snapshot.resolve(reference)
 
     def place(self, marker: str) -> Place:
-        from memctl.hierarchy import navigate
+        from memctl.pages import navigate
 
         found = navigate.find(self._snapshot, lambda: self.renderer, marker)
         if found.level > 1:
             return found
-        from memctl.packs.supply import with_blockers
+        from memctl.pack.supply import with_blockers
 
         return with_blockers(self._memory, self._snapshot, found)
 
     @cached_property
     def renderer(self) -> Renderer:
-        from memctl.lifecycle import documents
+        from memctl.write import documents
 
         return documents.renderer(self._memory, self._snapshot)
 
     @cached_property
     def counter(self) -> Counter:
-        from memctl.lifecycle import documents
+        from memctl.write import documents
 
         return documents.counter(self._memory)
 

@@ -10,10 +10,10 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
+from memctl.git import trust
 from memctl.hooks import folder, shells, undone
-from memctl.journal import trust
-from memctl.model import moments
-from memctl.model.snapshot import Snapshot
+from memctl.record import moments
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.store import load, lock
 from memctl.store.load import Progress
@@ -91,7 +91,7 @@ def readable(opened: Memory, at: str | None) -> Snapshot:
 
     Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
     """
-    from memctl.hierarchy import admission
+    from memctl.pages import admission
 
     return admission.admitted(opened, snapshot(opened, at), lambda: () if at is None else (load.disk(opened),))
 

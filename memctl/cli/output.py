@@ -12,10 +12,10 @@ import msgspec
 
 from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
-from memctl.model.faults import Fault
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Excerpt, Snapshot
+from memctl.record.faults import Fault
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.store.memory import Memory
 
 SCHEMA = 1

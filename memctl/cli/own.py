@@ -11,14 +11,14 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
-from memctl.coordination import ownership
-from memctl.coordination.ownership import Claim
-from memctl.coordination.state import TYPES, Ownership, State
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hierarchy.placing import missing
-from memctl.model import moments
-from memctl.model.pages import Outline
+from memctl.pages.placing import missing
+from memctl.record import moments
+from memctl.record.pages import Outline
 from memctl.store import load
+from memctl.team import ownership
+from memctl.team.ownership import Claim
+from memctl.team.state import TYPES, Ownership, State
 
 own_command = Group(
     "own", help="Say who owns which section, and take, give back and hand over sections.", no_args_is_help=True
@@ -174,7 +174,7 @@ def check_command(
     PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
     everywhere, 1: not everywhere.
     """
-    from memctl.hierarchy import owned
+    from memctl.pages import owned
 
     memory = opening.memory(ctx)
     name = ownership.agent_name(agent) if agent else memory.actor

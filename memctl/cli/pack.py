@@ -9,9 +9,9 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
-from memctl.model import moments
-from memctl.packs import last_work, rehydrate
-from memctl.packs.supply import sources
+from memctl.pack import last_work, rehydrate
+from memctl.pack.supply import sources
+from memctl.record import moments
 
 
 @command(

@@ -13,12 +13,12 @@ import msgspec
 from memctl.cli import counting, output
 from memctl.cli.command import for_people
 from memctl.errors import MemctlError
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import filling
-from memctl.packs.draft import Draft
-from memctl.packs.filling import Pack
-from memctl.packs.formats import choice
+from memctl.pack import filling
+from memctl.pack.draft import Draft
+from memctl.pack.filling import Pack
+from memctl.pack.formats import choice
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter

@@ -6,11 +6,11 @@ from typing import Any
 
 from memctl.cli import editor
 from memctl.errors import MemctlError
-from memctl.lifecycle.pages import Text, with_content
-from memctl.model import frontmatter, headings
-from memctl.model.malformed import Malformed
-from memctl.model.pages import Page, PageKind
-from memctl.model.said import refuse_stand_in
+from memctl.record import frontmatter, headings
+from memctl.record.malformed import Malformed
+from memctl.record.pages import Page, PageKind
+from memctl.record.said import refuse_stand_in
+from memctl.write.pages import Text, with_content
 
 
 def read(kind: PageKind, options: dict[str, Any], page: Page | None, title: str) -> tuple[Text, str]:

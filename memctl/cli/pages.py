@@ -10,14 +10,14 @@ import click
 from memctl.cli import editor, opening, output, page_text, report
 from memctl.cli.command import Command, Group, at_option, command, how, json_option, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.hierarchy.navigate import refuse_broken
-from memctl.lifecycle import door, pages
-from memctl.lifecycle.pages import Author
-from memctl.model.change import Change
-from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
-from memctl.model.snapshot import Snapshot
+from memctl.pages.navigate import refuse_broken
+from memctl.record.change import Change
+from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind, kind_at
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.write import door, pages
+from memctl.write.pages import Author
 
 _MANY = "Repeatable; replaces those there are."
 _VALUES: dict[str, click.Option] = {

@@ -14,14 +14,14 @@ import click
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, json_option, reading, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.journal import history, hook_commits, locks, message, remotes, trust
-from memctl.journal.repository import find_top
-from memctl.lifecycle import commit, door, entry_state, example, joint, moves, reinstate, setup
-from memctl.lifecycle.commit import Outcome
-from memctl.model import handoff, moments
-from memctl.model.snapshot import Snapshot
+from memctl.git import history, hook_commits, locks, message, remotes, trust
+from memctl.git.repository import find_top
+from memctl.record import handoff, moments
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.write import commit, door, entry_state, example, joint, moves, reinstate, setup
+from memctl.write.commit import Outcome
 
 _TRY = (
     "memctl status                        # what it holds",

@@ -11,8 +11,8 @@ from memctl.cli.command import Command, Group, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
-from memctl.packs import prompt
-from memctl.packs.supply import sources
+from memctl.pack import prompt
+from memctl.pack.supply import sources
 
 
 @click.group("prompt", cls=Group)

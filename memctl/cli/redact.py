@@ -14,14 +14,14 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, complete_id, json_option
 from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
+from memctl.git import remains
+from memctl.git.remains import Remains
 from memctl.hooks import folder, installing, known
 from memctl.hooks.folder import SessionFolder
-from memctl.journal import remains
-from memctl.journal.remains import Remains
-from memctl.lifecycle import blanking, redact
-from memctl.lifecycle.door import How
-from memctl.lifecycle.redact import Redaction
 from memctl.store.memory import Memory
+from memctl.write import blanking, redact
+from memctl.write.door import How
+from memctl.write.redact import Redaction
 
 _SHOWN = 10  # commits, refs or files that are named
 _BLOCK = 1 << 20  # bytes of a transcript that are read at once

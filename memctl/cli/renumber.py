@@ -11,20 +11,20 @@ import msgspec
 
 from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
-from memctl.coordination import shared
-from memctl.coordination.state import SECTION, State
 from memctl.errors import MemctlError
-from memctl.hierarchy.places import FOLDER
-from memctl.journal.authorship import Authorship
-from memctl.lifecycle import concluding, door, handoffs, renumber
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.concluding import Staged
-from memctl.lifecycle.renumber import Renumbering
-from memctl.model.change import Change
-from memctl.model.kinds import HANDOFF
+from memctl.git.authorship import Authorship
+from memctl.pages.places import FOLDER
+from memctl.record.change import Change
+from memctl.record.kinds import HANDOFF
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.team import shared
+from memctl.team.state import SECTION, State
+from memctl.write import concluding, door, handoffs, renumber
+from memctl.write.commit import Outcome
+from memctl.write.concluding import Staged
+from memctl.write.renumber import Renumbering
 
 
 @command(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from memctl.cli import output
-from memctl.lifecycle.commit import Outcome
 from memctl.store.memory import Memory
+from memctl.write.commit import Outcome
 
 
 def outcome(memory: Memory, result: Outcome, *, as_json: bool, dry_run: bool, lines: Iterable[str] = ()) -> None:

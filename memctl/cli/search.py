@@ -12,11 +12,11 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
-from memctl.model.config import SearchWeights
-from memctl.model.markdown import first_sentence
-from memctl.model.snapshot import Excerpt, Snapshot
-from memctl.packs import relevance
-from memctl.packs.relevance import Place
+from memctl.pack import relevance
+from memctl.pack.relevance import Place
+from memctl.record.config import SearchWeights
+from memctl.record.markdown import first_sentence
+from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Ranked
@@ -143,7 +143,7 @@ def _relate(
     as_json: bool,
     at: str | None,
 ) -> None:
-    from memctl.hierarchy import coverage, why
+    from memctl.pages import coverage, why
     from memctl.search import related
 
     if _RECORD.fullmatch(given):

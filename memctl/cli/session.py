@@ -11,15 +11,15 @@ from memctl.cli import material, opening, output, report, session_probe, session
 from memctl.cli.command import Command, Group, how, json_option, said, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.lifecycle import door
-from memctl.model.change import Change
-from memctl.sessions import ending, gathering, listing, proposals, running
-from memctl.sessions import writing as session_writing
-from memctl.sessions.events import GIT, Session
-from memctl.sessions.running import Running
-from memctl.sessions.summary import Summary
+from memctl.record.change import Change
+from memctl.session import ending, gathering, listing, proposals, running
+from memctl.session import writing as session_writing
+from memctl.session.events import GIT, Session
+from memctl.session.running import Running
+from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.write import door
 
 
 @click.group("session", cls=Group)
@@ -120,7 +120,7 @@ def _write(
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:
-        from memctl.sessions import kept_probes, probing
+        from memctl.session import kept_probes, probing
 
         kept_probes.keep(memory, summary.id, probing.of_transcript(memory, summary, session))
     left = sum(not one.record for one in proposed) - len(accepted)

@@ -13,16 +13,16 @@ from memctl.cli import material, opening, output
 from memctl.cli.command import Command
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, MemctlError
-from memctl.sessions import gathering, listing, running
+from memctl.session import gathering, listing, running
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.model.session_page import Page
-    from memctl.model.snapshot import Snapshot
-    from memctl.sessions.asking import Reply
-    from memctl.sessions.dimensions import Dimension
-    from memctl.sessions.events import Session
-    from memctl.sessions.probing import Facts, Share
+    from memctl.record.session_page import Page
+    from memctl.record.snapshot import Snapshot
+    from memctl.session.asking import Reply
+    from memctl.session.dimensions import Dimension
+    from memctl.session.events import Session
+    from memctl.session.probing import Facts, Share
 
 _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#window-health
 
@@ -60,7 +60,7 @@ def probe_command(
     transcript from what was kept when it was summed up, or from Git alone. A fact counts as answered if it stands
     there; if you have set up a language model, it answers and judges all but files.
     """
-    from memctl.sessions import dimensions, probing
+    from memctl.session import dimensions, probing
 
     memory = opening.memory(ctx)
     session = material.read(sources) if sources else None

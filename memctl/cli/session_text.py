@@ -9,17 +9,17 @@ import msgspec
 
 from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle.commit import Outcome
-from memctl.model import markdown, session_page
-from memctl.model.faults import Fault
-from memctl.model.session_page import Page, path_of
-from memctl.sessions import labels, listing
-from memctl.sessions import writing as session_writing
-from memctl.sessions.fitting import MOST_TOKENS
-from memctl.sessions.proposals import Proposal
-from memctl.sessions.summary import Summary
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
+from memctl.record import markdown, session_page
+from memctl.record.faults import Fault
+from memctl.record.session_page import Page, path_of
+from memctl.session import labels, listing
+from memctl.session import writing as session_writing
+from memctl.session.fitting import MOST_TOKENS
+from memctl.session.proposals import Proposal
+from memctl.session.summary import Summary
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.store.memory import Memory
+from memctl.write.commit import Outcome
 
 _SHOWN = 60  # characters of an intent in a list
 _LATEST = 5  # files

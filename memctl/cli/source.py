@@ -11,11 +11,11 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import unpaired
 from memctl.exchange.jsonl import draft_of
-from memctl.lifecycle.create import Draft
-from memctl.model import frontmatter, headings
-from memctl.model.kinds import Kind
-from memctl.model.malformed import Malformed
+from memctl.record import frontmatter, headings
+from memctl.record.kinds import Kind
+from memctl.record.malformed import Malformed
 from memctl.store.files import MAX_BYTES
+from memctl.write.create import Draft
 
 
 def read(source: str) -> str:

@@ -7,8 +7,8 @@ import msgspec
 
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command, reading
-from memctl.hierarchy.given_paths import file_named
-from memctl.hierarchy.navigate import refuse_closed_file
+from memctl.pages.given_paths import file_named
+from memctl.pages.navigate import refuse_closed_file
 from memctl.sources.summary import BUDGET, summary
 
 

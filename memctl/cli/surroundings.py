@@ -10,11 +10,11 @@ from typing import NamedTuple
 import click
 
 from memctl.cli import counting, opening, output
-from memctl.model import moments
-from memctl.model.faults import Fault
-from memctl.model.snapshot import Snapshot
 from memctl.policy.contexts import SCS_THRESHOLD
 from memctl.policy.staleness import Over, over
+from memctl.record import moments
+from memctl.record.faults import Fault
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory, fixed_now
 from memctl.tokens.count import Counter
 

@@ -9,12 +9,12 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
-from memctl.lifecycle import naming
-from memctl.lifecycle.merge import WHOLE
 from memctl.store.memory import Memory
-from memctl.syncing import deciding, telling
-from memctl.syncing import sync as syncing
-from memctl.syncing.synced import Synced
+from memctl.sync import deciding, telling
+from memctl.sync import sync as syncing
+from memctl.sync.synced import Synced
+from memctl.write import naming
+from memctl.write.merge import WHOLE
 
 
 @command(

@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
-from memctl.hierarchy import why
-from memctl.hierarchy.why import IN_CODE_REFS, IN_COMMIT, SUSPECT, Cause, Found, Reason, Told, Why
+from memctl.pages import why
+from memctl.pages.why import IN_CODE_REFS, IN_COMMIT, SUSPECT, Cause, Found, Reason, Told, Why
 from memctl.store.memory import Memory
 
 _SHORT = 10  # digits of a commit's id

@@ -14,7 +14,7 @@ from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.hooks import pressure
-from memctl.model import settings as yaml_settings
+from memctl.record import settings as yaml_settings
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.window import config as configuration

@@ -19,17 +19,17 @@ from memctl.exchange.adr_folder import Edge, Found
 from memctl.exchange.adr_forms import FORMS
 from memctl.exchange.adr_status import SUPERSEDED
 from memctl.exchange.adr_text import KEY, Origin
-from memctl.journal.history import Commit
-from memctl.lifecycle.create import Draft, complete, written
-from memctl.lifecycle.edit import rewrite
-from memctl.model import frontmatter, moments
-from memctl.model.change import Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import DECISION
-from memctl.model.record import Record, parse, problems
-from memctl.model.snapshot import Snapshot
+from memctl.git.history import Commit
+from memctl.record import frontmatter, moments
+from memctl.record.change import Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import DECISION
+from memctl.record.record import Record, parse, problems
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
+from memctl.write.create import Draft, complete, written
+from memctl.write.edit import rewrite
 
 _SHOWN = 20  # problems to print; a folder of something else may have hundreds
 

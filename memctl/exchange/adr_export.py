@@ -15,11 +15,11 @@ from memctl.exchange import adr_forms, adr_status, adr_text
 from memctl.exchange.adr_forms import Form
 from memctl.exchange.adr_status import Other
 from memctl.exchange.adr_text import Origin
-from memctl.model import frontmatter, ids
-from memctl.model.change import Write
-from memctl.model.kinds import DECISION
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import frontmatter, ids
+from memctl.record.change import Write
+from memctl.record.kinds import DECISION
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 
 _DEFAULT: Form = "madr"  # of decisions that came from no file

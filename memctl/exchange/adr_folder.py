@@ -13,10 +13,10 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange import adr_status, adr_text
 from memctl.exchange.adr_status import Statement
 from memctl.exchange.adr_text import Head, Origin
-from memctl.journal import history
-from memctl.journal.history import Commit
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import Malformed
+from memctl.git import history
+from memctl.git.history import Commit
+from memctl.record.faults import InvalidRecord
+from memctl.record.malformed import Malformed
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.text.credentials import describe, find, lines

@@ -10,8 +10,8 @@ import msgspec
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
 from memctl.exchange.adr_text import Head, Origin, Span, head_of, number_of
-from memctl.model import canonical, headings, moments
-from memctl.model.record import Record
+from memctl.record import canonical, headings, moments
+from memctl.record.record import Record
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word

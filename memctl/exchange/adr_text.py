@@ -15,9 +15,9 @@ import msgspec
 
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
-from memctl.model import headings, moments
-from memctl.model.malformed import Malformed
-from memctl.model.markdown import one_line
+from memctl.record import headings, moments
+from memctl.record.malformed import Malformed
+from memctl.record.markdown import one_line
 
 KEY = "adr"  # of the front matter
 Span = tuple[int, int]

@@ -16,16 +16,16 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.exchange import unpaired
-from memctl.lifecycle.create import Draft, complete, written
-from memctl.model import frontmatter, ids
-from memctl.model.change import Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import KINDS, OTHER_END, Kind
-from memctl.model.markdown import one_line
-from memctl.model.record import ORDER, Record, parse, problems
-from memctl.model.snapshot import Snapshot
+from memctl.record import frontmatter, ids
+from memctl.record.change import Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import KINDS, OTHER_END, Kind
+from memctl.record.markdown import one_line
+from memctl.record.record import ORDER, Record, parse, problems
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
+from memctl.write.create import Draft, complete, written
 
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
 _SHOWN = 20  # problems to print; there may be thousands

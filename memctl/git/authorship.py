@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from memctl.journal import blame, git, history, trees
-from memctl.journal.repository import Repository
-from memctl.model.provenance import Origin
+from memctl.git import blame, git, history, trees
+from memctl.git.repository import Repository
+from memctl.record.provenance import Origin
 
 _LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 

@@ -6,7 +6,7 @@ import time
 from functools import cached_property
 from pathlib import Path
 
-from memctl.journal import git
+from memctl.git import git
 
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind")
 _ALL = ("--untracked-files=all", "--ignored", "--no-renames", "--")

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.journal import commits, git, index, locks
-from memctl.journal.repository import Repository
+from memctl.git import commits, git, index, locks
+from memctl.git.repository import Repository
 
 _PATIENCE = 4.0  # seconds to wait for another git process that holds a lock
 

@@ -18,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import git, locks
-from memctl.journal.importer import Importer, Made
-from memctl.journal.preparation import NoIdentity, Preparation
-from memctl.journal.repository import Repository
+from memctl.git import git, locks
+from memctl.git.importer import Importer, Made
+from memctl.git.preparation import NoIdentity, Preparation
+from memctl.git.repository import Repository
 
 COMMITTING = "MEMCTL_COMMITTING"  # tells a memctl in one of the user's hooks who makes the commit
 _UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over
@@ -135,7 +135,7 @@ def _others_have_hooks(repository: Repository) -> bool:
     files = repository.commit_hooks()
     if not files:
         return False
-    from memctl.journal import hooks  # seldom needed
+    from memctl.git import hooks  # seldom needed
 
     return not all(hooks.is_ours_alone(repository, file) for file in files)
 

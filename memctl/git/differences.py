@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 ADDED, CHANGED, DELETED, RENAMED = "added", "changed", "deleted", "renamed"
 _STATUSES = {"A": ADDED, "D": DELETED, "R": RENAMED}

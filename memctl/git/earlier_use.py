@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from memctl.journal.repository import Repository
+from memctl.git.repository import Repository
 
 # How the reflog calls a commit that was made right there; one that was pulled, picked or amended may be another's.
 _COMMITTED = ("commit: docs(memory)", "commit (initial): docs(memory)")
@@ -48,7 +48,7 @@ def _has_own(repository: Repository, imported: list[_Import]) -> bool:
     """
     if not imported:
         return False
-    from memctl.journal import message
+    from memctl.git import message
 
     found = repository.objects.read([one.after for one in imported])
     for one, commit in zip(imported, found, strict=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.journal import locks
+from memctl.git import locks
 
 if TYPE_CHECKING:
     import subprocess

@@ -14,9 +14,9 @@ from functools import cache
 
 import msgspec
 
-from memctl.journal import git, message, trees
-from memctl.journal.repository import Repository
-from memctl.model import moments
+from memctl.git import git, message, trees
+from memctl.git.repository import Repository
+from memctl.record import moments
 
 # Git shows nothing of what a merge changed unless told to. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.journal import earlier_use, git
-from memctl.journal.repository import Repository
+from memctl.git import earlier_use, git
+from memctl.git.repository import Repository
 
 SETTING = "memctl.hookCommits"
 # Everything on the branch; pages of sessions and checkpoints on a ref beside it; nothing.

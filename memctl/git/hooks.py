@@ -19,8 +19,8 @@ from typing import Literal
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 HOOKS = ("pre-commit", "pre-merge-commit", "post-merge")
 KEPT = ".before-memctl"  # what the name of a user's hook has at its end while ours is in its place

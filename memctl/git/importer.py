@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 _COMMAND = ("fast-import", "--quiet", "--date-format=raw")
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.journal import git
-from memctl.journal.repository import Repository
-from memctl.journal.trees import REGULAR, Entry
+from memctl.git import git
+from memctl.git.repository import Repository
+from memctl.git.trees import REGULAR, Entry
 
 
 def entries(repository: Repository, *paths: str, without: str = "") -> list[Entry]:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.journal import git, trees
-from memctl.journal.repository import Repository
-from memctl.model import moments
+from memctl.git import git, trees
+from memctl.git.repository import Repository
+from memctl.record import moments
 
 # `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
 # keep the files of a root commit from the list, and bring in those of another path.

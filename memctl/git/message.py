@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.model.change import Change, Deed
+from memctl.record.change import Change, Deed
 
 TYPE = "docs(memory)"
 _WIDTH = 100

@@ -14,7 +14,7 @@ from typing import IO
 
 import msgspec
 
-from memctl.journal import git
+from memctl.git import git
 
 _ARGS = ("cat-file", "--batch")
 _AT_ONCE = 4096  # bytes of questions: no pipe is smaller, so that neither side waits for the other for ever

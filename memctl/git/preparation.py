@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 _VARIABLES = ("var", "-l")
 _ROLES = ("AUTHOR", "COMMITTER")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from memctl.journal import git
-from memctl.journal.commits import COMMITTING
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.commits import COMMITTING
+from memctl.git.repository import Repository
 
 _VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it said nothing
 # What Git's verdict on a ref says if somebody else pushed at the same moment; each side of a race may see another of

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 _DIGITS = (40, 64)  # of a commit's id, by SHA-1 and SHA-256
 _PATIENCE = 10.0  # seconds to wait for another git process that holds the lock of the ref
@@ -218,7 +218,7 @@ def push(repository: Repository, remote: str, ref: str, commit: str, expected: s
     The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
     can't be told whether it has.
     """
-    from memctl.journal import pushing  # every command that reads asks where a ref is, and few push
+    from memctl.git import pushing  # every command that reads asks where a ref is, and few push
 
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]

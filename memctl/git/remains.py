@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.journal import git, index
-from memctl.journal.repository import Repository
+from memctl.git import git, index
+from memctl.git.repository import Repository
 
 _MOST_COMMITS = 20_000
 _AT_ONCE = 200  # blobs that are read before the time is looked at

@@ -9,9 +9,9 @@ from contextlib import suppress
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git, pushing, refs
-from memctl.journal.pushing import Refused
-from memctl.journal.repository import Repository
+from memctl.git import git, pushing, refs
+from memctl.git.pushing import Refused
+from memctl.git.repository import Repository
 
 _HEADS = "refs/heads/"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.journal import git, private
+from memctl.git import git, private
 
 if TYPE_CHECKING:
-    from memctl.journal.objects import Objects
+    from memctl.git.objects import Objects
 
 # What stands in the Git directory while an operation is under way in which a commit of ours would be an accident.
 _UNDER_WAY = {
@@ -56,7 +56,7 @@ class Repository:
     @cached_property
     def objects(self) -> Objects:
         """What reads the objects that Git has stored."""
-        from memctl.journal.objects import Objects  # most hooks of agents read none, and need not import what it takes
+        from memctl.git.objects import Objects  # most hooks of agents read none, and need not import what it takes
 
         return Objects(self.top)
 

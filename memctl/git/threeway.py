@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from memctl.journal import git
+from memctl.git import git
 
 T = TypeVar("T")
 Preference = Literal["", "ours", "theirs"]  # whose lines stand where both sides changed the same; "" for markers

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 # Who makes the commits that only `git merge-tree` sees, and when: nobody, at any time.
 _NOBODY = {

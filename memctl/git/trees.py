@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository
+from memctl.git import git
+from memctl.git.repository import Repository
 
 if TYPE_CHECKING:
-    from memctl.journal.objects import Object
+    from memctl.git.objects import Object
 
 REGULAR = (b"100644", b"100755")
 _FILES = (*REGULAR, b"120000", b"100664")  # a link's blob is what it leads to; old programs wrote the last one

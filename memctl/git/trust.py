@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from memctl.journal import earlier_use, git, hook_commits
-from memctl.journal.repository import Repository
+from memctl.git import earlier_use, git, hook_commits
+from memctl.git.repository import Repository
 
 TRUSTED, REFUSED, UNKNOWN = "trusted", "refused", "unknown"
 SETTING = "memctl.trusted"

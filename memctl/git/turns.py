@@ -16,10 +16,10 @@ import time
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.journal import git, refs
-from memctl.journal.pushing import Refused
-from memctl.journal.remotes import Upstream
-from memctl.journal.repository import Repository
+from memctl.git import git, refs
+from memctl.git.pushing import Refused
+from memctl.git.remotes import Upstream
+from memctl.git.repository import Repository
 
 # Seconds for which others wait for a turn: a sync takes one or two, a process that was killed for ever.
 _PATIENCE = 10.0

@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from memctl.git import private
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import Host
-from memctl.journal import private
 
 _FILE = "alive.json"
 SILENT = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps

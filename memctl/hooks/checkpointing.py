@@ -7,18 +7,18 @@ import msgspec
 from memctl.hooks import drafts, ending, known
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.known import Known
-from memctl.lifecycle import door
-from memctl.model import checkpoint
-from memctl.model.change import Change
-from memctl.model.checkpoint import Checkpoint
-from memctl.model.said import LONGEST_LINE, MOST_LINES, is_said
-from memctl.model.snapshot import Snapshot
-from memctl.sessions import tasks
+from memctl.record import checkpoint
+from memctl.record.change import Change
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.said import LONGEST_LINE, MOST_LINES, is_said
+from memctl.record.snapshot import Snapshot
+from memctl.session import tasks
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.workflow import names, saving, versions
-from memctl.workflow.saving import Said
+from memctl.task import names, saving, versions
+from memctl.task.saving import Said
+from memctl.write import door
 
 _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.journal.hook_commits import ALL, NONE, RECORDS, SETTING
+from memctl.git.hook_commits import ALL, NONE, RECORDS, SETTING
 
 _WHAT = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials blanked)"
 _PLACES = {

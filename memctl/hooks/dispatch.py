@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memctl.git import trust
+from memctl.git.repository import open_repository
 from memctl.hooks import alive, answers, background, imports, log, patience, undone
 from memctl.hooks.folder import SessionFolder, root_at
 from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.journal import trust
-from memctl.journal.repository import open_repository
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory

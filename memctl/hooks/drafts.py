@@ -10,7 +10,7 @@ from memctl.hooks import alive, known
 from memctl.hooks.folder import SessionFolder
 
 if TYPE_CHECKING:
-    from memctl.model.session_page import Page
+    from memctl.record.session_page import Page
 
 _DRAFT = "draft.md"
 
@@ -21,8 +21,8 @@ def read(folder: SessionFolder) -> Page | None:
         text = _file(folder).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    from memctl.model import session_page
-    from memctl.model.faults import InvalidRecord
+    from memctl.record import session_page
+    from memctl.record.faults import InvalidRecord
 
     try:
         return session_page.parse(text, session_page.path_of(folder.key))
@@ -31,7 +31,7 @@ def read(folder: SessionFolder) -> Page | None:
 
 
 def write(folder: SessionFolder, made: Page) -> None:
-    from memctl.model import session_page
+    from memctl.record import session_page
     from memctl.store import files
 
     files.replace_private(_file(folder), session_page.render(made))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import hook_commits, private, refs
+from memctl.git import hook_commits, private, refs
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
@@ -19,7 +19,7 @@ def line(memory: Memory, root: Path) -> str:
     are_kept_there = repository.own_setting(hook_commits.SETTING).lower() == hook_commits.RECORDS
     if not are_kept_there and not (repository.common_dir / "refs" / "memctl" / "remotes").is_dir():
         return ""
-    from memctl.lifecycle import refspec  # mostly there is nothing to say
+    from memctl.write import refspec  # mostly there is nothing to say
 
     remote = refspec.remote_of(repository)
     if not remote:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memctl.git import hook_commits
 from memctl.hooks import drafts, known, summing
 from memctl.hooks.folder import SessionFolder
-from memctl.journal import hook_commits
-from memctl.model import session_page
-from memctl.model.change import Change
-from memctl.model.session_page import Page
-from memctl.sessions.events import GIT
+from memctl.record import session_page
+from memctl.record.change import Change
+from memctl.record.session_page import Page
+from memctl.session.events import GIT
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.hooks.known import Known
-    from memctl.lifecycle.door import How
+    from memctl.write.door import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -29,7 +29,7 @@ def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> N
         return
     if not (is_worth_keeping(memory, draft, known.read(folder)) or (was_killed and draft.values.get("tool_calls"))):
         return
-    from memctl.lifecycle import door  # what writes takes 10 ms, and most sessions end with nothing to write
+    from memctl.write import door  # what writes takes 10 ms, and most sessions end with nothing to write
 
     door.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
     drafts.drop(folder)
@@ -37,7 +37,7 @@ def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> N
 
 def how(memory: Memory) -> How:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.lifecycle.door import How
+    from memctl.write.door import How
 
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return How(no_commit=is_none, reason="an agent's session", blank=True)
@@ -48,7 +48,7 @@ def change(memory: Memory, folder: SessionFolder) -> Change | None:
     draft = drafts.read(folder)
     if draft is None:
         return None
-    from memctl.sessions import writing
+    from memctl.session import writing
 
     state = known.read(folder)
     old_texts, old = writing.existing(memory, folder.key)
@@ -78,6 +78,6 @@ def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
 
 
 def _nothing() -> Change:
-    from memctl.sessions import writing
+    from memctl.session import writing
 
     return Change(op=writing.OP, title="nothing")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import private
+from memctl.git import private
 from memctl.store import exclusive
 
 _CALLS = "calls"
@@ -145,7 +145,7 @@ def root_at(start: Path) -> tuple[Path, Path] | None:
 
     The memory is not opened: it may be broken, and a hook has no time for it.
     """
-    from memctl.journal.repository import open_repository
+    from memctl.git.repository import open_repository
     from memctl.store import place
 
     try:

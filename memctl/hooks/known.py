@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.hooks.folder import SessionFolder
-from memctl.sessions.running import Running
+from memctl.session.running import Running
 from memctl.store import files
 
 if TYPE_CHECKING:
-    from memctl.sessions.events import Event
-    from memctl.sessions.tasks import Task
+    from memctl.session.events import Event
+    from memctl.session.tasks import Task
 
 _STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
@@ -29,7 +29,7 @@ class TaskCall(msgspec.Struct, frozen=True):
 
     @property
     def event(self) -> Event:
-        from memctl.sessions.events import CALL, Event
+        from memctl.session.events import CALL, Event
 
         return Event(CALL, tool=self.tool, arguments=self.arguments)
 
@@ -72,7 +72,7 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def tasks(self) -> list[Task]:
         """The agent's own list of tasks, as it stands."""
-        from memctl.sessions import tasks  # the start of a session knows of none
+        from memctl.session import tasks  # the start of a session knows of none
 
         return tasks.of_events(call.event for call in self.task_calls)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memctl.journal import private
+from memctl.git import private
 
 COMPACTIONS, FAULTS = "compactions.jsonl", "faults.jsonl"
 _MOST_BYTES = 512 * 1024  # of a file; one older is kept beside it

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from memctl.hooks.folder import SessionFolder
 
 if TYPE_CHECKING:
-    from memctl.model.record import Record
-    from memctl.model.snapshot import Snapshot
-    from memctl.packs.draft import Item
-    from memctl.packs.filling import Pack
+    from memctl.pack.draft import Item
+    from memctl.pack.filling import Pack
+    from memctl.record.record import Record
+    from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
 
 # 1,500 tokens, of which no prose has more than .45 in a character (`tokens.families`): hooks count characters, since to
@@ -38,7 +38,7 @@ _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record 
 
 def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
-    from memctl.model.shown import length
+    from memctl.record.shown import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
     return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
@@ -63,14 +63,14 @@ def _pack(
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
-    from memctl.model.words import stems
+    from memctl.record.words import stems
 
     about = prompt[:_ASKED].replace('"', " ")
     wanted = stems(about)
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.hierarchy.admission import admitted
+    from memctl.pages.admission import admitted
     from memctl.store import load
 
     snapshot = admitted(memory, load.disk(memory))
@@ -79,8 +79,8 @@ def _pack(
     made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
     if not made:
         return None
-    from memctl.packs import filling
-    from memctl.packs.draft import NOTICED, Draft, Part
+    from memctl.pack import filling
+    from memctl.pack.draft import NOTICED, Draft, Part
     from memctl.store import access
 
     draft = Draft(
@@ -114,12 +114,12 @@ def _close(snapshot: Snapshot, about: str, now: str) -> list[Record]:
 
 def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str) -> list[Item]:
     """Records, and the pages and sessions that have most of a prompt's words."""
-    from memctl.packs import items, relevance
+    from memctl.pack import items, relevance
 
     places = [relevance.item(place) for place in relevance.found_places(snapshot, about)[:_MOST]]
     if not records:
         return places
-    from memctl.packs import origins
+    from memctl.pack import origins
 
     known = origins.of_records(memory, snapshot, records, None)
     return [*(items.of_record(snapshot, record, known) for record in records), *places]

@@ -18,8 +18,8 @@ from memctl.hooks import lines
 from memctl.hooks.folder import SessionFolder
 
 if TYPE_CHECKING:
-    from memctl.sessions.events import Event
-    from memctl.sessions.extraction import Found
+    from memctl.session.events import Event
+    from memctl.session.extraction import Found
     from memctl.store.memory import Memory
 
 _REACH = 1024 * 1024  # bytes of a transcript that are read at most
@@ -55,7 +55,7 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
 def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence[bytes]) -> str:
     """The line that names what was decided in some lines of a transcript, "" if all is recorded, or named already."""
     from memctl.hooks import asked
-    from memctl.sessions import extraction
+    from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(found_in)) if _is_decision(one))
     new = [one for one in found if folder.is_new(f"{_VOICED}{_digest(one.text)}")]
@@ -74,8 +74,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
     import msgspec
 
-    from memctl.sessions.claude_code import ClaudeCode
-    from memctl.sessions.events import ANSWER, PROMPT, RESULT
+    from memctl.session.claude_code import ClaudeCode
+    from memctl.session.events import ANSWER, PROMPT, RESULT
 
     reader = ClaudeCode()
     for row in found_in:
@@ -89,8 +89,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 
 def _is_decision(found: Found) -> bool:
     """Whether something found is a decision beyond doubt."""
-    from memctl.sessions import extraction, labels
-    from memctl.sessions.events import PROMPT
+    from memctl.session import extraction, labels
+    from memctl.session.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):
         return False
@@ -101,7 +101,7 @@ def _is_decision(found: Found) -> bool:
 
 def _is_recorded(memory: Memory, found: Found) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
-    from memctl.model.words import stems
+    from memctl.record.words import stems
     from memctl.search import ranking
     from memctl.store import load
 
@@ -112,7 +112,7 @@ def _is_recorded(memory: Memory, found: Found) -> bool:
 
 
 def _told(found: Found) -> str:
-    from memctl.sessions import extraction
+    from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN
     return f"{found.text} because {found.reason}" if has_reason else found.text
@@ -126,12 +126,12 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.model.markdown import escape_model_tokens
+    from memctl.record.markdown import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 
 
 def _digest(text: str) -> str:
-    from memctl.model.words import stems
+    from memctl.record.words import stems
 
     return blake2b(" ".join(sorted(stems(text))).encode(), digest_size=8).hexdigest()

@@ -15,16 +15,16 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.hierarchy.admission import admitted
+from memctl.git import differences
 from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import COMPACTED, Given
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known
 from memctl.hooks.primer import GUIDE
-from memctl.journal import differences
-from memctl.model.shown import LIMIT, length
-from memctl.sessions.running import Running
+from memctl.pages.admission import admitted
+from memctl.record.shown import LIMIT, length
+from memctl.session.running import Running
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -73,8 +73,8 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
-    from memctl.workflow import readable, resuming, versions
-    from memctl.workflow.bootstrap import bootstrap as written
+    from memctl.task import readable, resuming, versions
+    from memctl.task.bootstrap import bootstrap as written
 
     snapshot = admitted(memory, load.disk(memory))
     try:
@@ -88,7 +88,7 @@ def bootstrap(memory: Memory, state: Known | None) -> str:
 def pack(memory: Memory, host: Host, since: str = "") -> str:
     """The rehydration pack in the room below the guide; with `since` only if anything came since then."""
     size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
-    from memctl.packs import filling, last_work, rehydrate, supply
+    from memctl.pack import filling, last_work, rehydrate, supply
     from memctl.store import access
 
     snapshot = admitted(memory, load.disk(memory))

@@ -17,11 +17,11 @@ from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import Host
 from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
-from memctl.model.session_page import NEXT, STATE, Page
-from memctl.sessions import composing, extraction, gathering, labels, merging, steps, tasks, trail
-from memctl.sessions.events import ANSWER, CALL, GIT, PROMPT, Event, Session
-from memctl.sessions.paths import Places
-from memctl.sessions.summary import Summary
+from memctl.record.session_page import NEXT, STATE, Page
+from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
+from memctl.session.events import ANSWER, CALL, GIT, PROMPT, Event, Session
+from memctl.session.paths import Places
+from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.text.plain import plain
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
+from memctl.git import private
 from memctl.hooks.folder import SessionFolder
-from memctl.journal import private
 from memctl.store import exclusive
 
 MOST_TRIES = 3

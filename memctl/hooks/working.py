@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from memctl.git import hook_commits
 from memctl.hooks import alive, drafts, log, opening, summing, undone
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.given import Given
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
-from memctl.journal import hook_commits
 from memctl.store import place
 from memctl.store.memory import Memory
 

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.packs import mentioned
-from memctl.packs import summary_rules as rules
-from memctl.packs.filling import CountTokens
-from memctl.sentences.units import CODE, HEADING, TABLE, Unit, closed, units
+from memctl.pack import mentioned
+from memctl.pack import summary_rules as rules
+from memctl.pack.filling import CountTokens
+from memctl.statements.units import CODE, HEADING, TABLE, Unit, closed, units
 
 _MOST = 20_000  # sentences and blocks; to judge one takes 0.1 ms, and 20 of them fit into a summary
 BUDGET = 500  # tokens, about 400 words

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.model import headings, markdown
-from memctl.model.kinds import KINDS
 from memctl.policy.notices import FOREIGN_NOTICE, NOTICE
+from memctl.record import headings, markdown
+from memctl.record.kinds import KINDS
 
 # Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 
-from memctl.journal.introductions import last_commits
-from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
-from memctl.packs.filling import Pack
+from memctl.git.introductions import last_commits
+from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.filling import Pack
 from memctl.sources import facts, refused
 from memctl.sources.loading import NO_ROOM, Choice
 from memctl.sources.priorities import Priorities

@@ -10,10 +10,10 @@ from itertools import zip_longest
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model.kinds import KINDS
-from memctl.model.markdown import one_line
-from memctl.packs.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
-from memctl.packs.formats import choice
+from memctl.pack.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
+from memctl.pack.formats import choice
+from memctl.record.kinds import KINDS
+from memctl.record.markdown import one_line
 
 CountTokens = Callable[[str], int]
 

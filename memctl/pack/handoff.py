@@ -11,20 +11,20 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model.markdown import one_line
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.model.words import stems
-from memctl.packs import handoff_context, handoff_report, items, relevance
-from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
-from memctl.packs.filling import CountTokens, Pack, fill
-from memctl.packs.handoff_context import BRIEF, FULL, LINE, Context
-from memctl.packs.handoff_report import ELSEWHERE, Report
-from memctl.packs.handoff_said import EMERGENCY, Said
-from memctl.packs.items import Sources
+from memctl.pack import handoff_context, handoff_report, items, relevance
+from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.filling import CountTokens, Pack, fill
+from memctl.pack.handoff_context import BRIEF, FULL, LINE, Context
+from memctl.pack.handoff_report import ELSEWHERE, Report
+from memctl.pack.handoff_said import EMERGENCY, Said
+from memctl.pack.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
+from memctl.record.markdown import one_line
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.record.words import stems
 from memctl.search.filters import ORDERS, severity_rank
 
 # Tokens of a package, at most and at least; rules.md#handoffs.

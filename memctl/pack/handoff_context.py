@@ -12,17 +12,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.model import headings, moments
-from memctl.model.kinds import KNOWLEDGE, SEVERITIES
-from memctl.model.markdown import first_sentence
-from memctl.model.record import LISTS, Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs.draft import Item
-from memctl.packs.items import Worked
-from memctl.packs.last_work import by_last_work
+from memctl.pack.draft import Item
+from memctl.pack.items import Worked
+from memctl.pack.last_work import by_last_work
 from memctl.policy import discardable
 from memctl.policy.compaction import Block
 from memctl.policy.relevance import terms
+from memctl.record import headings, moments
+from memctl.record.kinds import KNOWLEDGE, SEVERITIES
+from memctl.record.markdown import first_sentence
+from memctl.record.record import LISTS, Record
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 
 DECISION, ISSUE, TASK, DETAIL, SECTION = (

@@ -8,27 +8,27 @@ from typing import Any
 
 import msgspec
 
-from memctl.coordination import handing, shared
-from memctl.coordination.handing import Given
-from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import State
 from memctl.errors import MemctlError
-from memctl.hierarchy import readable
-from memctl.lifecycle import create
-from memctl.model.change import Change, Write
-from memctl.model.handoff import package_path
-from memctl.model.kinds import HANDOFF
-from memctl.model.markdown import one_line
-from memctl.model.record import TITLE_LIMIT, Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import handoff, handoff_context, handoff_said, phase
-from memctl.packs.context_summary import BUDGET
-from memctl.packs.filling import CountTokens
-from memctl.packs.handoff import Asked, Package
-from memctl.packs.handoff_said import Finding, Said
-from memctl.packs.items import Sources
+from memctl.pack import handoff, handoff_context, handoff_said, phase
+from memctl.pack.context_summary import BUDGET
+from memctl.pack.filling import CountTokens
+from memctl.pack.handoff import Asked, Package
+from memctl.pack.handoff_said import Finding, Said
+from memctl.pack.items import Sources
+from memctl.pages import readable
+from memctl.record.change import Change, Write
+from memctl.record.handoff import package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.markdown import one_line
+from memctl.record.record import TITLE_LIMIT, Record
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
+from memctl.team import handing, shared
+from memctl.team.handing import Given
+from memctl.team.shared import Plan, Step
+from memctl.team.state import State
+from memctl.write import create
 
 _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a record
 _LISTED = 30  # records of a part that the record of a handoff names; the package has them all

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.packs import handoff_context
-from memctl.packs.draft import Item
-from memctl.packs.filling import Pack
-from memctl.packs.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, Context
+from memctl.pack import handoff_context
+from memctl.pack.draft import Item
+from memctl.pack.filling import Pack
+from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, Context
 from memctl.policy.compaction import Compacted
 
 if TYPE_CHECKING:
-    from memctl.packs.handoff import Asked
+    from memctl.pack.handoff import Asked
 
 _FORMS = ("whole", "in brief", "as a line each")
 # How to get what must stay and had no room, by what it is; only these may give way, and only to what weighs more.

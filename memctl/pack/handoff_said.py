@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.model import headings
-from memctl.model.markdown import one_line
-from memctl.model.record import Record
-from memctl.model.said import LONGEST_LINE, is_said
-from memctl.model.snapshot import Snapshot
-from memctl.packs.context_summary import BUDGET, DECISIONS
-from memctl.packs.filling import CountTokens
-from memctl.packs.phase import Standing
+from memctl.pack.context_summary import BUDGET, DECISIONS
+from memctl.pack.filling import CountTokens
+from memctl.pack.phase import Standing
+from memctl.record import headings
+from memctl.record.markdown import one_line
+from memctl.record.record import Record
+from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.snapshot import Snapshot
 
 EMERGENCY = "emergency"
 _MOST = 20  # lines of a field: what is more belongs into records

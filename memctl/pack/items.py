@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.model import headings
-from memctl.model.kinds import SEVERITIES, STATE
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs.draft import Item, Left
+from memctl.pack.draft import Item, Left
+from memctl.record import headings
+from memctl.record.kinds import SEVERITIES, STATE
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.text.credentials import find
 
 if TYPE_CHECKING:
-    from memctl.hierarchy.navigate import Place
+    from memctl.pages.navigate import Place
 
 
 PROPOSED = "proposed"  # a decision that nobody has accepted yet

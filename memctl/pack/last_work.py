@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.model import checkpoint, frontmatter, moments, session_page
-from memctl.model.checkpoint import Checkpoint
-from memctl.model.faults import InvalidRecord
-from memctl.model.malformed import Malformed
-from memctl.model.markdown import first_sentence, one_line
-from memctl.model.record import Record
-from memctl.model.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
-from memctl.model.snapshot import Catalogue, Snapshot
-from memctl.packs import items
-from memctl.packs.draft import Item
-from memctl.packs.filling import CountTokens
-from memctl.packs.formats import markdown
+from memctl.pack import items
+from memctl.pack.draft import Item
+from memctl.pack.filling import CountTokens
+from memctl.pack.formats import markdown
+from memctl.record import checkpoint, frontmatter, moments, session_page
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.faults import InvalidRecord
+from memctl.record.malformed import Malformed
+from memctl.record.markdown import first_sentence, one_line
+from memctl.record.record import Record
+from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
+from memctl.record.snapshot import Catalogue, Snapshot
 
 WORK = 1_500  # tokens of all that stands here
 _SHARE = 3  # and no more than this part of a budget

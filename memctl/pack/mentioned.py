@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memctl.packs import summary_words as words
+from memctl.pack import summary_words as words
 
 _FIGURE = re.compile(r"(\d[\d.,/-]*)(?: ?(%|[A-Za-z]+))?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")

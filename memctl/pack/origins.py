@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memctl.journal import git, trees
-from memctl.model import moments, pages
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs.items import Origin
+from memctl.git import git, trees
+from memctl.pack.items import Origin
+from memctl.record import moments, pages
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.memory import Memory
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memctl.model import headings, moments
-from memctl.model.markdown import first_sentence, one_line
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs.draft import Note
-from memctl.packs.last_work import Ended
+from memctl.pack.draft import Note
+from memctl.pack.last_work import Ended
+from memctl.record import headings, moments
+from memctl.record.markdown import first_sentence, one_line
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended

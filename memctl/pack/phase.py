@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import headings
-from memctl.model.markdown import first_sentence, one_line
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs.context_summary import DECISIONS
-from memctl.packs.filling import CountTokens, whole_lines
-from memctl.packs.items import PROPOSED, Worked
-from memctl.packs.last_work import by_last_work
-from memctl.packs.rehydrate import DECISION_IMPORTANCE, current_records
+from memctl.pack.context_summary import DECISIONS
+from memctl.pack.filling import CountTokens, whole_lines
+from memctl.pack.items import PROPOSED, Worked
+from memctl.pack.last_work import by_last_work
+from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
+from memctl.record import headings
+from memctl.record.markdown import first_sentence, one_line
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, Filters, severity_rank
 
 PROCEED, STOP, CLARIFY = DECISIONS

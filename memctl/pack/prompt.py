@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.model import headings
-from memctl.model.markdown import one_line
-from memctl.model.pages import PROJECT_ID, Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import items, overview, relevance
-from memctl.packs.draft import NOTICED, Draft, Item, Note, Part
-from memctl.packs.filling import CountTokens, whole_lines
-from memctl.packs.items import Origins, Sources
-from memctl.packs.rehydrate import current_records
+from memctl.pack import items, overview, relevance
+from memctl.pack.draft import NOTICED, Draft, Item, Note, Part
+from memctl.pack.filling import CountTokens, whole_lines
+from memctl.pack.items import Origins, Sources
+from memctl.pack.rehydrate import current_records
+from memctl.record import headings
+from memctl.record.markdown import one_line
+from memctl.record.pages import PROJECT_ID, Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Ranked
 

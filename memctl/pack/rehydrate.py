@@ -14,18 +14,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.model import handoff, moments
-from memctl.model.kinds import KNOWLEDGE, SEVERITIES
-from memctl.model.markdown import one_line
-from memctl.model.pages import code_path
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import items, last_work, overview, relevance
-from memctl.packs.draft import NOTICED, REST, Draft, Item, Note, Part
-from memctl.packs.filling import CountTokens
-from memctl.packs.formats import markdown
-from memctl.packs.items import PROPOSED, Sources
-from memctl.packs.relevance import Bearing
+from memctl.pack import items, last_work, overview, relevance
+from memctl.pack.draft import NOTICED, REST, Draft, Item, Note, Part
+from memctl.pack.filling import CountTokens
+from memctl.pack.formats import markdown
+from memctl.pack.items import PROPOSED, Sources
+from memctl.pack.relevance import Bearing
+from memctl.record import handoff, moments
+from memctl.record.kinds import KNOWLEDGE, SEVERITIES
+from memctl.record.markdown import one_line
+from memctl.record.pages import code_path
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.model import pages, session_page
-from memctl.model.faults import InvalidRecord
-from memctl.model.markdown import one_line
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.model.words import folded, stems
-from memctl.packs import items
-from memctl.packs.draft import Item
+from memctl.pack import items
+from memctl.pack.draft import Item
+from memctl.record import pages, session_page
+from memctl.record.faults import InvalidRecord
+from memctl.record.markdown import one_line
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.record.words import folded, stems
 from memctl.search.filters import Filters
 
 if TYPE_CHECKING:

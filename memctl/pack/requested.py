@@ -10,15 +10,15 @@ from collections.abc import Callable
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy.navigate import Place
-from memctl.model import ids
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import items
-from memctl.packs.directives import Directives
-from memctl.packs.draft import NOTICED, Draft, Item, Left, Note, Part
-from memctl.packs.filling import CountTokens
-from memctl.packs.items import Sources
+from memctl.pack import items
+from memctl.pack.directives import Directives
+from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.filling import CountTokens
+from memctl.pack.items import Sources
+from memctl.pages.navigate import Place
+from memctl.record import ids
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.sources import refused
 
 LARGE = 10_000  # tokens

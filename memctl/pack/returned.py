@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.packs.context_summary import DECISIONS
+from memctl.pack.context_summary import DECISIONS
 
 _JSON_BLOCK = re.compile(r"^```(?:json)?[ \t]*\n(\{.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _FILES = ("files_of_interest", "files_changed", "files_modified", "files")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.packs import summary_words as words
-from memctl.sentences import statements
-from memctl.sentences.units import CODE, HEADING, SENTENCE, Unit
+from memctl.pack import summary_words as words
+from memctl.statements import statements
+from memctl.statements.units import CODE, HEADING, SENTENCE, Unit
 
 # What belongs into a summary, the most important first; rules.md#phase-summaries.
 DECISION, CONSTRAINT, PROBLEM, ACTION, PATTERN, PATH, FINDING = (

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.coordination.place import ref
 from memctl.errors import MemctlError
-from memctl.journal import history, refs
-from memctl.model import pages
-from memctl.model.markdown import inline
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
-from memctl.packs import origins
-from memctl.packs.items import Sources
+from memctl.git import history, refs
+from memctl.pack import origins
+from memctl.pack.items import Sources
+from memctl.record import pages
+from memctl.record.markdown import inline
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.team.place import ref
 
 if TYPE_CHECKING:
-    from memctl.hierarchy.navigate import Place
-    from memctl.hierarchy.render import Renderer
+    from memctl.pages.navigate import Place
+    from memctl.pages.render import Renderer
 
 _LATEST = 20  # commits whose files count as worked on
 
@@ -55,11 +55,11 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
 
 def places(memory: Memory, snapshot: Snapshot) -> Callable[[str], Place]:
     """Finds the place of a marker; what renders is made once, when it is needed."""
-    from memctl.hierarchy import navigate
+    from memctl.pages import navigate
 
     @cache
     def renderer() -> Renderer:
-        from memctl.lifecycle import documents  # Jinja takes 30 ms
+        from memctl.write import documents  # Jinja takes 30 ms
 
         return documents.renderer(memory, snapshot)
 
@@ -83,7 +83,7 @@ def blockers(memory: Memory) -> list[str]:
     try:
         if not refs.tip(memory.repository, ref(memory)):
             return []  # nobody shares any, as in most clones
-        from memctl.coordination import shared
+        from memctl.team import shared
 
         found = shared.read(memory).state.global_blockers.values()
     except MemctlError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from memctl.model.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
@@ -17,12 +17,12 @@ def admitted(memory: Memory, found: Snapshot, earlier: Callable[[], Iterable[Sna
     """
     if not memory.environ.get("MEMCTL_AGENT"):
         return found
-    from memctl.coordination import readers
+    from memctl.team import readers
 
     state = readers.restricting(memory)
     if state is None:
         return found
-    from memctl.hierarchy import readable
+    from memctl.pages import readable
 
     def others() -> Iterator[Snapshot]:
         yield from earlier()

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from memctl.hierarchy import freshness, repository_paths
-from memctl.hierarchy.freshness import MISSING
-from memctl.model import mentions
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.pages import freshness, repository_paths
+from memctl.pages.freshness import MISSING
+from memctl.record import mentions
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 
 
 class Referral(msgspec.Struct, frozen=True):

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.hierarchy import seal
-from memctl.hierarchy.places import EXECUTIVE, FOLDER, INDEX, SOURCES
-from memctl.hierarchy.render import BrokenTemplate, Renderer
-from memctl.model import ids, pages
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.pages import seal
+from memctl.pages.places import EXECUTIVE, FOLDER, INDEX, SOURCES
+from memctl.pages.render import BrokenTemplate, Renderer
+from memctl.record import ids, pages
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ def _is_torn(text: str) -> bool:
 
 def _sources(snapshot: Snapshot) -> tuple[bool, bool]:
     """Of the document of the sources: whether it is as memctl left it, and whether it lists the wrong files."""
-    from memctl.hierarchy import sources  # what a write of a record does not touch
+    from memctl.pages import sources  # what a write of a record does not touch
 
     text = found(snapshot, f"{FOLDER}/{SOURCES}")
     if text is None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memctl.hierarchy.contents import Entry, Level2, Level3
-from memctl.hierarchy.levels import LIMITS
-from memctl.model import markdown
+from memctl.pages.contents import Entry, Level2, Level3
+from memctl.pages.levels import LIMITS
+from memctl.record import markdown
 from memctl.tokens import pieces
 from memctl.tokens.families import Family
 

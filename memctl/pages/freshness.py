@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.hierarchy import repository_paths
-from memctl.model import mentions, pages
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.pages import repository_paths
+from memctl.record import mentions, pages
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 
 FOUND, MISSING, AMBIGUOUS = "found", "missing", "ambiguous"
 _LENGTH = 12  # of an id in a stamp: one in 280 million million

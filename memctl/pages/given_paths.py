@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy import repository_paths
-from memctl.model import ids
+from memctl.pages import repository_paths
+from memctl.record import ids
 from memctl.store.place import FOLDER
 
 _NEAR = 3  # names to suggest

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.hierarchy import freshness
-from memctl.hierarchy.coverage import covering, referring
-from memctl.hierarchy.freshness import MISSING, Drift
-from memctl.hierarchy.given_paths import inside, readings, unknown
-from memctl.hierarchy.places import EXECUTIVE, SOURCES, document_of
-from memctl.hierarchy.places import FOLDER as DOCUMENTS
-from memctl.hierarchy.successors import EMPTY, Candidate, candidates
-from memctl.hierarchy.why import beginning
-from memctl.journal import differences, history
-from memctl.journal.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
-from memctl.journal.history import Commit
-from memctl.model import pages
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.git import differences, history
+from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
+from memctl.git.history import Commit
+from memctl.pages import freshness
+from memctl.pages.coverage import covering, referring
+from memctl.pages.freshness import MISSING, Drift
+from memctl.pages.given_paths import inside, readings, unknown
+from memctl.pages.places import EXECUTIVE, SOURCES, document_of
+from memctl.pages.places import FOLDER as DOCUMENTS
+from memctl.pages.successors import EMPTY, Candidate, candidates
+from memctl.pages.why import beginning
+from memctl.record import pages
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 
@@ -250,7 +250,7 @@ def _page_at(snapshot: Snapshot, path: str) -> Page | None:
 
 def _documents(snapshot: Snapshot, marker: str) -> tuple[str, ...]:
     """The documents that show a page, or the records that belong to it."""
-    from memctl.hierarchy import render  # jinja2, which a change of code does not need
+    from memctl.pages import render  # jinja2, which a change of code does not need
 
     return tuple(f"{DOCUMENTS}/{name}" for name in render.touched(snapshot, [marker]))
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memctl.hierarchy.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
-from memctl.hierarchy.places import EXECUTIVE, SOURCES, Links, document_of
-from memctl.model import headings, markdown, pages
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.pages.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
+from memctl.pages.places import EXECUTIVE, SOURCES, Links, document_of
+from memctl.record import headings, markdown, pages
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
 _KEY_DECISIONS = 5  # on level 1

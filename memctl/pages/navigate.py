@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import repository_paths, seal
-from memctl.hierarchy.places import EXECUTIVE, FOLDER, SOURCES, document_of
-from memctl.model import headings, markdown, pages
-from memctl.model.faults import InvalidRecord
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.pages import repository_paths, seal
+from memctl.pages.places import EXECUTIVE, FOLDER, SOURCES, document_of
+from memctl.record import headings, markdown, pages
+from memctl.record.faults import InvalidRecord
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from memctl.hierarchy.render import Renderer  # Jinja takes 30 ms, and a record is shown without
+    from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without
 
 ALL_SOURCES = "§4"
 _SHOWN = 12  # candidates of an ambiguous reference

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from memctl.hierarchy import definitions
-from memctl.hierarchy.definitions import GO, JAVASCRIPT, PYTHON, TYPESCRIPT
-from memctl.model import markdown
-from memctl.model.frontmatter import clean_newlines
+from memctl.pages import definitions
+from memctl.pages.definitions import GO, JAVASCRIPT, PYTHON, TYPESCRIPT
+from memctl.record import markdown
+from memctl.record.frontmatter import clean_newlines
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file; more would outline nothing

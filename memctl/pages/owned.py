@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from memctl.coordination import guard
-from memctl.coordination.state import Ownership, State
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy import navigate
-from memctl.hierarchy.coverage import covering
-from memctl.hierarchy.given_paths import inside, readings
-from memctl.hierarchy.placing import missing
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.pages import navigate
+from memctl.pages.coverage import covering
+from memctl.pages.given_paths import inside, readings
+from memctl.pages.placing import missing
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.team import guard
+from memctl.team.state import Ownership, State
 
 
 def owners(memory: Memory, snapshot: Snapshot, state: State, folder: Path, place: str) -> list[Ownership]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
-from memctl.hierarchy import repository_paths
-from memctl.model import headings, markdown, pages
-from memctl.model.mentions import MARKER
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.pages import repository_paths
+from memctl.record import headings, markdown, pages
+from memctl.record.mentions import MARKER
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 
 FOLDER = "docs"
 INDEX = "INDEX.md"

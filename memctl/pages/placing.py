@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model.pages import Outline
+from memctl.record.pages import Outline
 
 _CODE = "§4."  # files come and go without the memory: `check` looks at these
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from memctl.coordination import guard
-from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
-from memctl.hierarchy.places import FOLDER, SOURCES, document_of
-from memctl.hierarchy.repository_paths import matching
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
-from memctl.model.veil import Veil
+from memctl.pages.places import FOLDER, SOURCES, document_of
+from memctl.pages.repository_paths import matching
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
+from memctl.record.veil import Veil
+from memctl.team import guard
+from memctl.team.state import Ownership, State
 
 
 def restricting(state: State, agent: str, now: str) -> list[Ownership]:

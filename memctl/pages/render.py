@@ -17,16 +17,16 @@ import jinja2
 from jinja2.bccache import Bucket
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import fitting, levels
-from memctl.hierarchy.deadline import deadline
-from memctl.hierarchy.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
-from memctl.hierarchy.sandbox import Sandbox, TooLarge
-from memctl.hierarchy.seal import sealed
-from memctl.journal import private
-from memctl.journal.repository import Repository
-from memctl.model.faults import InvalidRecord
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.git import private
+from memctl.git.repository import Repository
+from memctl.pages import fitting, levels
+from memctl.pages.deadline import deadline
+from memctl.pages.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
+from memctl.pages.sandbox import Sandbox, TooLarge
+from memctl.pages.seal import sealed
+from memctl.record.faults import InvalidRecord
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.tokens.count import Counter
 from memctl.tokens.families import Family, family_of
@@ -96,7 +96,7 @@ class Renderer:
 
     def sources(self, repository: Repository, counter: Counter) -> str:
         """The document of level 4, with its head. It reads and counts the files, and their history."""
-        from memctl.hierarchy import sources
+        from memctl.pages import sources
 
         page = sources.level4(self.snapshot, self.links, repository, counter)
         return sealed(self._fill(SOURCES, page), sources.made_from(self.snapshot))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.hierarchy import freshness, levels, repository_paths
-from memctl.hierarchy.contents import Entry
-from memctl.hierarchy.places import Links
-from memctl.hierarchy.seal import digest
-from memctl.journal.introductions import last_changes
-from memctl.journal.repository import Repository
-from memctl.model import markdown, mentions
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.git.introductions import last_changes
+from memctl.git.repository import Repository
+from memctl.pages import freshness, levels, repository_paths
+from memctl.pages.contents import Entry
+from memctl.pages.places import Links
+from memctl.pages.seal import digest
+from memctl.record import markdown, mentions
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
 from memctl.tokens.families import kind_of_text
 
@@ -104,7 +104,7 @@ def _mentioned(page: Page) -> set[str]:
 
 
 def _row(links: Links, path: str, content: bytes | None, changed: str, counter: Counter) -> SourceFile:
-    from memctl.hierarchy import outline  # only this page looks into files
+    from memctl.pages import outline  # only this page looks into files
 
     link, title = links.file(path), markdown.in_cell(markdown.code(path))
     text = _text(content)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.hierarchy import repository_paths
-from memctl.hierarchy.freshness import Reference
-from memctl.hierarchy.why import beginning
-from memctl.journal import differences, history
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.git import differences, history
+from memctl.pages import repository_paths
+from memctl.pages.freshness import Reference
+from memctl.pages.why import beginning
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"

@@ -9,18 +9,18 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy import freshness, repository_paths
-from memctl.hierarchy.coverage import Referral, covering, referring
-from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
-from memctl.hierarchy.given_paths import inside, readings, refuse_memory, unknown
-from memctl.hierarchy.readable import refuse_closed
-from memctl.journal import blame, history, message, trees
-from memctl.journal.blame import Origin
-from memctl.journal.history import LastKnown, Touch
-from memctl.model import ids
-from memctl.model.pages import Page
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.git import blame, history, message, trees
+from memctl.git.blame import Origin
+from memctl.git.history import LastKnown, Touch
+from memctl.pages import freshness, repository_paths
+from memctl.pages.coverage import Referral, covering, referring
+from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
+from memctl.pages.given_paths import inside, readings, refuse_memory, unknown
+from memctl.pages.readable import refuse_closed
+from memctl.record import ids
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.model import ids, moments
-from memctl.model.record import Record
 from memctl.policy.blocks import Block, Parsed
 from memctl.policy.pieces import words
+from memctl.record import ids, moments
+from memctl.record.record import Record
 
 OLD_DAYS = 90
 _ID = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?![\w-])")

@@ -27,7 +27,7 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import settings
+from memctl.record import settings
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0)]

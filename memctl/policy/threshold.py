@@ -20,7 +20,7 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import moments
+from memctl.record import moments
 
 DAYS = 7
 RAISE_MEDIAN, RAISE_DENIED = 0.75, 0.30

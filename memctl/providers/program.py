@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import IO
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import git
+from memctl.git import git
 from memctl.providers.provider import LONGEST_ANSWER, ProviderFailed, told
 
 _PIECE = 65_536  # bytes

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from memctl.model import moments
+from memctl.record import moments
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")

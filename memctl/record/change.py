@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import DECISION
-from memctl.model.record import parse
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import DECISION
+from memctl.record.record import parse
 
 REDACT = "redact"  # the operation that may reword an accepted decision: it takes out what should never have been there
 RENUMBER = "renumber"  # the operation whose deletions lose nothing: the text goes on under another name

@@ -13,11 +13,11 @@ from typing import Annotated
 
 import msgspec
 
-from memctl.model import moments
-from memctl.model.event import Tokens
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.folders import CHECKPOINTS
-from memctl.model.said import Line, Lines, Mission, ShortText
+from memctl.record import moments
+from memctl.record.event import Tokens
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.folders import CHECKPOINTS
+from memctl.record.said import Line, Lines, Mission, ShortText
 
 FOLDER = CHECKPOINTS
 FORMAT = 1

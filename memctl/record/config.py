@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import settings
+from memctl.record import settings
 
 FORMAT = 1
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]

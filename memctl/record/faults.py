@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model import frontmatter
-from memctl.model.malformed import Malformed
+from memctl.record import frontmatter
+from memctl.record.malformed import Malformed
 
 
 class Fault(msgspec.Struct, frozen=True):

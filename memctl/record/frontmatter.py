@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model import canonical
-from memctl.model.malformed import CONFLICT, Malformed
+from memctl.record import canonical
+from memctl.record.malformed import CONFLICT, Malformed
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
@@ -69,7 +69,7 @@ def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
     head, rest = split(text)
     values = canonical.read(head)
     if values is None:
-        from memctl.model import strict_yaml
+        from memctl.record import strict_yaml
 
         values = strict_yaml.read(head, number_keys=number_keys)
     return values, rest[1:] if rest.startswith("\n") else rest
@@ -92,7 +92,7 @@ def blocks(text: str) -> tuple[Block, ...]:
             n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if canonical.KEY.match(line)
         }
     else:
-        from memctl.model import strict_yaml
+        from memctl.record import strict_yaml
 
         strict_yaml.read(head)  # what can't be read must not be cut up either
         starts = strict_yaml.key_lines(head)

@@ -7,11 +7,11 @@ from typing import Annotated, Literal, get_args
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import frontmatter
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.kinds import HANDOFF
-from memctl.model.record import Record, parse
-from memctl.model.snapshot import Snapshot
+from memctl.record import frontmatter
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.kinds import HANDOFF
+from memctl.record.record import Record, parse
+from memctl.record.snapshot import Snapshot
 
 HandoffType = Literal["complete", "specialist", "continuation", "emergency"]
 TYPES: tuple[str, ...] = get_args(HandoffType)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.model.kinds import Field
+from memctl.record.kinds import Field
 
 _OPENS = re.compile(r"^\\*(?:## |<{7}(?: |$))", re.MULTILINE)  # a section, or a merge conflict
 _OPENS_SECTION = re.compile(r"\\*## ")

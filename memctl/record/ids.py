@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-from memctl.model.kinds import BY_PREFIX, Kind
+from memctl.record.kinds import BY_PREFIX, Kind
 
 PATTERN = re.compile(r"(?a:(DEC|ISS|STA|LRN|HND)-(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))-(\d{3,}))")
 ALLOWED = "an id such as DEC-2025-11-04-003"

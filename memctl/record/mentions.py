@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.model import headings, ids
-from memctl.model.kinds import BY_PREFIX
+from memctl.record import headings, ids
+from memctl.record.kinds import BY_PREFIX
 
 # Levels 1 to 3 by numbers, level 4 by a path or its dotted form; rules.md#levels-of-pages.
 MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.model import frontmatter, headings, moments
-from memctl.model.faults import Fault, InvalidRecord, invalid, take_apart
-from memctl.model.kinds import Field
-from memctl.model.record import STEERING, Percent, found_allowed, leads_out
+from memctl.record import frontmatter, headings, moments
+from memctl.record.faults import Fault, InvalidRecord, invalid, take_apart
+from memctl.record.kinds import Field
+from memctl.record.record import STEERING, Percent, found_allowed, leads_out
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"

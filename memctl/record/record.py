@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from memctl.model import frontmatter, ids, moments
-from memctl.model.faults import invalid, take_apart
-from memctl.model.kinds import KINDS, SEVERITIES, Kind
-from memctl.model.malformed import Malformed
+from memctl.record import frontmatter, ids, moments
+from memctl.record.faults import invalid, take_apart
+from memctl.record.kinds import KINDS, SEVERITIES, Kind
+from memctl.record.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.model import frontmatter, headings, moments
-from memctl.model.faults import invalid, take_apart
-from memctl.model.folders import SESSIONS
-from memctl.model.markdown import in_cell
+from memctl.record import frontmatter, headings, moments
+from memctl.record.faults import invalid, take_apart
+from memctl.record.folders import SESSIONS
+from memctl.record.markdown import in_cell
 
 FOLDER = SESSIONS
 TRAIL = "trail"  # the key of a page whose files are listed in a file beside it

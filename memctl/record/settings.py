@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter
-from memctl.model.malformed import Malformed
+from memctl.record import frontmatter
+from memctl.record.malformed import Malformed
 
 
 def read(text: str, name: str, hint: str | None = None) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Protocol
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter, ids, pages
-from memctl.model.config import Config
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.malformed import Malformed
-from memctl.model.mentions import Mention
-from memctl.model.pages import Outline
-from memctl.model.record import Record
-from memctl.model.veil import Veil, Veiled
+from memctl.record import frontmatter, ids, pages
+from memctl.record.config import Config
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.malformed import Malformed
+from memctl.record.mentions import Mention
+from memctl.record.pages import Outline
+from memctl.record.record import Record
+from memctl.record.veil import Veil, Veiled
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from memctl.model.config import Config
-    from memctl.model.faults import Fault
-    from memctl.model.mentions import Mention
-    from memctl.model.record import Record
-    from memctl.model.snapshot import Catalogue, Excerpt, Files, Hit, Source, Texts
+    from memctl.record.config import Config
+    from memctl.record.faults import Fault
+    from memctl.record.mentions import Mention
+    from memctl.record.record import Record
+    from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Source, Texts
 
 
 class Veil(msgspec.Struct, frozen=True):

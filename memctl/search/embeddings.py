@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memctl.errors import MemctlError
-from memctl.model.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import numpy

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model.kinds import SEVERITIES
-from memctl.model.record import Record
+from memctl.record.kinds import SEVERITIES
+from memctl.record.record import Record
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 
-from memctl.model import ids, moments
-from memctl.model.config import SearchWeights
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import ids, moments
+from memctl.record.config import SearchWeights
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search import embeddings
 from memctl.search.filters import Filters
 

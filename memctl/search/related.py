@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
-from memctl.model import ids
-from memctl.model.pages import code_path
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import ids
+from memctl.record.pages import code_path
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 

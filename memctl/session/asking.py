@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from memctl.model import session_page, xml_text
-from memctl.model.session_page import Page
 from memctl.providers.provider import Provider, json_object
-from memctl.sessions.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
+from memctl.record import session_page, xml_text
+from memctl.record.session_page import Page
+from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
 
 EXACT = "exact"  # in place of a judge's name
 # Where a page has the answer to a question, or to the questions of a kind; a chance mention elsewhere is none.

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memctl.sessions import patches, shell_files
-from memctl.sessions.events import Event
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.session import patches, shell_files
+from memctl.session.events import Event
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
 _ACTIONS = {

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model import moments
-from memctl.sessions.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
+from memctl.record import moments
+from memctl.session.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
 from memctl.tokens import blocks
 from memctl.tokens.transcripts import context_of, without_added
 

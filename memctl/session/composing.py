@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from memctl.model import session_page
-from memctl.model.markdown import code, inline
-from memctl.model.session_page import Page, Row
-from memctl.sessions import labels, tasks
-from memctl.sessions.events import DIGEST, PROMPT
-from memctl.sessions.extraction import Found
-from memctl.sessions.failures import Failure
-from memctl.sessions.summary import Summary, latest_changes
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ
-from memctl.sessions.trail import Entry
+from memctl.record import session_page
+from memctl.record.markdown import code, inline
+from memctl.record.session_page import Page, Row
+from memctl.session import labels, tasks
+from memctl.session.events import DIGEST, PROMPT
+from memctl.session.extraction import Found
+from memctl.session.failures import Failure
+from memctl.session.summary import Summary, latest_changes
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
+from memctl.session.trail import Entry
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
 

@@ -10,13 +10,13 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from memctl.model import session_page, xml_text
-from memctl.model.session_page import Page
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.sessions.asking import Reply
-from memctl.sessions.composing import IMPLIED
-from memctl.sessions.events import PROMPT, Session
-from memctl.sessions.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
+from memctl.record import session_page, xml_text
+from memctl.record.session_page import Page
+from memctl.session.asking import Reply
+from memctl.session.composing import IMPLIED
+from memctl.session.events import PROMPT, Session
+from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
 from memctl.text.plain import plain
 
 _MOST_SAID = 30_000  # characters of the user's prompts, for a judge

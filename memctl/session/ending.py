@@ -11,17 +11,17 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.journal import git, history
-from memctl.journal.history import Commit
-from memctl.lifecycle import commit, entry_state, recovery
-from memctl.lifecycle.commit import Outcome
-from memctl.model.change import Change
-from memctl.sessions import running
-from memctl.sessions.running import Running
-from memctl.sessions.writing import OP
+from memctl.git import git, history
+from memctl.git.history import Commit
+from memctl.record.change import Change
+from memctl.session import running
+from memctl.session.running import Running
+from memctl.session.writing import OP
 from memctl.store import lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
+from memctl.write import commit, entry_state, recovery
+from memctl.write.commit import Outcome
 
 
 def begin(memory: Memory, one: Running) -> None:

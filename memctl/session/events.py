@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.model.frontmatter import clean_newlines
+from memctl.record.frontmatter import clean_newlines
 from memctl.tokens import blocks
 from memctl.tokens.blocks import Block
 

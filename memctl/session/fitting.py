@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memctl.model import session_page
-from memctl.model.session_page import Page, Row
-from memctl.sessions.composing import IMPLIED, RESOLVED
+from memctl.record import session_page
+from memctl.record.session_page import Page, Row
+from memctl.session.composing import IMPLIED, RESOLVED
 from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
 

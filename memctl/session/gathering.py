@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from memctl.journal import differences, history, trees
-from memctl.journal.differences import FileChange
-from memctl.sessions import trail
-from memctl.sessions.events import Session
-from memctl.sessions.paths import Places
-from memctl.sessions.running import Running
-from memctl.sessions.summary import Summary, summarize
+from memctl.git import differences, history, trees
+from memctl.git.differences import FileChange
+from memctl.session import trail
+from memctl.session.events import Session
+from memctl.session.paths import Places
+from memctl.session.running import Running
+from memctl.session.summary import Summary, summarize
 from memctl.store.memory import Memory
 
 
@@ -84,7 +84,7 @@ def _commit_before(memory: Memory, moment: str) -> str:
 
 
 def _empty_tree(memory: Memory) -> str:
-    from memctl.journal import git
+    from memctl.git import git
 
     return git.read(["hash-object", "-t", "tree", "--stdin"], memory.repository.top, b"").decode().strip()
 

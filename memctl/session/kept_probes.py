@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.sessions import probes
-from memctl.sessions.probes import Probe
+from memctl.session import probes
+from memctl.session.probes import Probe
 from memctl.store import files
 from memctl.store.memory import Memory
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from memctl.errors import MemctlError
-from memctl.model import session_page
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.session_page import Page
-from memctl.model.snapshot import Snapshot
+from memctl.record import session_page
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.session_page import Page
+from memctl.record.snapshot import Snapshot
 
 
 def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:

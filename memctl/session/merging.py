@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from memctl.model import session_page
-from memctl.model.session_page import Page, Row
-from memctl.sessions import composing, steps, trail
-from memctl.sessions.composing import IMPLIED, OPEN, RESOLVED
-from memctl.sessions.touches import READ
+from memctl.record import session_page
+from memctl.record.session_page import Page, Row
+from memctl.session import composing, steps, trail
+from memctl.session.composing import IMPLIED, OPEN, RESOLVED
+from memctl.session.touches import READ
 from memctl.text.plain import plain
 
 _SUMS = ("turns", "answers", "tool_calls", "sub_agents", "compactions", "tokens_read", "tokens_written",

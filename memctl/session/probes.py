@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from memctl.journal import differences
-from memctl.journal.differences import FileChange
-from memctl.model import headings
-from memctl.model.session_page import printable
-from memctl.sessions import labels, trail
-from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Session
-from memctl.sessions.extraction import is_nothing
-from memctl.sessions.paths import Places
-from memctl.sessions.summary import Summary, latest_changes
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED
+from memctl.git import differences
+from memctl.git.differences import FileChange
+from memctl.record import headings
+from memctl.record.session_page import printable
+from memctl.session import labels, trail
+from memctl.session.events import ANSWER, CALL, PROMPT, RESULT, Session
+from memctl.session.extraction import is_nothing
+from memctl.session.paths import Places
+from memctl.session.summary import Summary, latest_changes
+from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
 

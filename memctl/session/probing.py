@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import differences, history
-from memctl.model import moments
-from memctl.model.session_page import Page
-from memctl.sessions import asking, kept_probes, probes
-from memctl.sessions.asking import Reply
-from memctl.sessions.events import Session
-from memctl.sessions.paths import Places
-from memctl.sessions.probes import KINDS, Probe
-from memctl.sessions.summary import Summary
+from memctl.git import differences, history
+from memctl.record import moments
+from memctl.record.session_page import Page
+from memctl.session import asking, kept_probes, probes
+from memctl.session.asking import Reply
+from memctl.session.events import Session
+from memctl.session.paths import Places
+from memctl.session.probes import KINDS, Probe
+from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 
 TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"

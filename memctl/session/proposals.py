@@ -8,15 +8,15 @@ from typing import Any
 
 import msgspec
 
-from memctl.lifecycle.create import Draft
-from memctl.model.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
-from memctl.model.record import Record
-from memctl.model.said import is_said
-from memctl.sessions import labels, tasks
-from memctl.sessions.extraction import Found
-from memctl.sessions.failures import Failure
-from memctl.sessions.summary import Summary
+from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
+from memctl.record.record import Record
+from memctl.record.said import is_said
+from memctl.session import labels, tasks
+from memctl.session.extraction import Found
+from memctl.session.failures import Failure
+from memctl.session.summary import Summary
 from memctl.text.plain import plain
+from memctl.write.create import Draft
 
 _TITLE = 100  # characters, the longest that a record takes
 _TAG = "session"

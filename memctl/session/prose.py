@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from memctl.model import xml_text
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.sessions import labels
-from memctl.sessions.events import ANSWER, DIGEST, PROMPT, Event, Session
-from memctl.sessions.extraction import Found
-from memctl.sessions.invented import Known
-from memctl.sessions.summary import Prose, Summary
+from memctl.record import xml_text
+from memctl.session import labels
+from memctl.session.events import ANSWER, DIGEST, PROMPT, Event, Session
+from memctl.session.extraction import Found
+from memctl.session.invented import Known
+from memctl.session.summary import Prose, Summary
 from memctl.text.plain import plain
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from memctl.model.frontmatter import clean_newlines
-from memctl.sessions import plain_text
-from memctl.sessions.claude_code import ClaudeCode
-from memctl.sessions.events import RESULT, Event, Session, decoded, event_of
+from memctl.record.frontmatter import clean_newlines
+from memctl.session import plain_text
+from memctl.session.claude_code import ClaudeCode
+from memctl.session.events import RESULT, Event, Session, decoded, event_of
 from memctl.tokens import blocks
 from memctl.tokens.messages import lines
 

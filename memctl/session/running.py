@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import differences
+from memctl.git import differences
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.text.plain import plain

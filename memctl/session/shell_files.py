@@ -6,9 +6,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from memctl.sessions import patches, shell
-from memctl.sessions.shell import Command
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.session import patches, shell
+from memctl.session.shell import Command
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
 
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")

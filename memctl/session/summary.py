@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.model import moments
-from memctl.model.markdown import one_line
-from memctl.sessions import extraction, failures, labels, tasks
-from memctl.sessions.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
-from memctl.sessions.extraction import Found
-from memctl.sessions.failures import Failure
-from memctl.sessions.tasks import Task
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED
-from memctl.sessions.trail import Trail
+from memctl.record import moments
+from memctl.record.markdown import one_line
+from memctl.session import extraction, failures, labels, tasks
+from memctl.session.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
+from memctl.session.extraction import Found
+from memctl.session.failures import Failure
+from memctl.session.tasks import Task
+from memctl.session.touches import CREATED, DELETED, MODIFIED
+from memctl.session.trail import Trail
 
 _INTENT = 800  # characters of the prompt that a session began with
 _LAST_WORD = 600  # characters of what the agent said last

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from memctl.journal import differences
-from memctl.journal.differences import FileChange
-from memctl.sessions import calls, failures, shell_files
-from memctl.sessions.events import CALL, RESULT, Event, Session, unanswered
-from memctl.sessions.paths import Places
-from memctl.sessions.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.git import differences
+from memctl.git.differences import FileChange
+from memctl.session import calls, failures, shell_files
+from memctl.session.events import CALL, RESULT, Event, Session, unanswered
+from memctl.session.paths import Places
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
 
 _REFUSED = (
     "the user doesn't want to proceed",

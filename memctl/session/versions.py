@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.journal import threeway
-from memctl.journal.threeway import Preference
-from memctl.lifecycle.merge import WHOLE, Merged
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import frontmatter, session_page
-from memctl.model.faults import InvalidRecord
-from memctl.model.session_page import Page
-from memctl.sessions import fitting, merging
+from memctl.git import threeway
+from memctl.git.threeway import Preference
+from memctl.record import frontmatter, session_page
+from memctl.record.faults import InvalidRecord
+from memctl.record.session_page import Page
+from memctl.session import fitting, merging
 from memctl.tokens.count import Counter
+from memctl.write.merge import WHOLE, Merged
+from memctl.write.merge_bodies import Lost
 
 _BY_HAND = "text under other headings"
 _REPLACED = (session_page.STATE, session_page.NEXT)

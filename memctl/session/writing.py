@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import create
-from memctl.model import session_page
-from memctl.model.change import Change, Delete, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import KINDS
-from memctl.model.session_page import Page
-from memctl.sessions import composing, fitting, merging
-from memctl.sessions.events import GIT
-from memctl.sessions.fitting import Fitted
-from memctl.sessions.proposals import Proposal
-from memctl.sessions.summary import Summary
+from memctl.record import session_page
+from memctl.record.change import Change, Delete, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import KINDS
+from memctl.record.session_page import Page
+from memctl.session import composing, fitting, merging
+from memctl.session.events import GIT
+from memctl.session.fitting import Fitted
+from memctl.session.proposals import Proposal
+from memctl.session.summary import Summary
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
+from memctl.write import create
 
 OP = "summarize"
 

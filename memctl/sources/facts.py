@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.hierarchy import definitions, outline
-from memctl.model import words
-from memctl.model.frontmatter import clean_newlines
+from memctl.pages import definitions, outline
+from memctl.record import words
+from memctl.record.frontmatter import clean_newlines
 from memctl.sources import imports, manifests, refused
 from memctl.sources.resolve import code_suffix
 from memctl.store import source_facts

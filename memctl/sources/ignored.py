@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.model.globs import Globs
+from memctl.record.globs import Globs
 from memctl.store.files import MAX_BYTES
 
 NAME = ".memctlignore"

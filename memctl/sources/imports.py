@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from memctl.hierarchy.definitions import GO, PYTHON, Parsed, language
+from memctl.pages.definitions import GO, PYTHON, Parsed, language
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Query

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy import freshness, repository_paths
-from memctl.hierarchy.given_paths import file_named
-from memctl.model.globs import is_pattern
-from memctl.model.snapshot import Snapshot
+from memctl.pages import freshness, repository_paths
+from memctl.pages.given_paths import file_named
+from memctl.record.globs import is_pattern
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.sources import facts, ignored, recency, refused, task
 from memctl.sources.facts import Content, Progress

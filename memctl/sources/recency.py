@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.journal import differences, history
-from memctl.journal.repository import Repository
-from memctl.model import moments
+from memctl.git import differences, history
+from memctl.git.repository import Repository
+from memctl.record import moments
 from memctl.store.place import FOLDER
 
 OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from memctl.hierarchy.definitions import GO, GRAMMARS, PYTHON
-from memctl.hierarchy.outline import suffix_of
+from memctl.pages.definitions import GO, GRAMMARS, PYTHON
+from memctl.pages.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
 

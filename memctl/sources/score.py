@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from memctl.model import moments
+from memctl.record import moments
 from memctl.sources.nearness import Near
 from memctl.sources.task import Mention
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy import outline
-from memctl.model.frontmatter import clean_newlines
-from memctl.model.snapshot import Snapshot
+from memctl.pages import outline
+from memctl.record.frontmatter import clean_newlines
+from memctl.record.snapshot import Snapshot
 from memctl.sources import refused, views
 from memctl.sources.views import Row
 from memctl.tokens.count import Count, Counter

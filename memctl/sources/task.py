@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from memctl.hierarchy import freshness, repository_paths
-from memctl.model import words
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.pages import freshness, repository_paths
+from memctl.record import words
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.sources.facts import Content

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from memctl.hierarchy import definitions, outline
-from memctl.hierarchy.outline import Marker, suffix_of
-from memctl.model import markdown
+from memctl.pages import definitions, outline
+from memctl.pages.outline import Marker, suffix_of
+from memctl.record import markdown
 from memctl.sources import imports, said
 
 Rank = tuple[int, ...]  # the least one matters most

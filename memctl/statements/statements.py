@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from memctl.model.mentions import CODE_SPAN
-from memctl.sentences import cues
+from memctl.record.mentions import CODE_SPAN
+from memctl.statements import cues
 
 DECISION, REJECTED, LESSON = "decision", "rejected", "lesson"
 _CUES = ((REJECTED, cues.REJECTED), (DECISION, cues.DECISION), (LESSON, cues.LESSON))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from memctl.journal import private
+from memctl.git import private
 
 _FILE = "access.db"
 _CREATE = "CREATE TABLE IF NOT EXISTS access (memory_id TEXT PRIMARY KEY, count INTEGER, last TEXT) WITHOUT ROWID"

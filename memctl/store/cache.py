@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from memctl import __version__
-from memctl.journal import private
-from memctl.model.faults import Fault
-from memctl.model.mentions import Mention
-from memctl.model.record import Record
+from memctl.git import private
+from memctl.record.faults import Fault
+from memctl.record.mentions import Mention
+from memctl.record.record import Record
 from memctl.store import schema, texts
 
 _VERSION = f"{__version__}/21"

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from memctl.model import ids
-from memctl.model.faults import Fault
-from memctl.model.kinds import HANDOFF
-from memctl.model.mentions import Mention
-from memctl.model.record import Record
+from memctl.record import ids
+from memctl.record.faults import Fault
+from memctl.record.kinds import HANDOFF
+from memctl.record.mentions import Mention
+from memctl.record.record import Record
 from memctl.store.cache import Cache
 
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"

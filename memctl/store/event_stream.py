@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model.event import Event
+from memctl.record.event import Event
 from memctl.store import files, lock
 from memctl.store.memory import Memory
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import private
-from memctl.model.change import Write
-from memctl.model.faults import Fault, InvalidRecord, NoPlainFile
-from memctl.model.frontmatter import clean_newlines
+from memctl.git import private
+from memctl.record.change import Write
+from memctl.record.faults import Fault, InvalidRecord, NoPlainFile
+from memctl.record.frontmatter import clean_newlines
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway
 _TEMPORARY = ".memctl-"

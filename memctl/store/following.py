@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from contextlib import suppress
 
-from memctl.model.kinds import BY_FOLDER
+from memctl.record.kinds import BY_FOLDER
 from memctl.store import files, load
 from memctl.store.memory import Memory
 

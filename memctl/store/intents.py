@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.model.change import Change
+from memctl.record.change import Change
 from memctl.store import files
 from memctl.store.memory import Memory
 

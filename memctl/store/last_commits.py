@@ -15,10 +15,10 @@ from contextlib import suppress
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git, trees
-from memctl.journal.introductions import Introduction, introductions
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import only_counted
+from memctl.git import git, trees
+from memctl.git.introductions import Introduction, introductions
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import only_counted
 from memctl.store import files, load
 from memctl.store.cache import Cache
 from memctl.store.memory import Memory

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memctl.journal import git
-from memctl.model.config import Config
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot, body_of
+from memctl.git import git
+from memctl.record.config import Config
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot, body_of
 from memctl.store import access, files, objects
 from memctl.store.cache import Cache, Parsed, State
 from memctl.store.memory import Memory
@@ -43,8 +43,8 @@ def left_out(memory: Memory) -> str:
     none."""
     if not (memory.repository.git_dir / "info" / "sparse-checkout").exists():
         return ""
-    from memctl.journal import index
-    from memctl.model.pages import kind_at
+    from memctl.git import index
+    from memctl.record.pages import kind_at
 
     start = len(memory.prefix) + 1
     paths = [path[start:] for path in index.not_checked_out(memory.repository, memory.prefix)]

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import private
-from memctl.journal.commits import committing
+from memctl.git import private
+from memctl.git.commits import committing
 from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal import trust
-from memctl.journal.changes import Asked
-from memctl.journal.git import GitFailed
-from memctl.journal.repository import Repository, open_repository
-from memctl.model import config as configuration
-from memctl.model import ids, moments
-from memctl.model.config import Config
+from memctl.git import trust
+from memctl.git.changes import Asked
+from memctl.git.git import GitFailed
+from memctl.git.repository import Repository, open_repository
+from memctl.record import config as configuration
+from memctl.record import ids, moments
+from memctl.record.config import Config
 from memctl.store import files, place
 from memctl.store.place import CONFIG
 

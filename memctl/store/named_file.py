@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.journal.repository import find_top
+from memctl.git import git
+from memctl.git.repository import find_top
 from memctl.store import files
 
 _MOST_LINKS = 40  # that Linux follows on the way to one file, path_resolution(7)

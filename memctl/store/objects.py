@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from memctl.journal import index, trees
-from memctl.journal.trees import Entry
-from memctl.model import controls, mentions, snapshot
-from memctl.model.config import Config
-from memctl.model.config import parse as parse_config
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Record, parse
+from memctl.git import index, trees
+from memctl.git.trees import Entry
+from memctl.record import controls, mentions, snapshot
+from memctl.record.config import Config
+from memctl.record.config import parse as parse_config
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import Record, parse
 from memctl.store import files
 from memctl.store.cache import Cache, Parsed
 from memctl.store.memory import Memory

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import private
+from memctl.git import private
 
 _FILE = "observations.db"
 MOST_KEPT = 1_000  # of a model; with a rate of .2 the older ones have no weight left

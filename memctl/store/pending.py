@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model.change import Change
-from memctl.model.frontmatter import clean_newlines
+from memctl.record.change import Change
+from memctl.record.frontmatter import clean_newlines
 from memctl.store import files
 
 WRITING, PENDING, HELD = "writing", "pending", "held"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
-from memctl.journal.repository import find_top
+from memctl.git.repository import find_top
 
 if TYPE_CHECKING:
-    from memctl.journal.changes import Asked
+    from memctl.git.changes import Asked
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
@@ -38,7 +38,7 @@ def find(start: Path) -> tuple[Path, Path]:
 def ask(start: Path) -> Asked:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
-    from memctl.journal.changes import Asked
+    from memctl.git.changes import Asked
 
     top, memory = find(start)
     return Asked(top, memory.relative_to(top).as_posix())

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 
-from memctl.journal import git, index, trees
-from memctl.journal.repository import Repository
-from memctl.journal.trees import Entry
+from memctl.git import git, index, trees
+from memctl.git.repository import Repository
+from memctl.git.trees import Entry
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER

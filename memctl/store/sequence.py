@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import history
-from memctl.model import ids, moments
-from memctl.model.kinds import Kind
+from memctl.git import history
+from memctl.record import ids, moments
+from memctl.record.kinds import Kind
 from memctl.store import files
 from memctl.store.memory import Memory
 

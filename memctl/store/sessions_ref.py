@@ -13,15 +13,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
-from memctl.journal import git, refs
-from memctl.model.folders import CHECKPOINTS, SESSIONS
+from memctl.git import git, refs
+from memctl.record.folders import CHECKPOINTS, SESSIONS
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.model.config import Config
-    from memctl.model.faults import Fault
-    from memctl.model.record import Record
-    from memctl.model.snapshot import Catalogue, Files, Source, Texts
+    from memctl.record.config import Config
+    from memctl.record.faults import Fault
+    from memctl.record.record import Record
+    from memctl.record.snapshot import Catalogue, Files, Source, Texts
 
 REF = "refs/memctl/sessions"
 FOLDERS = (f"{SESSIONS}/", f"{CHECKPOINTS}/")

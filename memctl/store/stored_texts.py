@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
-from memctl.model.snapshot import Excerpt, Hit
-from memctl.model.words import STOP_WORDS, words_of
+from memctl.record.snapshot import Excerpt, Hit
+from memctl.record.words import STOP_WORDS, words_of
 from memctl.store import questions, texts, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import Question

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from memctl.model.record import Record
-from memctl.model.words import InnerWords
+from memctl.record.record import Record
+from memctl.record.words import InnerWords
 from memctl.store import vocabulary
 
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"

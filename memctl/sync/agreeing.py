@@ -12,15 +12,15 @@ from functools import cache
 
 import msgspec
 
-from memctl.coordination import exchange, settling, shared
-from memctl.coordination.shared import Plan, Step, Terms
-from memctl.coordination.state import State
-from memctl.model import handoff
-from memctl.model.handoff import ACCEPTED, OFFERED, Handoff
+from memctl.record import handoff
+from memctl.record.handoff import ACCEPTED, OFFERED, Handoff
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.syncing.assembling import Made
-from memctl.syncing.synced import Synced
+from memctl.sync.assembling import Made
+from memctl.sync.synced import Synced
+from memctl.team import exchange, settling, shared
+from memctl.team.shared import Plan, Step, Terms
+from memctl.team.state import State
 
 
 class Agreed(msgspec.Struct, frozen=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import frontmatter, handoff, headings
-from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import OFFERED, Handoff
-from memctl.model.kinds import HANDOFF
-from memctl.model.record import ORDER
+from memctl.record import frontmatter, handoff, headings
+from memctl.record.faults import InvalidRecord
+from memctl.record.handoff import OFFERED, Handoff
+from memctl.record.kinds import HANDOFF
+from memctl.record.record import ORDER
+from memctl.write.merge_bodies import Lost
 
 _KEYS = ("status", "answered_by", "answered_at", "declined")
 _ANSWER = next(field for field in HANDOFF.fields if field.name == "answer")

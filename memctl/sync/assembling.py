@@ -8,22 +8,22 @@ import msgspec
 
 from memctl.check.findings import Finding
 from memctl.errors import MemctlError
-from memctl.hierarchy import documents as comparing
-from memctl.hierarchy.places import FOLDER, SOURCES
-from memctl.journal import message, refs, remotes, tree_merge
-from memctl.journal.remotes import Upstream
-from memctl.journal.tree_merge import Leaf
-from memctl.lifecycle import documents, mend
-from memctl.lifecycle.merge import WHOLE
-from memctl.lifecycle.naming import Holder
-from memctl.model.change import Change, Deed
-from memctl.model.config import parse as parse_config
-from memctl.model.snapshot import Snapshot
+from memctl.git import message, refs, remotes, tree_merge
+from memctl.git.remotes import Upstream
+from memctl.git.tree_merge import Leaf
+from memctl.pages import documents as comparing
+from memctl.pages.places import FOLDER, SOURCES
+from memctl.record.change import Change, Deed
+from memctl.record.config import parse as parse_config
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.syncing import collisions, combining, deciding
-from memctl.syncing.combining import Combined, Lost
+from memctl.sync import collisions, combining, deciding
+from memctl.sync.combining import Combined, Lost
+from memctl.write import documents, mend
+from memctl.write.merge import WHOLE
+from memctl.write.naming import Holder
 
 _SHOWN = 10  # files that a message names
 _NAMED = 5  # ids that it names

@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
-from memctl.hierarchy.places import FOLDER
-from memctl.journal import trees
-from memctl.journal.tree_merge import Leaf, store
-from memctl.lifecycle import naming
-from memctl.lifecycle import pages as lifecycle_pages
-from memctl.lifecycle.naming import File, Holder
-from memctl.lifecycle.referring import Rewriting
-from memctl.model import checkpoint, frontmatter, handoff, ids, pages
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.pages import DETAIL, SECTION
-from memctl.model.provenance import Origin
-from memctl.model.record import Record, parse
+from memctl.git import trees
+from memctl.git.tree_merge import Leaf, store
+from memctl.pages.places import FOLDER
+from memctl.record import checkpoint, frontmatter, handoff, ids, pages
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.pages import DETAIL, SECTION
+from memctl.record.provenance import Origin
+from memctl.record.record import Record, parse
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.write import naming
+from memctl.write import pages as lifecycle_pages
+from memctl.write.naming import File, Holder
+from memctl.write.referring import Rewriting
 
 Leaves = Mapping[str, Leaf]
 

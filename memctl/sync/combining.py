@@ -11,21 +11,21 @@ from functools import partial
 
 import msgspec
 
-from memctl.hierarchy import documents
-from memctl.hierarchy.places import FOLDER
-from memctl.journal import threeway, trees
-from memctl.journal.git import GitFailed
-from memctl.journal.tree_merge import Leaf, store
-from memctl.lifecycle import documents as rendering
-from memctl.lifecycle import merge, merge_bodies
-from memctl.lifecycle.blanking import is_readable
-from memctl.model import ids, pages, session_page
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import only_counted
+from memctl.git import threeway, trees
+from memctl.git.git import GitFailed
+from memctl.git.tree_merge import Leaf, store
+from memctl.pages import documents
+from memctl.pages.places import FOLDER
+from memctl.record import ids, pages, session_page
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import only_counted
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.syncing import deciding
-from memctl.syncing.collisions import Leaves
+from memctl.sync import deciding
+from memctl.sync.collisions import Leaves
+from memctl.write import documents as rendering
+from memctl.write import merge, merge_bodies
+from memctl.write.blanking import is_readable
 
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import merge
-from memctl.lifecycle.blanking import is_readable
-from memctl.lifecycle.merge import WHOLE
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import session_page
-from memctl.model.kinds import BY_FOLDER, HANDOFF
+from memctl.record import session_page
+from memctl.record.kinds import BY_FOLDER, HANDOFF
 from memctl.store import files
-from memctl.syncing import answers
+from memctl.sync import answers
+from memctl.write import merge
+from memctl.write.blanking import is_readable
+from memctl.write.merge import WHOLE
+from memctl.write.merge_bodies import Lost
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -39,7 +39,7 @@ def decided(
     whole = (theirs, (Lost(WHOLE, ours, theirs),))
     try:
         if session_page.is_page(path) or session_page.is_trail(path):
-            from memctl.sessions import versions
+            from memctl.session import versions
 
             merged = versions.merge(base, ours, theirs, counter(), prefer="theirs")
         else:

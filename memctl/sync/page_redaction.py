@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from memctl.journal import git, message, refs, tree_merge, trees
-from memctl.journal.tree_merge import Leaf
-from memctl.lifecycle import blanking, commit
-from memctl.model.change import Change, Write
+from memctl.git import git, message, refs, tree_merge, trees
+from memctl.git.tree_merge import Leaf
+from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.text import credentials
+from memctl.write import blanking, commit
 
 _MESSAGE = "a commit's message"
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git, message, refs, tree_merge
-from memctl.journal.pushing import Refused
-from memctl.journal.tree_merge import Leaf
-from memctl.lifecycle import commit
-from memctl.model.change import Change
+from memctl.git import git, message, refs, tree_merge
+from memctl.git.pushing import Refused
+from memctl.git.tree_merge import Leaf
+from memctl.record.change import Change
 from memctl.store import lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
-from memctl.syncing import combining, page_redaction
-from memctl.syncing.collisions import Leaves
-from memctl.syncing.synced import Synced
+from memctl.sync import combining, page_redaction
+from memctl.sync.collisions import Leaves
+from memctl.sync.synced import Synced
+from memctl.write import commit
 
 _TRIES = 20  # to push, each time after another clone was first
 

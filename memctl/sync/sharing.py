@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.coordination import exchange, ownership, shared
-from memctl.coordination.state import Ownership, State
 from memctl.errors import MemctlError
 from memctl.store.memory import Memory
-from memctl.syncing import agreeing
-from memctl.syncing.synced import Synced
+from memctl.sync import agreeing
+from memctl.sync.synced import Synced
+from memctl.team import exchange, ownership, shared
+from memctl.team.state import Ownership, State
 
 
 def share(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:

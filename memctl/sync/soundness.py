@@ -9,10 +9,10 @@ from __future__ import annotations
 from memctl.check import run
 from memctl.check.findings import Finding, Subject
 from memctl.errors import MemctlError
-from memctl.lifecycle import documents
-from memctl.model.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.write import documents
 
 _RULES = ("MEM103", "MEM104", "MEM302")  # an unresolved conflict, an id twice, the number of a page twice
 _HINTS = {"MEM103": "resolve it and commit, then `memctl sync` again"}

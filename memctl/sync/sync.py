@@ -15,19 +15,19 @@ from shlex import quote
 
 import msgspec
 
-from memctl.coordination import place
 from memctl.errors import MemctlError
-from memctl.journal import commits, git, refs, remotes, tree_merge
-from memctl.journal.commits import CommitPending
-from memctl.journal.pushing import Refused
-from memctl.journal.remotes import Upstream
-from memctl.journal.turns import Turn
-from memctl.lifecycle import commit, entry_state, moves, recovery
-from memctl.lifecycle.moves import Move
+from memctl.git import commits, git, refs, remotes, tree_merge
+from memctl.git.commits import CommitPending
+from memctl.git.pushing import Refused
+from memctl.git.remotes import Upstream
+from memctl.git.turns import Turn
 from memctl.store import load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.syncing import assembling, session_pages, sharing, soundness, telling
-from memctl.syncing.synced import Synced
+from memctl.sync import assembling, session_pages, sharing, soundness, telling
+from memctl.sync.synced import Synced
+from memctl.team import place
+from memctl.write import commit, entry_state, moves, recovery
+from memctl.write.moves import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
 _PATIENCE = 600.0

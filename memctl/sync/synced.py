@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.journal.remotes import Upstream
-from memctl.syncing.assembling import Made
+from memctl.git.remotes import Upstream
+from memctl.sync.assembling import Made
 
 
 class Synced(msgspec.Struct, frozen=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.syncing import assembling, combining
-from memctl.syncing.synced import Synced
+from memctl.sync import assembling, combining
+from memctl.sync.synced import Synced
 
 _SHOWN = 5  # records or files that one line names
 

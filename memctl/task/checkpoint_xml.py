@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 
-from memctl.model.checkpoint import Checkpoint, Noted
-from memctl.model.xml_text import clean
-from memctl.workflow import elements
-from memctl.workflow.elements import listed, texts
+from memctl.record.checkpoint import Checkpoint, Noted
+from memctl.record.xml_text import clean
+from memctl.task import elements
+from memctl.task.elements import listed, texts
 
 
 def written(saved: Checkpoint) -> str:

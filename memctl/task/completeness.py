@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memctl.model.checkpoint import Checkpoint
-from memctl.model.said import is_said
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.said import is_said
 
 _WHY = {
     "mission": "what it is all for (--task)",

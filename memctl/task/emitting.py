@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model.event import HANDED, Event, problems
-from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE, Wrong, misfits
+from memctl.record.event import HANDED, Event, problems
+from memctl.record.markdown import one_line
+from memctl.record.said import LONGEST_LINE, Wrong, misfits
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
+from memctl.task import handed as handed_over
+from memctl.task import names
 from memctl.text.credentials import describe, find
-from memctl.workflow import handed as handed_over
-from memctl.workflow import names
 
 _SECTIONS = 8  # that an event names
 

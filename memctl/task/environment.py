@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import differences, history
-from memctl.journal.git import GitFailed
-from memctl.journal.history import Commit
-from memctl.model.checkpoint import Checkpoint, Touched
-from memctl.model.markdown import one_line
+from memctl.git import differences, history
+from memctl.git.git import GitFailed
+from memctl.git.history import Commit
+from memctl.record.checkpoint import Checkpoint, Touched
+from memctl.record.markdown import one_line
 from memctl.store.memory import Memory
 
 MOST_FILES, MOST_DIRTY = 50, 500  # files kept in a checkpoint; a resume shows 15 of those touched

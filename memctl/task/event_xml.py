@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from memctl.model.event import PHASES, Event, Sizes
-from memctl.workflow import elements
-from memctl.workflow.elements import listed, texts
+from memctl.record.event import PHASES, Event, Sizes
+from memctl.task import elements
+from memctl.task.elements import listed, texts
 
 
 def written(event: Event, compressions: int) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memctl.model.event import HANDED
-from memctl.model.kinds import HANDOFF
-from memctl.model.snapshot import Snapshot
+from memctl.record.event import HANDED
+from memctl.record.kinds import HANDOFF
+from memctl.record.snapshot import Snapshot
 
 # "is" is what events said before; checkpoints keep them.
 _TOLD = re.compile(rf"{HANDED}: (HND-[\d-]+) (?:is|was) ({'|'.join(HANDOFF.statuses)})\b")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import door
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.door import How
-from memctl.model import checkpoint
-from memctl.model.checkpoint import Checkpoint
+from memctl.record import checkpoint
+from memctl.record.checkpoint import Checkpoint
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.workflow import saving
-from memctl.workflow.saving import Said
+from memctl.task import saving
+from memctl.task.saving import Said
+from memctl.write import door
+from memctl.write.commit import Outcome
+from memctl.write.door import How
 
 
 class Kept(msgspec.Struct, frozen=True):

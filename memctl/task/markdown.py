@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from memctl.model.checkpoint import Checkpoint, Noted
-from memctl.model.markdown import code, inline
+from memctl.record.checkpoint import Checkpoint, Noted
+from memctl.record.markdown import code, inline
 
 
 def document(made: Checkpoint) -> str:

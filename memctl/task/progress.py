@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model.checkpoint import PROGRESS, Checkpoint, key, mixed
-from memctl.model.said import MOST_LINES
+from memctl.record.checkpoint import PROGRESS, Checkpoint, key, mixed
+from memctl.record.said import MOST_LINES
 
 Progress = dict[str, tuple[str, ...]]
 

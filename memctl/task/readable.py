@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.model import ids
-from memctl.model.checkpoint import Checkpoint
-from memctl.model.snapshot import Snapshot
-from memctl.workflow.environment import Environment
+from memctl.record import ids
+from memctl.record.checkpoint import Checkpoint
+from memctl.record.snapshot import Snapshot
+from memctl.task.environment import Environment
 
 _RECORDS = ("recorded_decisions", "open_issues", "learnings")
 
@@ -41,6 +41,6 @@ def _closed(snapshot: Snapshot, paths: Iterable[str]) -> dict[str, str]:
     """Which of some paths are kept from the reader, each with why."""
     if not snapshot.veil.globs:
         return {}
-    from memctl.hierarchy.readable import closed_files  # 7 ms, and mostly nothing is kept from anybody
+    from memctl.pages.readable import closed_files  # 7 ms, and mostly nothing is kept from anybody
 
     return closed_files(snapshot, paths)

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import msgspec
 
-from memctl.model.checkpoint import Checkpoint, Version
-from memctl.model.snapshot import Snapshot
+from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.workflow import emitting, environment, handed, readable, versions
-from memctl.workflow.bootstrap import Bootstrap, bootstrap
-from memctl.workflow.completeness import Missing, missing
-from memctl.workflow.environment import Drift
+from memctl.task import emitting, environment, handed, readable, versions
+from memctl.task.bootstrap import Bootstrap, bootstrap
+from memctl.task.completeness import Missing, missing
+from memctl.task.environment import Drift
 
 
 class Resumption(msgspec.Struct, frozen=True):

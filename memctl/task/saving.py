@@ -9,20 +9,20 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import checkpoint
-from memctl.model.change import Change, Write
-from memctl.model.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
-from memctl.model.event import Event
-from memctl.model.markdown import one_line
-from memctl.model.said import MOST_LINES, Wrong, is_said, misfits
-from memctl.model.snapshot import Snapshot
+from memctl.record import checkpoint
+from memctl.record.change import Change, Write
+from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
+from memctl.record.event import Event
+from memctl.record.markdown import one_line
+from memctl.record.said import MOST_LINES, Wrong, is_said, misfits
+from memctl.record.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.workflow import emitting, environment, versions
-from memctl.workflow.markdown import document
-from memctl.workflow.progress import moved
-from memctl.workflow.versions import Found
+from memctl.task import emitting, environment, versions
+from memctl.task.markdown import document
+from memctl.task.progress import moved
+from memctl.task.versions import Found
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20

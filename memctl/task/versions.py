@@ -10,11 +10,11 @@ from collections.abc import Iterable
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import history
-from memctl.model import checkpoint
-from memctl.model.checkpoint import Checkpoint, Version
-from memctl.model.faults import Fault, InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.git import history
+from memctl.record import checkpoint
+from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 

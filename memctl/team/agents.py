@@ -10,10 +10,10 @@ from hashlib import blake2b
 
 import msgspec
 
-from memctl.coordination.ownership import agent_name
-from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import Agent, Blocker, State
 from memctl.errors import USAGE, MemctlError
+from memctl.team.ownership import agent_name
+from memctl.team.shared import Plan, Step
+from memctl.team.state import Agent, Blocker, State
 
 _TEXT = 500  # characters of a task, a blocker or a resource; what is longer belongs into a record
 _ID = 4  # bytes of a blocker's id: the same words are the same blocker, whoever says them

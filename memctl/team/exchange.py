@@ -11,13 +11,13 @@ import time
 
 import msgspec
 
-from memctl.coordination import merging, place, shared
-from memctl.coordination.shared import Outcome, Plan, Prepare, Seen, Step, Terms
-from memctl.coordination.state import State
 from memctl.errors import MemctlError
-from memctl.journal import git, refs
-from memctl.journal.pushing import Refused
+from memctl.git import git, refs
+from memctl.git.pushing import Refused
 from memctl.store.memory import Memory
+from memctl.team import merging, place, shared
+from memctl.team.shared import Outcome, Plan, Prepare, Seen, Step, Terms
+from memctl.team.state import State
 
 _TRIES = 50  # each time some other machine was first
 _PAUSE = 0.02  # seconds, longer with each try

@@ -12,17 +12,17 @@ from functools import cache
 
 import msgspec
 
-from memctl.coordination import shared
-from memctl.coordination.state import Ownership, State
 from memctl.errors import USAGE, MemctlError
-from memctl.model import pages
-from memctl.model.change import Change
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import Record, parse
-from memctl.model.said import is_said
+from memctl.record import pages
+from memctl.record.change import Change
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import Record, parse
+from memctl.record.said import is_said
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.team import shared
+from memctl.team.state import Ownership, State
 
 _SHOWN = 5  # refused files that a message names
 

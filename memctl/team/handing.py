@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memctl.coordination import agents, ownership, work
-from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import Ownership, State, Work
 from memctl.errors import MemctlError
-from memctl.model.handoff import Handoff
+from memctl.record.handoff import Handoff
+from memctl.team import agents, ownership, work
+from memctl.team.shared import Plan, Step
+from memctl.team.state import Ownership, State, Work
 
 _REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Given back: handoff (HND-[\d-]+)")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from memctl.coordination.state import Ownership, State
-from memctl.journal import threeway
+from memctl.git import threeway
+from memctl.team.state import Ownership, State
 
 V = TypeVar("V")
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.coordination import work
-from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line
 from memctl.errors import USAGE, MemctlError
-from memctl.model.said import is_said
+from memctl.record.said import is_said
+from memctl.team import work
+from memctl.team.shared import Plan, Step
+from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line
 
 _NAME, _REASON = 100, 500  # characters
 

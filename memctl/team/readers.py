@@ -9,12 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memctl.coordination.place import ref
-from memctl.journal import refs
+from memctl.git import refs
 from memctl.store.memory import Memory
+from memctl.team.place import ref
 
 if TYPE_CHECKING:
-    from memctl.coordination.state import State
+    from memctl.team.state import State
 
 
 def restricting(memory: Memory) -> State | None:
@@ -28,8 +28,8 @@ def restricting(memory: Memory) -> State | None:
     with suppress(OSError, UnicodeDecodeError):
         if not commit or note.read_text("ascii") == commit:
             return None
-    from memctl.coordination import shared
     from memctl.store import files
+    from memctl.team import shared
 
     state = shared.at(memory, commit).state
     if any(held.agents_with_read_access is not None for held in state.section_ownership_map.values()):

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.coordination import handing, work
-from memctl.coordination.handing import Given
-from memctl.coordination.shared import Plan, Step
-from memctl.coordination.state import Ownership, State
-from memctl.model.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
+from memctl.team import handing, work
+from memctl.team.handing import Given
+from memctl.team.shared import Plan, Step
+from memctl.team.state import Ownership, State
 
 
 class Contradiction(msgspec.Struct, frozen=True, kw_only=True):

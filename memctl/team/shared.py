@@ -12,14 +12,14 @@ from contextlib import contextmanager
 
 import msgspec
 
-from memctl.coordination.place import ref
-from memctl.coordination.state import FILES, State, decode, encode
 from memctl.errors import MemctlError
-from memctl.journal import message, refs, tree_merge
-from memctl.journal.refs import File
-from memctl.model.change import Change
+from memctl.git import message, refs, tree_merge
+from memctl.git.refs import File
+from memctl.record.change import Change
 from memctl.store import lock
 from memctl.store.memory import Memory
+from memctl.team.place import ref
+from memctl.team.state import FILES, State, decode, encode
 from memctl.text.credentials import describe, find
 
 _TRIES = 50  # of other programs that move the ref all the while; those of memctl wait for each other

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import moments
+from memctl.record import moments
 
 FORMAT = 1
 EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"

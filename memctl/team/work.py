@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from memctl.coordination.state import Agent, State, Work
+from memctl.team.state import Agent, State, Work
 
 
 def begun(state: State, agent: str, handoff: str, work: Work) -> State:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import settings
+from memctl.record import settings
 from memctl.store import files, lock
 from memctl.text.credentials import redact
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import settings
-from memctl.model.spelling import nearest
+from memctl.record import settings
+from memctl.record.spelling import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
 from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
 from memctl.window.eviction.policies import POLICIES, EvictionPolicy

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.model import expected
+from memctl.record import expected
 from memctl.window import subsystems
 from memctl.window.audit import AuditLog
 from memctl.window.budget import accounting

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model.markdown import one_line
-from memctl.sessions.events import decoded
+from memctl.record.markdown import one_line
+from memctl.session.events import decoded
 from memctl.text.credentials import redact
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent

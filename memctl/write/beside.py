@@ -7,9 +7,9 @@ import os
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import hook_commits, message, refs, tree_merge
-from memctl.journal.tree_merge import Leaf
-from memctl.model.change import Change, Delete, Write
+from memctl.git import hook_commits, message, refs, tree_merge
+from memctl.git.tree_merge import Leaf
+from memctl.record.change import Change, Delete, Write
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.sessions_ref import FOLDERS, REF

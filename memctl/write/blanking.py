@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import seal
-from memctl.hierarchy.places import FOLDER
-from memctl.model import checkpoint, config, frontmatter, markdown, pages, session_page
-from memctl.model.change import Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.malformed import Malformed
-from memctl.model.record import parse
+from memctl.pages import seal
+from memctl.pages.places import FOLDER
+from memctl.record import checkpoint, config, frontmatter, markdown, pages, session_page
+from memctl.record.change import Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.malformed import Malformed
+from memctl.record.record import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
 from memctl.text import credentials

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.lifecycle import credentials
-from memctl.model import pages
-from memctl.model.change import Change, Delete, Write, rewords
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import parse
+from memctl.git import git
+from memctl.record import pages
+from memctl.record.change import Change, Delete, Write, rewords
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.team import guard
+from memctl.write import credentials
 
 PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a credential that waits for a commit
 
@@ -22,7 +22,7 @@ def is_ours(path: str, code: str) -> bool:
     known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
     if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
         return True
-    from memctl.model import checkpoint, session_page
+    from memctl.record import checkpoint, session_page
 
     return session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
 
@@ -66,7 +66,7 @@ def objection(
 
 def _refuse_broken(text: str, path: str) -> None:
     """Raise InvalidRecord for a session's page or a checkpoint that nobody can read."""
-    from memctl.model import checkpoint, session_page
+    from memctl.record import checkpoint, session_page
 
     if session_page.is_page(path) or session_page.is_trail(path):
         session_page.parse(text, path)

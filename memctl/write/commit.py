@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from memctl.journal import commits, git, message
-from memctl.journal.preparation import Preparation
-from memctl.lifecycle import by_hand, credentials, entry_state, recovery, refreshing
-from memctl.model import ids
-from memctl.model.change import Change, Write
+from memctl.git import commits, git, message
+from memctl.git.preparation import Preparation
+from memctl.record import ids
+from memctl.record.change import Change, Write
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, Entry
 from memctl.store.place import CONFIG
+from memctl.write import by_hand, credentials, entry_state, recovery, refreshing
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import commits, index, trees
-from memctl.lifecycle import documents, entry_state
-from memctl.model.change import RENUMBER, Change
-from memctl.model.faults import InvalidRecord
-from memctl.model.frontmatter import clean_newlines
+from memctl.git import commits, index, trees
+from memctl.record.change import RENUMBER, Change
+from memctl.record.faults import InvalidRecord
+from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
+from memctl.write import documents, entry_state
 
 
 class Staged(msgspec.Struct, frozen=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import credentials
-from memctl.model import controls
-from memctl.model.change import Change
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.pages import kind_at
+from memctl.record import controls
+from memctl.record.change import Change
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.pages import kind_at
 from memctl.store import files
+from memctl.write import credentials
 
 
 def refuse(change: Change) -> None:

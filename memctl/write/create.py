@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy.placing import refuse_nowhere
-from memctl.lifecycle import links
-from memctl.model import frontmatter, headings, ids, moments
-from memctl.model.change import Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import IMPORTANCE_BY_SEVERITY, Kind
-from memctl.model.record import ORDER, Record, build, problems
-from memctl.model.snapshot import Snapshot
+from memctl.pages.placing import refuse_nowhere
+from memctl.record import frontmatter, headings, ids, moments
+from memctl.record.change import Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Kind
+from memctl.record.record import ORDER, Record, build, problems
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.write import links
 
 
 class Draft(msgspec.Struct, kw_only=True):

@@ -8,9 +8,9 @@ from contextlib import suppress
 from itertools import chain
 
 from memctl.errors import MemctlError
-from memctl.model import checkpoint, frontmatter, headings
-from memctl.model.change import Change, Write
-from memctl.model.malformed import Malformed
+from memctl.record import checkpoint, frontmatter, headings
+from memctl.record.change import Change, Write
+from memctl.record.malformed import Malformed
 from memctl.text.credentials import Span, describe, find, lines
 
 

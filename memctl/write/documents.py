@@ -13,24 +13,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import documents
-from memctl.hierarchy.documents import Comparison
-from memctl.hierarchy.places import FOLDER, INDEX, SOURCES
-from memctl.hierarchy.render import BrokenTemplate, Renderer, touched
-from memctl.journal import commits, differences, git, index, message, trust
-from memctl.lifecycle import by_hand, commit, entry_state, recovery
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out, unreadable
-from memctl.model import pages
-from memctl.model.change import Change
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import parse
-from memctl.model.snapshot import Snapshot
+from memctl.git import commits, differences, git, index, message, trust
+from memctl.pages import documents
+from memctl.pages.documents import Comparison
+from memctl.pages.places import FOLDER, INDEX, SOURCES
+from memctl.pages.render import BrokenTemplate, Renderer, touched
+from memctl.record import pages
+from memctl.record.change import Change
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
+from memctl.record.snapshot import Snapshot
 from memctl.store import files, load, lock, place
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
+from memctl.write import by_hand, commit, entry_state, recovery
+from memctl.write.commit import Outcome
+from memctl.write.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out, unreadable
 
 ATTRIBUTES = ".gitattributes"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"

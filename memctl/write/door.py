@@ -10,19 +10,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.lifecycle import by_hand, commit, controls, credentials, entry_state, recovery, refreshing
-from memctl.lifecycle.commit import Outcome
-from memctl.model.change import REDACT, RENUMBER, Change
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER
-from memctl.model.record import parse
+from memctl.record.change import REDACT, RENUMBER, Change
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
 from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import Entry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
+from memctl.team import guard
+from memctl.write import by_hand, commit, controls, credentials, entry_state, recovery, refreshing
+from memctl.write.commit import Outcome
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
 
@@ -53,7 +53,7 @@ def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
     What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
     if not how.dry_run and intents.entries(memory):
-        from memctl.lifecycle import joint  # which writes through this door
+        from memctl.write import joint  # which writes through this door
 
         joint.recover(memory)
     return write(memory, plan, how)
@@ -70,7 +70,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
         if how.blank:
-            from memctl.lifecycle import blanking  # which only hooks and summaries need
+            from memctl.write import blanking  # which only hooks and summaries need
 
             change = blanking.without_credentials(change)
         change = guard.permitted(memory, change, how.allow_owned)
@@ -79,7 +79,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
             return Outcome(change)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
-            from memctl.lifecycle import beside
+            from memctl.write import beside
 
             here, there = beside.parted(memory, change, keeps=how.no_commit)
             commit_there = "" if there.is_empty else beside.commit(memory, there)

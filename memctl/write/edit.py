@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy.placing import refuse_nowhere
-from memctl.lifecycle import transitions
-from memctl.model import frontmatter, handoff, headings, moments
-from memctl.model.change import Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import Field
-from memctl.model.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
-from memctl.model.said import refuse_stand_in
-from memctl.model.snapshot import Snapshot
+from memctl.pages.placing import refuse_nowhere
+from memctl.record import frontmatter, handoff, headings, moments
+from memctl.record.change import Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import Field
+from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
+from memctl.record.said import refuse_stand_in
+from memctl.record.snapshot import Snapshot
+from memctl.write import transitions
 
 _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {

@@ -29,10 +29,10 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.hierarchy.places import FOLDER
-from memctl.journal import commits, git, history, trees
-from memctl.model.change import Change
-from memctl.model.frontmatter import clean_newlines
+from memctl.git import commits, git, history, trees
+from memctl.pages.places import FOLDER
+from memctl.record.change import Change
+from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, WRITING, Entry

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import git, trust
-from memctl.journal.repository import open_repository
+from memctl.git import git, trust
+from memctl.git.repository import open_repository
 from memctl.store.place import FOLDER
 
 # What last changed when: the memory says so of its sources. Everything else of the shop is in the first commit.

@@ -7,20 +7,20 @@ from typing import Any
 
 import msgspec
 
-from memctl.coordination import exchange, handing, settling, shared
-from memctl.coordination.handing import Given
-from memctl.coordination.shared import Terms
-from memctl.coordination.state import plain_line
 from memctl.errors import USAGE, MemctlError
-from memctl.lifecycle import edit, joint
-from memctl.lifecycle.door import How
-from memctl.lifecycle.joint import Done
-from memctl.model import handoff
-from memctl.model.change import Change
-from memctl.model.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
-from memctl.model.said import LONGEST_LINE, is_said
+from memctl.record import handoff
+from memctl.record.change import Change
+from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
+from memctl.record.said import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.team import exchange, handing, settling, shared
+from memctl.team.handing import Given
+from memctl.team.shared import Terms
+from memctl.team.state import plain_line
+from memctl.write import edit, joint
+from memctl.write.door import How
+from memctl.write.joint import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 

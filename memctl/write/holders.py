@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from memctl.model import mentions
-from memctl.model.kinds import OTHER_END
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import mentions
+from memctl.record.kinds import OTHER_END
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 
 _GIVES_WAY = "supersedes"
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.journal import git, hooks
-from memctl.journal.hooks import Hook, HookChange
-from memctl.journal.repository import Repository
+from memctl.git import git, hooks
+from memctl.git.hooks import Hook, HookChange
+from memctl.git.repository import Repository
 from memctl.store.memory import Memory
 
 _LEGACY = ".legacy"  # what the pre-commit framework puts at the end of the name of the hook that it found

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.coordination import exchange, place, shared
-from memctl.coordination.shared import Plan, Step, Terms
-from memctl.coordination.state import State
 from memctl.errors import MemctlError
-from memctl.journal import commits, refs
-from memctl.lifecycle import door, entry_state, merge, recovery
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.door import How
-from memctl.model import ids
-from memctl.model.change import Change, Write
-from memctl.model.kinds import HANDOFF
+from memctl.git import commits, refs
+from memctl.record import ids
+from memctl.record.change import Change, Write
+from memctl.record.kinds import HANDOFF
 from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.team import exchange, place, shared
+from memctl.team.shared import Plan, Step, Terms
+from memctl.team.state import State
+from memctl.write import door, entry_state, merge, recovery
+from memctl.write.commit import Outcome
+from memctl.write.door import How
 
 Make = Callable[[shared.Outcome], Change]
 

@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import transitions
-from memctl.lifecycle.edit import rewrite
-from memctl.model.change import Change, Write
-from memctl.model.kinds import OTHER_END
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record.change import Change, Write
+from memctl.record.kinds import OTHER_END
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.write import transitions
+from memctl.write.edit import rewrite
 
 PARENT = "parent"  # has one end only: the child names its parent's memory_id
 

@@ -8,22 +8,22 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from memctl.coordination import guard
 from memctl.errors import MemctlError
-from memctl.journal import commits
-from memctl.lifecycle import door, entry_state, links, old_checkpoints, retention
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.door import How
-from memctl.lifecycle.edit import rewrite
-from memctl.lifecycle.old_checkpoints import OldCheckpoint
-from memctl.lifecycle.retention import Judgement, Verdict
-from memctl.model.change import Change, Deed, Delete
-from memctl.model.record import Record, parse
-from memctl.model.snapshot import Snapshot
+from memctl.git import commits
+from memctl.record.change import Change, Deed, Delete
+from memctl.record.record import Record, parse
+from memctl.record.snapshot import Snapshot
 from memctl.store import access, load, lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
+from memctl.team import guard
+from memctl.write import door, entry_state, links, old_checkpoints, retention
+from memctl.write.commit import Outcome
+from memctl.write.door import How
+from memctl.write.edit import rewrite
+from memctl.write.old_checkpoints import OldCheckpoint
+from memctl.write.retention import Judgement, Verdict
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"

@@ -7,11 +7,11 @@ from typing import Any
 
 from memctl.check.findings import Finding
 from memctl.check.records import meant_under_alias
-from memctl.lifecycle.edit import rewrite
-from memctl.model.change import Change
-from memctl.model.kinds import OTHER_END
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record.change import Change
+from memctl.record.kinds import OTHER_END
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.write.edit import rewrite
 
 DOCUMENTS = ("MEM308", "MEM310")  # mended by rendering
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from memctl.journal import threeway
-from memctl.journal.threeway import Preference
-from memctl.lifecycle import merge_bodies, merge_values
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.lifecycle.merge_values import CONFLICT, COUNT, same
-from memctl.model import frontmatter
-from memctl.model.kinds import KINDS
-from memctl.model.malformed import Malformed
-from memctl.model.record import ORDER
+from memctl.git import threeway
+from memctl.git.threeway import Preference
+from memctl.record import frontmatter
+from memctl.record.kinds import KINDS
+from memctl.record.malformed import Malformed
+from memctl.record.record import ORDER
+from memctl.write import merge_bodies, merge_values
+from memctl.write.merge_bodies import Lost
+from memctl.write.merge_values import CONFLICT, COUNT, same
 
 WHOLE = "the text"  # what conflicts if the versions can't be taken apart
 

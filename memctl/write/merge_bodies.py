@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from memctl.journal import threeway
-from memctl.journal.threeway import Preference
-from memctl.model import headings
+from memctl.git import threeway
+from memctl.git.threeway import Preference
+from memctl.record import headings
 
 _ITEM = re.compile(r"[-*+][ \t]")
 

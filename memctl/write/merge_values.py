@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memctl.journal import threeway
-from memctl.model import moments
+from memctl.git import threeway
+from memctl.record import moments
 
 Values = Mapping[str, Any]
 

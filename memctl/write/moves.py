@@ -13,12 +13,12 @@ from typing import NoReturn
 
 import msgspec
 
-from memctl.coordination import ownership, shared
-from memctl.coordination.state import Ownership
 from memctl.errors import MemctlError
-from memctl.journal import checkout, git, index, locks, refs
+from memctl.git import checkout, git, index, locks, refs
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.team import ownership, shared
+from memctl.team.state import Ownership
 
 _FILE = "move.json"
 _SHOWN = 10  # files that a message names

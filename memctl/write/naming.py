@@ -14,13 +14,13 @@ from itertools import count, pairwise
 
 import msgspec
 
-from memctl.model import ids, pages
-from memctl.model.handoff import package_path
-from memctl.model.kinds import HANDOFF
-from memctl.model.pages import DETAIL, SECTION, Page, PageKind
-from memctl.model.provenance import History, Origin
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import ids, pages
+from memctl.record.handoff import package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.pages import DETAIL, SECTION, Page, PageKind
+from memctl.record.provenance import History, Origin
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 
 _NEVER = 1 << 62  # later than anything that a commit has
 _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from memctl.model import checkpoint, moments
-from memctl.model.checkpoint import Checkpoint, Version
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.record import checkpoint, moments
+from memctl.record.checkpoint import Checkpoint, Version
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 
 
 class OldCheckpoint(msgspec.Struct, frozen=True):

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import freshness
-from memctl.hierarchy.navigate import refuse_broken, refuse_doubled
-from memctl.journal import history
-from memctl.lifecycle import naming
-from memctl.model import frontmatter, headings, ids, pages
-from memctl.model.change import Change, Delete, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
-from memctl.model.snapshot import Snapshot
+from memctl.git import history
+from memctl.pages import freshness
+from memctl.pages.navigate import refuse_broken, refuse_doubled
+from memctl.record import frontmatter, headings, ids, pages
+from memctl.record.change import Change, Delete, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
+from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
+from memctl.write import naming
 
 
 class Text(msgspec.Struct, frozen=True):

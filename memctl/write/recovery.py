@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memctl.lifecycle import entry_state, moves
 from memctl.store import files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING, Entry
+from memctl.write import entry_state, moves
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:

@@ -8,25 +8,25 @@ from pathlib import Path
 
 import msgspec
 
-from memctl.coordination import shared
-from memctl.coordination.place import ref
-from memctl.coordination.shared import Step, Terms
-from memctl.coordination.state import State, decode, encode
 from memctl.errors import USAGE, MemctlError
-from memctl.hierarchy.places import FOLDER
-from memctl.journal import index, remains, trees
-from memctl.lifecycle import blanking, by_hand, door, entry_state
-from memctl.lifecycle.blanking import GIVEN, Secrets
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.door import How
-from memctl.model import checkpoint, ids, session_page
-from memctl.model.change import REDACT, Change, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.git import index, remains, trees
+from memctl.pages.places import FOLDER
+from memctl.record import checkpoint, ids, session_page
+from memctl.record.change import REDACT, Change, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 from memctl.store import erasing, files, load, lock, pending, sessions_ref
 from memctl.store.erasing import Erased
 from memctl.store.memory import Memory
+from memctl.team import shared
+from memctl.team.place import ref
+from memctl.team.shared import Step, Terms
+from memctl.team.state import State, decode, encode
 from memctl.text import credentials
+from memctl.write import blanking, by_hand, door, entry_state
+from memctl.write.blanking import GIVEN, Secrets
+from memctl.write.commit import Outcome
+from memctl.write.door import How
 
 _SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
 _REASON = "a credential is taken out"

@@ -8,14 +8,14 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.lifecycle import naming
-from memctl.lifecycle.naming import File, Holder
-from memctl.model import frontmatter, handoff, pages
-from memctl.model.kinds import OTHER_END
-from memctl.model.malformed import Malformed
-from memctl.model.mentions import REFERENCE
-from memctl.model.provenance import History, Origin
-from memctl.model.record import ORDER, Record
+from memctl.record import frontmatter, handoff, pages
+from memctl.record.kinds import OTHER_END
+from memctl.record.malformed import Malformed
+from memctl.record.mentions import REFERENCE
+from memctl.record.provenance import History, Origin
+from memctl.record.record import ORDER, Record
+from memctl.write import naming
+from memctl.write.naming import File, Holder
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model.change import Change
-from memctl.model.faults import Fault
-from memctl.model.folders import CHECKPOINTS, SESSIONS
-from memctl.model.kinds import HANDOFF
+from memctl.record.change import Change
+from memctl.record.faults import Fault
+from memctl.record.folders import CHECKPOINTS, SESSIONS
+from memctl.record.kinds import HANDOFF
 from memctl.store import files
 from memctl.store.memory import Memory
 
@@ -42,7 +42,7 @@ def refresh(memory: Memory, changes: list[Change]) -> tuple[tuple[str, ...], str
         return (), _known_unreadable(memory)  # nobody has rendered them here
     asked = memory.ask()
     memory.asked = asked
-    from memctl.lifecycle import documents  # Jinja takes 20 ms
+    from memctl.write import documents  # Jinja takes 20 ms
 
     try:
         found = documents.touched_by(memory, changes)

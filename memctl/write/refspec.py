@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memctl.journal import remotes
-from memctl.journal.repository import Repository
-from memctl.lifecycle.install import Step
+from memctl.git import remotes
+from memctl.git.repository import Repository
+from memctl.write.install import Step
 
 PART = "fetch of refs/memctl"
 

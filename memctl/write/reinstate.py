@@ -8,13 +8,13 @@ from difflib import unified_diff
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.lifecycle import door, entry_state, merge, recovery
-from memctl.lifecycle.commit import Outcome
-from memctl.lifecycle.door import How
-from memctl.model.change import Change, Write
+from memctl.record.change import Change, Write
 from memctl.store import lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import Entry
+from memctl.write import door, entry_state, merge, recovery
+from memctl.write.commit import Outcome
+from memctl.write.door import How
 
 _SHOWN = 200  # lines of a difference that a message shows
 

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from memctl.errors import MemctlError
-from memctl.journal import history, trees
-from memctl.lifecycle import links
-from memctl.lifecycle.edit import refuse_offered
-from memctl.model import checkpoint, ids
-from memctl.model.change import Change, Delete, Write
-from memctl.model.checkpoint import Version
-from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import package_path
-from memctl.model.kinds import HANDOFF
-from memctl.model.record import parse
-from memctl.model.snapshot import Snapshot
+from memctl.git import history, trees
+from memctl.record import checkpoint, ids
+from memctl.record.change import Change, Delete, Write
+from memctl.record.checkpoint import Version
+from memctl.record.faults import InvalidRecord
+from memctl.record.handoff import package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.record import parse
+from memctl.record.snapshot import Snapshot
 from memctl.store import files, sessions_ref
 from memctl.store.memory import Memory
+from memctl.write import links
+from memctl.write.edit import refuse_offered
 
 
 def delete(snapshot: Snapshot, references: Sequence[str], *, unlink: bool = False) -> Change:

@@ -13,22 +13,22 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.journal import index, trees
-from memctl.journal.index import Sides
-from memctl.lifecycle import merge, naming
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.lifecycle.naming import File, Holder
-from memctl.lifecycle.referring import Rewriting, Unclear
-from memctl.model import checkpoint, handoff, session_page
-from memctl.model.change import RENUMBER, Change, Deed, Delete, Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.handoff import package_path
-from memctl.model.kinds import BY_FOLDER, HANDOFF
-from memctl.model.provenance import History
-from memctl.model.record import parse
-from memctl.model.snapshot import Snapshot
+from memctl.git import index, trees
+from memctl.git.index import Sides
+from memctl.record import checkpoint, handoff, session_page
+from memctl.record.change import RENUMBER, Change, Deed, Delete, Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.handoff import package_path
+from memctl.record.kinds import BY_FOLDER, HANDOFF
+from memctl.record.provenance import History
+from memctl.record.record import parse
+from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.write import merge, naming
+from memctl.write.merge_bodies import Lost
+from memctl.write.naming import File, Holder
+from memctl.write.referring import Rewriting, Unclear
 
 _SHOWN = 3  # of those renamed, in the subject of the commit
 

@@ -13,11 +13,11 @@ from typing import Literal
 
 import msgspec
 
-from memctl.lifecycle import holders
-from memctl.model import moments
-from memctl.model.config import Lifecycle
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import moments
+from memctl.record.config import Lifecycle
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.write import holders
 
 Action = Literal["archive", "delete", "date"]
 

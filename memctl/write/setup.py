@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.journal import git
-from memctl.journal.repository import Repository, open_repository
-from memctl.model import canonical
-from memctl.model import config as configuration
-from memctl.model.change import Change, Write
+from memctl.git import git
+from memctl.git.repository import Repository, open_repository
+from memctl.record import canonical
+from memctl.record import config as configuration
+from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG, FOLDER, refuse_foreign, refuse_link

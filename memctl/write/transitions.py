@@ -6,7 +6,7 @@ The statuses of decisions are those of the MADR and Nygard forms; an issue can c
 from __future__ import annotations
 
 from memctl.errors import MemctlError
-from memctl.model.record import Record, found_allowed
+from memctl.record.record import Record, found_allowed
 
 _ALLOWED: dict[str, dict[str, tuple[str, ...]]] = {
     "decision": {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hierarchy.render import Renderer
+from memctl.pages.render import Renderer
 from tests.check import AUTH, CLOSED, DECISION, EXECUTIVE, INDEX, PROJECT, REFUNDS, TOKENS, Hand, found
 from tests.conftest import Memctl
 

@@ -43,7 +43,7 @@ Plant = Callable[[Hand, Memctl], Any]
 STALE = "MEM308"  # what edits by hand bring with them
 ANY = frozenset(RULES)
 # Found only in what is about to be committed, with the state that agents share, or in what waits for its commit:
-# tests/coordination/test_guard.py and test_settling.py, and tests/lifecycle/test_acknowledged.py have them.
+# tests/team/test_guard.py and test_settling.py, and tests/write/test_acknowledged.py have them.
 OF_STAGED = {"MEM513", "MEM601", "MEM602"}
 # What may come with a page that can't be read. Better nothing does: NEAR has that for each of them.
 CASCADE = "MEM205 MEM207 MEM303 MEM305 MEM310 MEM311"

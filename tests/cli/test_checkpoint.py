@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from memctl.errors import USAGE
-from memctl.model.checkpoint import Touched
-from memctl.model.said import MOST_LINES
-from memctl.model.shown import LIMIT
-from memctl.workflow.environment import MOST_DIRTY
+from memctl.record.checkpoint import Touched
+from memctl.record.said import MOST_LINES
+from memctl.record.shown import LIMIT
+from memctl.task.environment import MOST_DIRTY
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git, process
 

@@ -9,8 +9,8 @@ import pytest
 
 from memctl.errors import USAGE
 from tests.conftest import Memctl
-from tests.packs.test_context_summary import BAD, GOOD
-from tests.packs.test_returned import RETURNED, SUMMARY
+from tests.pack.test_context_summary import BAD, GOOD
+from tests.pack.test_returned import RETURNED, SUMMARY
 
 
 def test_what_obeys_the_rules_is_printed_as_it_is(memctl: Memctl) -> None:

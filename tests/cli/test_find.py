@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl.model import moments
-from memctl.model.record import TIMES
+from memctl.record import moments
+from memctl.record.record import TIMES
 from tests.conftest import Memctl, git
 
 

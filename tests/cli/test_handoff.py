@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from memctl.packs import handoff
-from memctl.packs.handoff import BUDGETS
+from memctl.pack import handoff
+from memctl.pack.handoff import BUDGETS
 from memctl.store import lock
 from tests.conftest import NOW, Memctl, Once, git, process, slow
 

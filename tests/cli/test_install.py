@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.lifecycle.install import own_program
+from memctl.write.install import own_program
 from tests.conftest import Memctl, Result, commits, git, process
 from tests.regenerate import ROOT
 

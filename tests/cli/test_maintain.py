@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from memctl.lifecycle import schedule
 from memctl.store.memory import open_memory
+from memctl.write import schedule
 from tests.conftest import Memctl, commits, git
 
 LONG_AGO = "2024-12-01T00:00:00Z"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.lifecycle import merge
+from memctl.write import merge
 from tests.conftest import Memctl, git
 
 RECORDS = ("decisions", "issues", "states", "learnings", "sections", "details")

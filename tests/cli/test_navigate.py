@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, git, process
-from tests.lifecycle.test_documents import prepared
 from tests.test_architecture import loaded_by
+from tests.write.test_documents import prepared
 
 DETAILS = "Intro to §2.1.\n\n## Schema\n\nTables, see DEC-2025-11-04-001.\n\n## Queues\n\nNone.\n"
 

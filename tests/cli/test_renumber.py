@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.model import ids
+from memctl.record import ids
 from tests.conftest import Memctl, Once, commits, git, slow
 
 DAY = "2025-11-03"

@@ -19,7 +19,7 @@ import pytest
 from memctl.window.config import WindowConfig
 from memctl.window.messages import transcript_files
 from tests.conftest import Memctl
-from tests.sessions.claude import Transcript
+from tests.session.claude import Transcript
 from tests.window import generated
 
 TASK = "Migrate all axios calls in user-service to fetch, preserving error-handling logic."

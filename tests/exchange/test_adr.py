@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memctl.exchange.adr_text import KEY
-from memctl.model import frontmatter
+from memctl.record import frontmatter
 from tests.conftest import Memctl, commits, git
 
 EXAMPLES = Path(__file__).parent / "adr"

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from memctl.exchange import adr_text
 from memctl.exchange.adr_status import refreshed, statement_of
 from memctl.exchange.adr_text import KEY, Origin
-from memctl.lifecycle.create import Draft, body_of
-from memctl.model import frontmatter, moments
-from memctl.model.kinds import DECISION
-from memctl.model.malformed import Malformed
-from memctl.model.record import Record
+from memctl.record import frontmatter, moments
+from memctl.record.kinds import DECISION
+from memctl.record.malformed import Malformed
+from memctl.record.record import Record
+from memctl.write.create import Draft, body_of
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal.authorship import Authorship
-from memctl.journal.repository import open_repository
-from memctl.model.provenance import Origin
+from memctl.git.authorship import Authorship
+from memctl.git.repository import open_repository
+from memctl.record.provenance import Origin
 from tests.conftest import git
 
 ONE, TWO = Origin("x.md", mark="one"), Origin("x.md", mark="two")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import git as plumbing
-from memctl.journal.importer import Importer
-from memctl.journal.repository import open_repository
+from memctl.git import git as plumbing
+from memctl.git.importer import Importer
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, changed_in, commits, git, process
 
 
@@ -346,7 +346,7 @@ def test_a_branch_that_moves_meanwhile_is_never_rewound(repo: Path) -> None:
 
 
 def test_a_locked_index_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.journal.commits._LOCK_PATIENCE", 0.2)
+    monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 0.2)
     lock = repo / ".git" / "index.lock"
     lock.touch()
     before = commits(repo)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import differences
-from memctl.journal.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
-from memctl.journal.repository import open_repository
+from memctl.git import differences
+from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
+from memctl.git.repository import open_repository
 from tests.conftest import git
 
 TEXT = "".join(f"line {number}\n" for number in range(20))

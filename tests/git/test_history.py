@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import history, introductions
-from memctl.journal.history import LastKnown
-from memctl.journal.repository import open_repository
+from memctl.git import history, introductions
+from memctl.git.history import LastKnown
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import index
-from memctl.journal.repository import open_repository
+from memctl.git import index
+from memctl.git.repository import open_repository
 from tests.conftest import git
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal.git import GitFailed
-from memctl.journal.introductions import introductions, last_changes, last_commits
-from memctl.journal.repository import open_repository
+from memctl.git.git import GitFailed
+from memctl.git.introductions import introductions, last_changes, last_commits
+from memctl.git.repository import open_repository
 from tests.conftest import git
 
 

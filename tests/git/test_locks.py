@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from memctl.journal import locks
-from memctl.journal.importer import Importer
+from memctl.git import locks
+from memctl.git.importer import Importer
 from tests.conftest import Memctl, commits, git
-from tests.lifecycle.test_mishaps import hook
+from tests.write.test_mishaps import hook
 
 MOVING = """
 count=$(cat {repo}/.git/count 2>/dev/null || echo 0)
@@ -34,7 +34,7 @@ def lane(request: pytest.FixtureRequest, repo: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.journal.commits._LOCK_PATIENCE", 0.2)
+    monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 0.2)
 
 
 @pytest.mark.usefixtures("lane")
@@ -85,7 +85,7 @@ def test_a_lock_in_a_linked_worktree_is_named(repo: Path, memctl: Memctl) -> Non
 
 @pytest.mark.usefixtures("lane")
 def test_a_lock_of_somebody_at_work_is_waited_for(repo: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memctl.journal.commits._LOCK_PATIENCE", 20)
+    monkeypatch.setattr("memctl.git.commits._LOCK_PATIENCE", 20)
     lock = repo / ".git" / "refs" / "heads" / "main.lock"
     lock.touch()
     before = commits(repo)

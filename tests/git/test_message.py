@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memctl.journal import message
-from memctl.journal.message import Trailers
-from memctl.model.change import Change, Deed
+from memctl.git import message
+from memctl.git.message import Trailers
+from memctl.record.change import Change, Deed
 
 ID = "DEC-2025-11-04-001"
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.journal import git as git_calls
-from memctl.journal import trees
-from memctl.journal.git import GitFailed
-from memctl.journal.objects import Object, Objects, _portions
-from memctl.journal.repository import open_repository
+from memctl.git import git as git_calls
+from memctl.git import trees
+from memctl.git.git import GitFailed
+from memctl.git.objects import Object, Objects, _portions
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
 
@@ -68,7 +68,7 @@ def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
 def test_what_is_interrupted_leaves_no_answer_to_the_next_question(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = open_repository(repo).objects
     with monkeypatch.context() as patch:
-        patch.setattr("memctl.journal.objects._exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("memctl.git.objects._exactly", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             objects.read(["HEAD:app.py"])
     assert data(objects.read(["HEAD:.memory/config.yaml"]))[0] != b"print('shop')\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal.preparation import Preparation
-from memctl.journal.repository import open_repository
+from memctl.git.preparation import Preparation
+from memctl.git.repository import open_repository
 
 
 def test_one_ignored_path_among_many_is_found(repo: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import private
-from memctl.journal.repository import open_repository
+from memctl.git import private
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.journal import refs, tree_merge
-from memctl.journal.git import GitFailed
-from memctl.journal.pushing import Refused
-from memctl.journal.repository import Repository, open_repository
+from memctl.git import refs, tree_merge
+from memctl.git.git import GitFailed
+from memctl.git.pushing import Refused
+from memctl.git.repository import Repository, open_repository
 from tests.conftest import commits, git
 
 REF = "refs/memctl/coordination"
 _MOVER = """
 import sys
 from pathlib import Path
-from memctl.journal import refs, tree_merge
-from memctl.journal.repository import open_repository
+from memctl.git import refs, tree_merge
+from memctl.git.repository import open_repository
 repository = open_repository(Path(sys.argv[1]))
 done = 0
 while done < int(sys.argv[3]):

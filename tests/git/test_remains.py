@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import remains
-from memctl.journal.remains import Remains
-from memctl.journal.repository import open_repository
+from memctl.git import remains
+from memctl.git.remains import Remains
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
 TEXT = "correct horse"

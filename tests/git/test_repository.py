@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal.repository import open_repository
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
 

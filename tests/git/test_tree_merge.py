@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.journal import checkout, tree_merge
-from memctl.journal.git import GitFailed
-from memctl.journal.repository import Repository, open_repository
-from memctl.journal.tree_merge import FOLDER, Leaf
+from memctl.git import checkout, tree_merge
+from memctl.git.git import GitFailed
+from memctl.git.repository import Repository, open_repository
+from memctl.git.tree_merge import FOLDER, Leaf
 from tests.conftest import git
 
 

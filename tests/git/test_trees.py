@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memctl.journal import trees
-from memctl.journal.repository import open_repository
+from memctl.git import trees
+from memctl.git.repository import open_repository
 from tests.conftest import git
 
 

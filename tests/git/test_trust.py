@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import hook_commits, trust
-from memctl.journal.repository import open_repository
+from memctl.git import hook_commits, trust
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, commits, git
 
 
@@ -199,7 +199,7 @@ def test_an_import_of_somebody_elses_is_none_of_memctl(foreign: Path) -> None:
 
 def test_trust_is_read_without_git_where_it_is_set(repo: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from memctl.journal import trust, repository;"
+        "import sys; from pathlib import Path; from memctl.git import trust, repository;"
         f"assert trust.look(repository.open_repository(Path({str(repo)!r})), {{}}) == 'trusted';"
         "sys.exit('subprocess' in sys.modules)"
     )
@@ -236,7 +236,7 @@ def test_patterns_of_the_user_are_asked_before_the_reflogs(
 ) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     git(tmp_path, "config", "--global", "--add", "memctl.trust", f"{tmp_path}/*")
-    monkeypatch.setattr("memctl.journal.earlier_use.was_at_work", lambda _: pytest.fail("the reflogs were read"))
+    monkeypatch.setattr("memctl.git.earlier_use.was_at_work", lambda _: pytest.fail("the reflogs were read"))
     assert look(foreign) == trust.TRUSTED
 
 

@@ -264,7 +264,7 @@ def test_a_kill_at_any_step_leaves_the_old_state_or_the_new(records: Session, me
     args = ["-C", str(records.repo), "checkpoint", "save", "--task", "Refunds", "--doing", "A", "--next", "B"]
 
     def run(step: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), *args]
+        command = [sys.executable, "-m", "tests.write.killed", str(step), *args]
         return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
 
     total = int(run(0).stderr.splitlines()[-1])
@@ -284,7 +284,7 @@ def test_reading_pages_of_the_branch_starts_no_more_of_git(
     session: Session, memctl: Memctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(session)
-    from memctl.journal import git as journal
+    from memctl.git import git as journal
 
     asked: list[str] = []
     spawn = journal._spawn

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Memctl, commits, git
-from tests.sessions.claude import Transcript
+from tests.session.claude import Transcript
 
 MOMENTS = 30
 USUAL = range(2, MOMENTS, 7)  # the others are in slow tests
@@ -98,7 +98,7 @@ class Host:
     def sends(self, event: dict[str, str], step: int = 0) -> str:
         """What a hook prints; with a `step` it is killed at so many steps that touch the disk or start Git."""
         values = {"session_id": self.session, "transcript_path": str(self.transcript), "cwd": str(self.repo), **event}
-        memctl = ["-m", "tests.lifecycle.killed", str(step)] if step else ["-m", "memctl"]
+        memctl = ["-m", "tests.write.killed", str(step)] if step else ["-m", "memctl"]
         done = subprocess.run(
             [sys.executable, *memctl, "hook", "claude-code"],
             input=json.dumps(values).encode(),

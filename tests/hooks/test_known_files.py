@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 from memctl.hooks import known
-from memctl.workflow.bootstrap import FILES
+from memctl.task.bootstrap import FILES
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 from tests.window import generated, touches

@@ -92,7 +92,7 @@ class Run(msgspec.Struct, frozen=True):
 _RUNNER = """
 import json, os, re, resource, signal, sys, time
 import memctl.cli.main as it
-import memctl.lifecycle.documents, memctl.packs.rehydrate, memctl.sources.priorities  # what most commands import
+import memctl.write.documents, memctl.pack.rehydrate, memctl.sources.priorities  # what most commands import
 from memctl.hooks import dispatch, hosts
 
 hangs, megabytes = int(sys.argv[1]), int(sys.argv[2])
@@ -193,7 +193,7 @@ def test_a_command_that_hangs_is_seen() -> None:
 # A tool's output may be one line of megabytes: each of these took minutes by some expression that looked back in it.
 _READERS = """
 import resource
-from memctl.sessions import events, extraction, plain_text, shell
+from memctl.session import events, extraction, plain_text, shell
 from memctl.window.results import forms
 resource.setrlimit(resource.RLIMIT_CPU, ({seconds},) * 2)
 n = 100_000

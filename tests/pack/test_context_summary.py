@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import USAGE, MemctlError
-from memctl.packs import summary_rules as rules
-from memctl.packs.context_summary import OVERRULED, REPEATED, Enforced, enforce, find_decision, violations
+from memctl.pack import summary_rules as rules
+from memctl.pack.context_summary import OVERRULED, REPEATED, Enforced, enforce, find_decision, violations
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memctl.packs.draft import NOTICED, Draft, Field, Item, Left, Note, Part
-from memctl.packs.filling import fill
-from memctl.packs.formats import choice, token_optimised
+from memctl.pack.draft import NOTICED, Draft, Field, Item, Left, Note, Part
+from memctl.pack.filling import fill
+from memctl.pack.formats import choice, token_optimised
 from tests.generated import COUNTERS
 
 DECISION = Item(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.model.markdown import contained
-from memctl.packs.draft import NOTICED, Contents, Draft, Group, Item, Left, Note, Part
-from memctl.packs.formats import markdown
-from memctl.packs.rehydrate import TITLES
+from memctl.pack.draft import NOTICED, Contents, Draft, Group, Item, Left, Note, Part
+from memctl.pack.formats import markdown
+from memctl.pack.rehydrate import TITLES
+from memctl.record.markdown import contained
 from tests.generated import memory
 
 

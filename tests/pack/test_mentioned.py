@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.packs import mentioned, summary_rules
+from memctl.pack import mentioned, summary_rules
 
 
 @pytest.mark.parametrize(

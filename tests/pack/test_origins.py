@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.packs.formats.choice import NAMES
+from memctl.pack.formats.choice import NAMES
 from tests.conftest import Memctl, git
 
 DECIDE = ("decide", "Keep it", "--rationale", "It has to be", "-i", "10", "--code", "app.py")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.model import ids, moments
-from memctl.model.config import Config
-from memctl.packs import overview
+from memctl.pack import overview
+from memctl.record import ids, moments
+from memctl.record.config import Config
 from tests import snapshots
 from tests.generated import NOW, memory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.packs.formats import choice
+from memctl.pack.formats import choice
 from memctl.policy import measures, quality
 from memctl.policy.blocks import take_apart
 from memctl.policy.staleness import over

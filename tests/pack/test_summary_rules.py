@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.packs import summary_rules as rules
-from memctl.packs.summary_rules import Verdict, judge, leans, paths
-from memctl.sentences.units import units
+from memctl.pack import summary_rules as rules
+from memctl.pack.summary_rules import Verdict, judge, leans, paths
+from memctl.statements.units import units
 
 
 def verdict(text: str) -> Verdict:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from memctl.hooks.hosts import CLAUDE_CODE
-from memctl.model.shown import LIMIT, length
-from memctl.packs.filling import TOO_LARGE
+from memctl.pack.filling import TOO_LARGE
+from memctl.record.shown import LIMIT, length
 from tests.conftest import Memctl, git, slow
 from tests.hooks.session import Session
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from memctl.hierarchy.deadline import deadline
+from memctl.pages.deadline import deadline
 
 
 def work() -> None:

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from memctl.hierarchy.render import Renderer
-from memctl.model import markdown
-from memctl.model.config import Config
-from memctl.model.snapshot import Snapshot
+from memctl.pages.render import Renderer
+from memctl.record import markdown
+from memctl.record.config import Config
+from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
-from tests.hierarchy.test_levels import Texts, detail, memory, record, section
+from tests.pages.test_levels import Texts, detail, memory, record, section
 
 LIMITS = {"2.1-s.md": 500, "3.1-d.md": 3_000}  # tokens; rules.md#levels-of-pages
 SHORT, LONG = "## Rationale\n\nYes.\n", "## Rationale\n\n" + "A reason that goes on and on, of many words. " * 40 + "\n"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hierarchy import freshness
-from memctl.hierarchy.freshness import AMBIGUOUS, FOUND, MISSING
-from memctl.model.pages import Page
-from memctl.model.snapshot import Snapshot
+from memctl.pages import freshness
+from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
+from memctl.record.pages import Page
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memctl.hierarchy.impact import MATRIX
+from memctl.pages.impact import MATRIX
 from tests.conftest import Memctl, Once, commits, git
-from tests.hierarchy.test_why import committed, write
+from tests.pages.test_why import committed, write
 
 L4, L3, L2, L1 = (
     ".memory/docs/4-sources.md",

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.hierarchy import levels
-from memctl.hierarchy.places import Links
-from memctl.hierarchy.render import Renderer
-from memctl.model import frontmatter
-from memctl.model.config import Config
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import BY_FOLDER, KINDS, KNOWLEDGE
-from memctl.model.pages import Page
-from memctl.model.record import ORDER
-from memctl.model.snapshot import Files, Snapshot
+from memctl.pages import levels
+from memctl.pages.places import Links
+from memctl.pages.render import Renderer
+from memctl.record import frontmatter
+from memctl.record.config import Config
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import BY_FOLDER, KINDS, KNOWLEDGE
+from memctl.record.pages import Page
+from memctl.record.record import ORDER
+from memctl.record.snapshot import Files, Snapshot
 from memctl.store import files, objects
 from memctl.store.cache import Cache, Parsed
 from memctl.store.catalogue import StoredCatalogue

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.hierarchy import navigate, seal
-from memctl.hierarchy.navigate import Place
-from memctl.hierarchy.render import Renderer
-from memctl.model.snapshot import Snapshot
-from tests.hierarchy.test_levels import detail, memory, project, record, section
+from memctl.pages import navigate, seal
+from memctl.pages.navigate import Place
+from memctl.pages.render import Renderer
+from memctl.record.snapshot import Snapshot
+from tests.pages.test_levels import detail, memory, project, record, section
 
 CONTENTS = {
     "app.py": b"print()\n",

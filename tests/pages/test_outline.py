@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from memctl.hierarchy import outline
-from memctl.hierarchy.outline import Marker
+from memctl.pages import outline
+from memctl.pages.outline import Marker
 
 
 def found(path: str, text: str) -> list[tuple[int, int, str]]:

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.hierarchy.places import Links
-from memctl.hierarchy.render import Renderer
+from memctl.pages.places import Links
+from memctl.pages.render import Renderer
 from tests.conftest import Memctl, git
-from tests.hierarchy.test_levels import detail, memory, project, record, section
+from tests.pages.test_levels import detail, memory, project, record, section
 
 CONTENTS = dict.fromkeys(("src/auth/jwt.py", "src/db.py", "lib/db.py", "web/app.ts"), b"x")
 SNAPSHOT = memory(

@@ -9,9 +9,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.hierarchy import seal
-from memctl.hierarchy.render import Renderer, touched
-from tests.hierarchy.test_levels import Texts, detail, memory, project, record, section
+from memctl.pages import seal
+from memctl.pages.render import Renderer, touched
+from tests.pages.test_levels import Texts, detail, memory, project, record, section
 
 PARSER = MarkdownIt("commonmark").enable("table")
 PAGES = (project("## Goal\n\nSell.\n"), section(1), section(2), detail(1), detail(2, section="§2.2"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.hierarchy import repository_paths
+from memctl.pages import repository_paths
 
 FILES = (
     "README.md", "app.py", "src/services/auth/jwt_handler.py", "src/services/auth/keys.py", "src/services/auth.py",

@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from memctl.hierarchy.sandbox import MAX_VALUE, Sandbox, TooLarge, weigh
+from memctl.pages.sandbox import MAX_VALUE, Sandbox, TooLarge, weigh
 
 GROWING = "{%% set ns = namespace(a=%s) %%}{%% for i in range(60) %%}{%% set ns.a = %s %%}{%% endfor %%}{{ %s }}"
 TOO_LARGE = {
@@ -117,8 +117,8 @@ def test_a_value_that_lists_share_is_weighed_as_often_as_it_stands_there() -> No
 _PROGRAM = """
 import json, re, sys, time
 from pathlib import Path
-from memctl.hierarchy.deadline import deadline
-from memctl.hierarchy.sandbox import Sandbox
+from memctl.pages.deadline import deadline
+from memctl.pages.sandbox import Sandbox
 for name, text in json.load(sys.stdin).items():
     environment, begin = Sandbox(), time.process_time()
     environment.begin()

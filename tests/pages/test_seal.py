@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.hierarchy import seal
+from memctl.pages import seal
 
 MADE_FROM = "0123456789abcdef"
 

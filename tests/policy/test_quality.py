@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.model.record import Record
 from memctl.policy import advice, quality, rot, staleness
 from memctl.policy.measures import Measures, stated_task
 from memctl.policy.quality import Metric
 from memctl.policy.staleness import Over
+from memctl.record.record import Record
 from tests.policy.texts import NOW, measured, parsed, words
 
 FIELD = "## Part {}\n\n{}\n\n"

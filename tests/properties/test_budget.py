@@ -14,12 +14,12 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
-from memctl.model.config import Config
-from memctl.packs import items, rehydrate
-from memctl.packs.draft import NOTICED, REST, Part, harmless
-from memctl.packs.filling import fill
-from memctl.packs.formats import choice, markdown
-from memctl.packs.rehydrate import TITLES
+from memctl.pack import items, rehydrate
+from memctl.pack.draft import NOTICED, REST, Part, harmless
+from memctl.pack.filling import fill
+from memctl.pack.formats import choice, markdown
+from memctl.pack.rehydrate import TITLES
+from memctl.record.config import Config
 from memctl.tokens.families import FAMILIES, Family
 from tests.conftest import slow
 from tests.generated import COUNTERS, NOW, Memory, bodies, budgets, families, memories, memory, tasks

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memctl.packs.context_summary import DECISIONS, enforce, violations
-from memctl.sentences.units import closed, units
+from memctl.pack.context_summary import DECISIONS, enforce, violations
+from memctl.statements.units import closed, units
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
-from tests.packs.test_context_summary import BAD, GOOD
+from tests.pack.test_context_summary import BAD, GOOD
 
 QUICK = settings(max_examples=60, deadline=None)
 COUNTERS = {name: Counter(family).tokens for name, family in FAMILIES.items()}

@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.packs import handoff, handoff_context, handoff_said
-from memctl.packs.handoff import Asked, Package
-from memctl.packs.handoff_said import Said
-from memctl.packs.phase import standing
+from memctl.pack import handoff, handoff_context, handoff_said
+from memctl.pack.handoff import Asked, Package
+from memctl.pack.handoff_said import Said
+from memctl.pack.phase import standing
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])

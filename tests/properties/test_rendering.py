@@ -9,16 +9,16 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from memctl.hierarchy import seal
-from memctl.hierarchy.render import Renderer
-from memctl.model import headings, markdown
-from memctl.model.config import Config
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import KINDS
-from memctl.model.record import parse
-from tests.hierarchy.test_levels import Texts, detail, memory, project, record, section
-from tests.hierarchy.test_render import Shown, seen
-from tests.model.test_markdown import BODIES, HOSTILE
+from memctl.pages import seal
+from memctl.pages.render import Renderer
+from memctl.record import headings, markdown
+from memctl.record.config import Config
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import KINDS
+from memctl.record.record import parse
+from tests.pages.test_levels import Texts, detail, memory, project, record, section
+from tests.pages.test_render import Shown, seen
+from tests.record.test_markdown import BODIES, HOSTILE
 
 QUICK = settings(max_examples=20, deadline=None)
 CONFIG = Config(format=1, project="shop", model="gpt-5")

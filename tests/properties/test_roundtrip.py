@@ -11,12 +11,12 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from memctl.journal import message
-from memctl.model import canonical, frontmatter, headings, strict_yaml
-from memctl.model.change import Change
-from memctl.model.kinds import KINDS, Field, Kind
-from memctl.model.malformed import Malformed
-from memctl.model.record import LISTS, ORDER, build, parse, problems
+from memctl.git import message
+from memctl.record import canonical, frontmatter, headings, strict_yaml
+from memctl.record.change import Change
+from memctl.record.kinds import KINDS, Field, Kind
+from memctl.record.malformed import Malformed
+from memctl.record.record import LISTS, ORDER, build, parse, problems
 
 QUICK = settings(max_examples=2 * settings.default.max_examples)
 MORE = settings(max_examples=3 * settings.default.max_examples)

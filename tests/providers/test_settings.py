@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import config
 from memctl.providers import choosing, settings
 from memctl.providers.settings import Settings
+from memctl.record import config
 
 
 def test_without_settings_there_is_none() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from memctl.model import checkpoint
-from memctl.model.checkpoint import Noted, Touched, Version
-from memctl.model.faults import InvalidRecord
-from memctl.model.said import is_said
+from memctl.record import checkpoint
+from memctl.record.checkpoint import Noted, Touched, Version
+from memctl.record.faults import InvalidRecord
+from memctl.record.said import is_said
 from tests.checkpoints import made, saved
 
 PATH = "checkpoints/main/w1-v1-0a0a0a.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model import config
+from memctl.record import config
 
 PATH = ".memory/config.yaml"
 NO_WEIGHTS = "{title: 0, content: 0, importance: 0, recency: 0, access: 0}"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import expected
+from memctl.record import expected
 
 
 def test_the_argument_is_named_with_what_came_instead() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memctl.model import canonical, frontmatter
-from memctl.model.malformed import Malformed
+from memctl.record import canonical, frontmatter
+from memctl.record.malformed import Malformed
 
 HAND = """---
 # written by hand

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.model import headings
-from memctl.model.kinds import DECISION, ISSUE, KINDS, STATE, Field
+from memctl.record import headings
+from memctl.record.kinds import DECISION, ISSUE, KINDS, STATE, Field
 
 FIELDS = {field.name: field for kind in (DECISION, STATE) for field in kind.fields}
 TEXT, LIST = FIELDS["rationale"], FIELDS["alternatives_considered"]

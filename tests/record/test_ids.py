@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from memctl.model import ids
-from memctl.model.kinds import DECISION, ISSUE, KINDS, Kind
+from memctl.record import ids
+from memctl.record.kinds import DECISION, ISSUE, KINDS, Kind
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)

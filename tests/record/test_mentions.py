@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.model import mentions
+from memctl.record import mentions
 
 
 def found(text: str) -> list[str]:

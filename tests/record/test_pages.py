@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.model import frontmatter, pages
-from memctl.model.faults import InvalidRecord
+from memctl.record import frontmatter, pages
+from memctl.record.faults import InvalidRecord
 
 SECTION: dict[str, Any] = {"id": "§2.1", "title": "Payment"}
 DETAIL: dict[str, Any] = {"id": "§3.1", "title": "Tokens", "section": "§2.1"}

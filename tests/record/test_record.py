@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from memctl.model import frontmatter, record
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import DECISION
-from memctl.model.record import Record
+from memctl.record import frontmatter, record
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import DECISION
+from memctl.record.record import Record
 
 PATH = "decisions/2025-11/DEC-2025-11-04-001-adopt.md"
 VALUES: dict[str, Any] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model import settings, strict_yaml
-from memctl.model.malformed import Malformed
+from memctl.record import settings, strict_yaml
+from memctl.record.malformed import Malformed
 
 
 def test_values_are_read_and_empty_ones_left_out() -> None:

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model import frontmatter
-from memctl.model.faults import Fault
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record import frontmatter
+from memctl.record.faults import Fault
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from tests import snapshots
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.model.spelling import distance, nearest
+from memctl.record.spelling import distance, nearest
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memctl.model.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.search import embeddings, ranking
 from memctl.search.filters import Filters
 from memctl.store import load

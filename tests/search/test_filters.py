@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.model.record import Record
+from memctl.record.record import Record
 from memctl.search.filters import ORDERS, Filters, select, severity_rank
 
 

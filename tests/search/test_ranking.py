@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from memctl.model.config import Config, SearchWeights
-from memctl.model.record import Record
-from memctl.model.snapshot import Hit, Snapshot
+from memctl.record.config import Config, SearchWeights
+from memctl.record.record import Record
+from memctl.record.snapshot import Hit, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.search.ranking import Similarity

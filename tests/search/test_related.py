@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.model.record import Record
-from memctl.model.snapshot import Snapshot
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
 from memctl.search import related
 from memctl.search.filters import Filters
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related

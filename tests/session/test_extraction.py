@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sessions import extraction
-from memctl.sessions.events import ANSWER, Event
+from memctl.session import extraction
+from memctl.session.events import ANSWER, Event
 
 
 def found(text: str) -> list[tuple[str, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sessions import failures, steps, verdicts
-from memctl.sessions.events import CALL, RESULT, Event
-from memctl.sessions.failures import Failure
+from memctl.session import failures, steps, verdicts
+from memctl.session.events import CALL, RESULT, Event
+from memctl.session.failures import Failure
 
 
 def run(*pairs: tuple[str, str]) -> list[Failure]:

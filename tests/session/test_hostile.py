@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.model import session_page
-from memctl.sessions import composing, proposals, reading, trail
-from memctl.sessions.events import Session
-from memctl.sessions.paths import Places
-from memctl.sessions.summary import Summary, summarize
+from memctl.record import session_page
+from memctl.session import composing, proposals, reading, trail
+from memctl.session.events import Session
+from memctl.session.paths import Places
+from memctl.session.summary import Summary, summarize
 
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

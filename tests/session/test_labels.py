@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sessions import extraction, labels
-from memctl.sessions.events import ANSWER, Event
+from memctl.session import extraction, labels
+from memctl.session.events import ANSWER, Event
 
 TEXT = """I looked around.
 DECISION: Use Redis for carts

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memctl.model import session_page
-from memctl.model.markdown import inline
-from memctl.model.session_page import CHANGED, READ, Page, Row
-from memctl.sessions import fitting, merging
+from memctl.record import session_page
+from memctl.record.markdown import inline
+from memctl.record.session_page import CHANGED, READ, Page, Row
+from memctl.session import fitting, merging
 from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of

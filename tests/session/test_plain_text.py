@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.sessions import calls, failures, reading
-from memctl.sessions.events import ANSWER, CALL, PROMPT
+from memctl.session import calls, failures, reading
+from memctl.session.events import ANSWER, CALL, PROMPT
 from tests.conftest import Memctl
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memctl.journal.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
-from memctl.model import session_page
-from memctl.sessions import asking, composing, probes, reading, trail
-from memctl.sessions.paths import Places
-from memctl.sessions.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
-from memctl.sessions.summary import Summary, summarize
-from tests.sessions.claude import Transcript
+from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
+from memctl.record import session_page
+from memctl.session import asking, composing, probes, reading, trail
+from memctl.session.paths import Places
+from memctl.session.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
+from memctl.session.summary import Summary, summarize
+from tests.session.claude import Transcript
 
 HOME = "/home/ada/shop"
 SAID = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=60)

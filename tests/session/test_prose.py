@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from memctl.sessions import composing, merging
+from memctl.session import composing, merging
 from tests.conftest import Memctl, commits, git
 from tests.providers.asked import Asked
-from tests.sessions.claude import Transcript
+from tests.session.claude import Transcript
 
 KEY = "sk-ant-" + "api03-aB3dE6fG9hJ2kL5mN8pQ" * 2
 ANSWER: dict[str, Any] = {

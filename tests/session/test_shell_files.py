@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.sessions import shell_files
+from memctl.session import shell_files
 
 CASES = {
     "cd src && rm -rf a.py 'b c.py' 2>&1 >/dev/null": {("deleted", "/r/src/a.py"), ("deleted", "/r/src/b c.py")},

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.sessions import reading, trail
-from memctl.sessions.paths import Places
-from memctl.sessions.summary import Summary, summarize
-from tests.sessions.claude import Transcript
+from memctl.session import reading, trail
+from memctl.session.paths import Places
+from memctl.session.summary import Summary, summarize
+from tests.session.claude import Transcript
 
 
 def summed_up(made: Transcript) -> Summary:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.lifecycle.merge import Merged
-from memctl.model import session_page as page
-from memctl.model.session_page import Page, Row
-from memctl.sessions import versions
+from memctl.record import session_page as page
+from memctl.record.session_page import Page, Row
+from memctl.session import versions
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
+from memctl.write.merge import Merged
 from tests.conftest import Memctl, git
 
 COUNTER = Counter(family_of("claude"))

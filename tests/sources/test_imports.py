@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.hierarchy import definitions
+from memctl.pages import definitions
 from memctl.sources import imports
 
 PYTHON = '''"""An example: import nothing.

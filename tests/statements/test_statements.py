@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memctl.packs import summary_rules
-from memctl.sentences import statements
-from memctl.sentences.statements import DECISION, LESSON, REJECTED
-from memctl.sentences.units import units
-from memctl.sessions import extraction, labels
-from memctl.sessions.events import ANSWER, CALL, PROMPT, RESULT, Event
-from memctl.sessions.extraction import Found
+from memctl.pack import summary_rules
+from memctl.session import extraction, labels
+from memctl.session.events import ANSWER, CALL, PROMPT, RESULT, Event
+from memctl.session.extraction import Found
+from memctl.statements import statements
+from memctl.statements.statements import DECISION, LESSON, REJECTED
+from memctl.statements.units import units
 
 TABLE = [line.split("\t") for line in (Path(__file__).parent / "labelled.tsv").read_text().splitlines()]
 EXPECTED = {"decision": labels.DECISION, "rejected": labels.DECISION, "lesson": labels.LEARNING, "none": ""}

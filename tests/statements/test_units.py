@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sentences.units import CODE, HEADING, SENTENCE, TABLE, units
+from memctl.statements.units import CODE, HEADING, SENTENCE, TABLE, units
 
 
 def told(text: str) -> list[tuple[int, str, str]]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from memctl.model import frontmatter, mentions
-from memctl.model.kinds import KINDS, KNOWLEDGE
-from memctl.model.record import ORDER, Record
-from memctl.model.snapshot import Catalogue, Snapshot
+from memctl.record import frontmatter, mentions
+from memctl.record.kinds import KINDS, KNOWLEDGE
+from memctl.record.record import ORDER, Record
+from memctl.record.snapshot import Catalogue, Snapshot
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, git

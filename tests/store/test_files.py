@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model.change import Write
+from memctl.record.change import Write
 from memctl.store import files
 from tests.conftest import Memctl, git
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import git as plumbing
+from memctl.git import git as plumbing
 from memctl.store import following, load
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git

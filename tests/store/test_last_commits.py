@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal.git import GitFailed
+from memctl.git.git import GitFailed
 from memctl.store.last_commits import LastCommit, last_commits
 from memctl.store.load import open_cache
 from memctl.store.memory import open_memory

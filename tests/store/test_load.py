@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.model.snapshot import Snapshot
+from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.cache import Cache
 from memctl.store.files import Reader

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.journal import index
-from memctl.model.faults import InvalidRecord
-from memctl.model.snapshot import Snapshot
+from memctl.git import index
+from memctl.record.faults import InvalidRecord
+from memctl.record.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memctl.model.kinds import LEARNING
+from memctl.record.kinds import LEARNING
 from memctl.store.memory import open_memory
 from memctl.store.sequence import Sequence
 from tests.conftest import Memctl

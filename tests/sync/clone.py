@@ -1,6 +1,6 @@
 """One of several people at work: make changes in a clone, sync now and then, and write down what was done.
 
-    python -m tests.syncing.clone FOLDER NAME CHANGES SEED LOG
+    python -m tests.sync.clone FOLDER NAME CHANGES SEED LOG
 
 The log has a line of JSON for each change. Records are named by their memory_id, since a sync may give them other ids.
 """

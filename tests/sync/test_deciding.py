@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.lifecycle.merge import WHOLE
-from memctl.lifecycle.merge_bodies import Lost
-from memctl.model import frontmatter
-from memctl.model.record import ORDER, only_counted, parse
-from memctl.syncing import deciding
+from memctl.record import frontmatter
+from memctl.record.record import ORDER, only_counted, parse
+from memctl.sync import deciding
 from memctl.tokens.count import Counter
+from memctl.write.merge import WHOLE
+from memctl.write.merge_bodies import Lost
 
 PATH = "issues/2025-11/ISS-2025-11-04-001-pool.md"
 BASE: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Memctl, Once, git
-from tests.syncing.test_sync import refused, the, write
+from tests.sync.test_sync import refused, the, write
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import history
-from memctl.journal.repository import open_repository
+from memctl.git import history
+from memctl.git.repository import open_repository
 from tests.conftest import Memctl, git
 
 

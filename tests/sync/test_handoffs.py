@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Memctl, Once, git
-from tests.syncing.test_kinds import GIVEN, owners, synced
+from tests.sync.test_kinds import GIVEN, owners, synced
 
 ANSWERS = {"accept": "accepted", "decline": "declined", "withdraw": "withdrawn"}
 OWNERS = {
@@ -200,7 +200,7 @@ def test_a_merge_by_git_is_found_by_check_and_settled_by_recover(
 def test_a_sync_killed_between_branch_and_ownership_is_made_good_by_the_next(
     memctl: Memctl, bob: Memctl, given: str, one: Path, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.journal.refs._PATIENCE", 0.2)
+    monkeypatch.setattr("memctl.git.refs._PATIENCE", 0.2)
     memctl("handoff", "withdraw", given, where=one)
     bob("handoff", "accept", given, where=two)
     memctl("sync", where=two)

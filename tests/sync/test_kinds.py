@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.model import ids, session_page
-from memctl.model.session_page import Page, Row
+from memctl.record import ids, session_page
+from memctl.record.session_page import Page, Row
 from tests.conftest import Memctl, git
-from tests.syncing.test_sync import errors, shown, the, write
+from tests.sync.test_sync import errors, shown, the, write
 
 GIVEN = ("--reason", "The schema is done", "--immediate", "Run the load test", "--success", "All tests pass")
 

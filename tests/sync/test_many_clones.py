@@ -46,7 +46,7 @@ def at_work(clones: list[Path], tmp_path: Path, changes: int) -> list[dict[str, 
         command = [
             sys.executable,
             "-m",
-            "tests.syncing.clone",
+            "tests.sync.clone",
             str(folder),
             folder.name,
             str(changes),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, git
-from tests.syncing.test_handoffs import at_work, contradictions
-from tests.syncing.test_kinds import GIVEN, owners, synced
+from tests.sync.test_handoffs import at_work, contradictions
+from tests.sync.test_kinds import GIVEN, owners, synced
 
 
 @pytest.fixture(autouse=True)

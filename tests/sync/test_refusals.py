@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import checkout
+from memctl.git import checkout
 from tests.conftest import Memctl, Once, git
-from tests.syncing.test_sync import errors, refused, the, write
+from tests.sync.test_sync import errors, refused, the, write
 
 
 @pytest.fixture(autouse=True)
@@ -314,7 +314,7 @@ def test_a_conflict_says_what_memctl_mends_in_the_merge_that_is_to_be_made(
 def test_a_lock_that_was_left_at_the_remote_is_no_race(
     memctl: Memctl, parted: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memctl.syncing.sync._TRIES", 3)
+    monkeypatch.setattr("memctl.sync.sync._TRIES", 3)
     (bare / "refs" / "heads" / "main.lock").touch()
     before = git(parted, "rev-parse", "HEAD")
     err = memctl("sync", where=parted, code=1).err

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, git
-from tests.syncing.conftest import Clone
-from tests.syncing.test_sync import errors, the, write
+from tests.sync.conftest import Clone
+from tests.sync.test_sync import errors, the, write
 
 EXEC = Path(git(Path(), "--exec-path").strip())
 
@@ -263,7 +263,7 @@ def test_a_state_that_another_process_fetches_is_not_taken_for_what_is_there(
     lock = two / ".git/refs/memctl/remotes/origin/coordination.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    monkeypatch.setattr("memctl.journal.refs._PATIENCE", 0.1)
+    monkeypatch.setattr("memctl.git.refs._PATIENCE", 0.1)
     assert "has been locked" in memctl("sync", where=two, code=1).err
     assert git(one, "rev-parse", "HEAD") == git(two, "rev-parse", "HEAD")
     lock.unlink()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import refs
-from memctl.journal.repository import Repository
+from memctl.git import refs
+from memctl.git.repository import Repository
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
-from tests.syncing.conftest import Clone
+from tests.sync.conftest import Clone
 from tests.text.secrets import x
 
 REF = "refs/memctl/sessions"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, Result, git, process
-from tests.syncing.conftest import Clone
+from tests.sync.conftest import Clone
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import remotes, turns
-from memctl.journal.remotes import Upstream
-from memctl.journal.repository import Repository, open_repository
-from memctl.journal.turns import Turn
-from memctl.syncing import sync
+from memctl.git import remotes, turns
+from memctl.git.remotes import Upstream
+from memctl.git.repository import Repository, open_repository
+from memctl.git.turns import Turn
+from memctl.sync import sync
 from tests.conftest import Memctl, git, process
-from tests.syncing.test_refusals import hook
+from tests.sync.test_refusals import hook
 
 MAIN = "refs/heads/main"
 TURN = "refs/memctl/turns/main"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, git
-from tests.syncing.test_refusals import hook
-from tests.syncing.test_sync import the
+from tests.sync.test_refusals import hook
+from tests.sync.test_sync import the
 
 
 @pytest.fixture(autouse=True)

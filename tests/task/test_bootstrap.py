@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memctl.model import checkpoint
-from memctl.model.checkpoint import Checkpoint, Noted, Touched
-from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE, LONGEST_MISSION
-from memctl.model.shown import LIMIT, length
-from memctl.workflow.bootstrap import Bootstrap, bootstrap
-from memctl.workflow.completeness import missing
-from memctl.workflow.environment import Drift
+from memctl.record import checkpoint
+from memctl.record.checkpoint import Checkpoint, Noted, Touched
+from memctl.record.markdown import one_line
+from memctl.record.said import LONGEST_LINE, LONGEST_MISSION
+from memctl.record.shown import LIMIT, length
+from memctl.task.bootstrap import Bootstrap, bootstrap
+from memctl.task.completeness import missing
+from memctl.task.environment import Drift
 from tests.checkpoints import made
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "MISSING,", "IN PROGRESS,", "NEXT:", "DRIFT,", "CONSTRAINTS:")

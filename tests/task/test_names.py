@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.workflow import names
+from memctl.task import names
 
 
 @pytest.mark.parametrize("name", ["main", "fix/refunds", "Release_2.1", "über", "ÄÖÜ", "日本", "x" * 90, "fix/öber"])

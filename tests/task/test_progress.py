@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.model.checkpoint import PROGRESS, key, mixed
-from memctl.model.said import MOST_LINES
-from memctl.workflow.progress import moved
+from memctl.record.checkpoint import PROGRESS, key, mixed
+from memctl.record.said import MOST_LINES
+from memctl.task.progress import moved
 from tests.checkpoints import made
 
 # Few items, some of which differ in case and spaces alone, each for one list or none.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.coordination import exchange
+from memctl.team import exchange
 from tests.conftest import Memctl, Once, git, process
 
 REF = "refs/memctl/coordination"

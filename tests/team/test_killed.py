@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 def killed(folder: Path, step: int, *args: str) -> int:
     """Run memctl in a folder, killed at a step; its return code."""
-    command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(folder), *args]
+    command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(folder), *args]
     return subprocess.run(command, cwd=ROOT, capture_output=True).returncode
 
 

@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.coordination.merging import merge
-from memctl.coordination.state import Ownership, State
+from memctl.team.merging import merge
+from memctl.team.state import Ownership, State
 
 NOW = "2025-11-04T14:32:00Z"
 BASE = State(sync_version=3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import refs
+from memctl.git import refs
 from tests.conftest import Memctl, git
 
 REF = "refs/memctl/coordination"

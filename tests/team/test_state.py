@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.coordination.state import TYPES, Agent, Blocker, Ownership, State, decode, encode
 from memctl.errors import MemctlError
+from memctl.team.state import TYPES, Agent, Blocker, Ownership, State, decode, encode
 
 NOW = "2025-11-04T14:32:00Z"
 _names = st.text(min_size=1, max_size=12)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.lifecycle.credentials import refuse
-from memctl.model.change import Change, Write
+from memctl.record.change import Change, Write
 from memctl.text.credentials import describe, find, lines, redact, rules
 from memctl.text.plain import plain
+from memctl.write.credentials import refuse
 from tests.conftest import Memctl
 from tests.text.examples import expand
 from tests.text.secrets import ALL, BODY, JWT, PASSWORD, SHAPES, digits, h, lower, pem, x

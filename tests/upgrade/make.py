@@ -20,7 +20,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from tests.sessions.claude import Transcript
+from tests.session.claude import Transcript
 from tests.world import WORLD
 
 PLACE = Path("/tmp/memctl-upgrade")
@@ -249,7 +249,7 @@ def _at_rest() -> None:
 
 def _cut_off() -> None:
     """A change whose process was killed once it was noted, and before its files were there."""
-    command = [sys.executable, "-m", "tests.lifecycle.killed"]
+    command = [sys.executable, "-m", "tests.write.killed"]
     change = ["-C", str(SHOP), "learn", "Cut off", "--lesson", "Its process was killed"]
     env = {**_ENV, "MEMCTL_NOW": _CLOCK.format(8)}
     for step in range(1, 100):

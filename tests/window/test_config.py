@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model import config as project
+from memctl.record import config as project
 from memctl.window import config, subsystems
 from memctl.window.budget.profiles import DEFAULT, profile
 from memctl.window.budget.tracking import TokenBudgetManager

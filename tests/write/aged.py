@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memctl.model import frontmatter
-from memctl.model.kinds import KINDS
-from memctl.model.record import ORDER
+from memctl.record import frontmatter
+from memctl.record.kinds import KINDS
+from memctl.record.record import ORDER
 
 NOW = datetime(2025, 11, 4, 14, 32)
 _EDGES = (0, 30, 90, 180, 365)  # days that the tables name

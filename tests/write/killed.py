@@ -1,6 +1,6 @@
 """Run memctl and end the process, as kill -9 does, at the n-th step that touches the disk or starts git.
 
-    python -m tests.lifecycle.killed N ARGUMENTS…
+    python -m tests.write.killed N ARGUMENTS…
 
 A step is a rename, a deletion, a flush or the start of a process, and the moment after each of them.
 With 0 nothing is killed, and the last word on stderr is how many steps there were.

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.conftest import Memctl, git, strides
-from tests.lifecycle.test_door import run_until, steps_of
-from tests.lifecycle.test_mishaps import hook
+from tests.write.test_door import run_until, steps_of
+from tests.write.test_mishaps import hook
 
 EDITED, DELETED = "LRN-2025-11-04-001", "LRN-2025-11-04-002"
 CREATED = "LRN-2025-11-04-004"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.lifecycle.blanking import without_credentials
-from memctl.model import session_page
-from memctl.model.change import Change, Write
+from memctl.record import session_page
+from memctl.record.change import Change, Write
+from memctl.write.blanking import without_credentials
 from tests.text.secrets import x
 
 ID = x(24)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memctl.journal import commits as lanes
+from memctl.git import commits as lanes
 from tests.conftest import Memctl, commits, git
 
 

@@ -9,8 +9,8 @@ import string
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.lifecycle.credentials import refuse
-from memctl.model.change import Change, Write
+from memctl.record.change import Change, Write
+from memctl.write.credentials import refuse
 
 HEX = "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits
@@ -97,7 +97,7 @@ Ask ada@example.org; http://localhost:8080/ answers 404. postgres://db.example.o
 postgres://user:${PASSWORD}@db/shop is filled in by the start script.
 The primary key is (order_id, line_no); foreign_key: orders_customer_id_fk_2025_11_04_deferred
 public key pinning, key rotation, passkeys, tokenizers, a pass over all tokens, and the key-value-store-of-the-team
-src/tokens/families.py:10 memctl/lifecycle/credentials.py tests/lifecycle/test_credentials.py::test_prose
+src/tokens/families.py:10 memctl/write/credentials.py tests/write/test_credentials.py::test_prose
 APACHE LICENSE APPLICATION AKC ACCOUNTKEY AWS ASIA-PACIFIC SKU-12345 task-force risk-assessment-of-the-new-design
 eyJ is how a JSON Web Token begins; sk- begins a key; xox begins a Slack token; SG. is SendGrid's.
 Run 20251104:143200 took 12345678 ms: see log-2025-11-04T14-32-00Z-worker-03-attempt-0001.txt

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(step: int, repo: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(repo), *args]
+    command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(repo), *args]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

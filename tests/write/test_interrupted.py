@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, commits, git, process
-from tests.lifecycle.test_mishaps import hook
+from tests.write.test_mishaps import hook
 
 WAITS = "touch {here}\nwhile [ ! -e {go} ]; do sleep 0.02; done"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from memctl.journal import message
+from memctl.git import message
 from memctl.store import access
 from tests.conftest import NOW, Memctl, changed_in, commits, git, process, strides
-from tests.lifecycle import aged
+from tests.write import aged
 
 LONG_AGO = "2023-01-01T00:00:00Z"
 
@@ -302,7 +302,7 @@ def test_killed_at_any_step_the_next_run_does_the_rest(
         step += stride
         shutil.rmtree(victim, ignore_errors=True)
         shutil.copytree(repo, victim, symlinks=True)
-        command = [sys.executable, "-m", "tests.lifecycle.killed", str(step), "-C", str(victim), "maintain"]
+        command = [sys.executable, "-m", "tests.write.killed", str(step), "-C", str(victim), "maintain"]
         code = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True).returncode
         (victim / ".git" / "index.lock").unlink(missing_ok=True)
         memctl("maintain", where=victim)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from memctl.journal.git import GitFailed
-from memctl.lifecycle import transitions
-from memctl.lifecycle.merge import Merged, merge
-from memctl.model import frontmatter, headings, pages
-from memctl.model.faults import InvalidRecord
-from memctl.model.kinds import KINDS, STATE
-from memctl.model.record import LISTS, ORDER, parse
+from memctl.git.git import GitFailed
+from memctl.record import frontmatter, headings, pages
+from memctl.record.faults import InvalidRecord
+from memctl.record.kinds import KINDS, STATE
+from memctl.record.record import LISTS, ORDER, parse
+from memctl.write import transitions
+from memctl.write.merge import Merged, merge
 
 QUICK = settings(max_examples=80, deadline=None)
 SPAWNING = settings(max_examples=25, deadline=None)  # examples that start git

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.journal import history
-from memctl.journal.history import Commit
-from memctl.model.pages import Outline, Page
+from memctl.git import history
+from memctl.git.history import Commit
+from memctl.record.pages import Outline, Page
 from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, changed_in, commits, git

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from memctl.lifecycle import retention
-from memctl.model import moments
-from memctl.model.config import Lifecycle
-from memctl.model.kinds import KINDS
-from memctl.model.record import Record, build
+from memctl.record import moments
+from memctl.record.config import Lifecycle
+from memctl.record.kinds import KINDS
+from memctl.record.record import Record, build
+from memctl.write import retention
 from tests.conftest import NOW
 from tests.generated import values_of
 

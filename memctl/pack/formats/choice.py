@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from memctl.packs.draft import Format
+from memctl.pack.draft import Format
 
 NAMES = {
     "markdown": "markdown",
@@ -20,7 +20,7 @@ _MICRO, _STANDARD = 500, 2_000
 
 def named(name: str) -> Format:
     """The format of a name; only its own module is imported."""
-    module: Format = import_module(f"memctl.packs.formats.{NAMES[name]}")
+    module: Format = import_module(f"memctl.pack.formats.{NAMES[name]}")
     return module
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from memctl.model.markdown import one_line
-from memctl.packs.draft import Contents, Item, Note, harmless
-from memctl.packs.formats import short
+from memctl.pack.draft import Contents, Item, Note, harmless
+from memctl.pack.formats import short
+from memctl.record.markdown import one_line
 
 name = "yaml"
 _NEVER_FOLD = 1 << 30

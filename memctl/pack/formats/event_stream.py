@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memctl.packs.draft import Contents, Item
-from memctl.packs.formats import xml
+from memctl.pack.draft import Contents, Item
+from memctl.pack.formats import xml
 
 name = "event"
 ROOT = "agent_context"

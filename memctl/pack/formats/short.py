@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memctl.model.markdown import one_line
-from memctl.packs.draft import NOTICED, Item, Note
+from memctl.pack.draft import NOTICED, Item, Note
 from memctl.policy.notices import SHORT_NOTICE
+from memctl.record.markdown import one_line
 
 PARTS = {
     "notice": "DATA",

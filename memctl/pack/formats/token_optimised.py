@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from memctl.model import headings
-from memctl.model.markdown import escape_model_tokens, one_line
-from memctl.packs.draft import Contents, Field, Item, Note
-from memctl.packs.formats import short
+from memctl.pack.draft import Contents, Field, Item, Note
+from memctl.pack.formats import short
+from memctl.record import headings
+from memctl.record.markdown import escape_model_tokens, one_line
 
 name = "tokens"
 _LIST_MARK = "- "

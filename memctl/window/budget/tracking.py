@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from memctl.model import expected
 from memctl.policy.allocation import divide
+from memctl.record import expected
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 

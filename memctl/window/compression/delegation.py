@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memctl.model import expected
+from memctl.record import expected
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from memctl.model.markdown import one_line
-from memctl.packs import summary_rules
-from memctl.sentences import statements
-from memctl.sentences import units as summary_units
-from memctl.sessions import failures, labels
-from memctl.sessions.events import DIGEST
-from memctl.sessions.touches import READ
+from memctl.pack import summary_rules
+from memctl.record.markdown import one_line
+from memctl.session import failures, labels
+from memctl.session.events import DIGEST
+from memctl.session.touches import READ
+from memctl.statements import statements
+from memctl.statements import units as summary_units
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.digest_text import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.model import expected
 from memctl.providers.provider import Provider
+from memctl.record import expected
 from memctl.window.compression import compaction, delegation, shortening, worded
 from memctl.window.compression.delegation import Dispatcher
 from memctl.window.compression.notes import MAX_TOKENS, Notes

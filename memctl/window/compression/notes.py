@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from memctl.model import expected
-from memctl.model.markdown import one_line
-from memctl.model.record import Record
+from memctl.record import expected
+from memctl.record.markdown import one_line
+from memctl.record.record import Record
 
 # In this order, and the tokens that notes may have; rules.md#window-compression.
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")

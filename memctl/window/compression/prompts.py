@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
-from memctl.model.xml_text import clean
+from memctl.record.xml_text import clean
 from memctl.text.credentials import redact
 from memctl.window.messages.content import ContentBlock
 

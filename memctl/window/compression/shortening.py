@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.model.markdown import one_line
-from memctl.packs import mentioned, summary_rules
+from memctl.pack import mentioned, summary_rules
 from memctl.providers.provider import Provider
-from memctl.sentences import units as summary_units
+from memctl.record.markdown import one_line
+from memctl.statements import units as summary_units
 from memctl.window.compression import worded
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.compression.worded import UntilItFails

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from memctl.packs import mentioned
+from memctl.pack import mentioned
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.window.compression import prompts
 from memctl.window.results import forms, told

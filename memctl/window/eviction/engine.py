@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import expected
 from memctl.policy.relevance import terms
+from memctl.record import expected
 from memctl.window.eviction.candidates import Candidates, Unit, WhereKept
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of

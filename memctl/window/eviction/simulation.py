@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.model import expected
-from memctl.sessions import calls
-from memctl.sessions.events import CALL, Event
-from memctl.sessions.touches import READ
+from memctl.record import expected
+from memctl.session import calls
+from memctl.session.events import CALL, Event
+from memctl.session.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from memctl.model import expected
-from memctl.packs.summary_words import PATH
+from memctl.pack.summary_words import PATH
+from memctl.record import expected
 from memctl.text.credentials import redact
 from memctl.window.health.questions import Question, terms
 

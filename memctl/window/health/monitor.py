@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import expected
+from memctl.record import expected
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.health.alerts import METRICS, Alert, AlertThresholds, HealthSnapshot, alerts

@@ -11,11 +11,11 @@ import re
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import expected, settings
-from memctl.model.markdown import first_sentence, one_line
-from memctl.model.spelling import nearest
-from memctl.model.words import STOP_WORDS
-from memctl.sessions.events import ANSWER, Session
+from memctl.record import expected, settings
+from memctl.record.markdown import first_sentence, one_line
+from memctl.record.spelling import nearest
+from memctl.record.words import STOP_WORDS
+from memctl.session.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 

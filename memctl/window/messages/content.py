@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from memctl.model import expected
+from memctl.record import expected
 from memctl.tokens import blocks
 from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
 

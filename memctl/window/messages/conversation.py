@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import expected
+from memctl.record import expected
 from memctl.tokens import blocks
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.messages import editing, parsing

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from memctl.sessions import extraction, failures, labels, tasks, trail
-from memctl.sessions.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
-from memctl.sessions.extraction import Found
-from memctl.sessions.failures import Failure
-from memctl.sessions.tasks import Task
-from memctl.sessions.touches import READ
+from memctl.session import extraction, failures, labels, tasks, trail
+from memctl.session.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
+from memctl.session.extraction import Found
+from memctl.session.failures import Failure
+from memctl.session.tasks import Task
+from memctl.session.touches import READ
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text
 from memctl.window.preservation.digest_text import Sections
@@ -34,7 +34,7 @@ class Happened(msgspec.Struct, frozen=True):
     said: tuple[str, ...] = ()
 
     def having(self, *kinds: str) -> list[str]:
-        """The texts of what was found of some kinds (labels of `memctl.sessions.labels`)."""
+        """The texts of what was found of some kinds (labels of `memctl.session.labels`)."""
         return [one.text for one in self.found if one.label in kinds]
 
     @property

@@ -18,7 +18,7 @@ import re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import expected
+from memctl.record import expected
 from memctl.tokens.families import FAMILIES
 from memctl.window.pressure import models
 from memctl.window.pressure.models import DEFAULT_OUTPUT

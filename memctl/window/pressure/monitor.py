@@ -13,7 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from memctl.model import expected
+from memctl.record import expected
 from memctl.window.pressure import models
 
 DEFAULT_WINDOW = 128_000  # tokens; rules.md#window-pressure

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from memctl.sessions import calls, shell
-from memctl.sessions.events import CALL, Event
-from memctl.sessions.touches import READ
+from memctl.session import calls, shell
+from memctl.session.events import CALL, Event
+from memctl.session.touches import READ
 
 LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (
     "listing", "search", "test run", "log", "diff", "data", "file", "output",

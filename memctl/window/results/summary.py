@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.packs import mentioned
+from memctl.pack import mentioned
 from memctl.sources.views import Row
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.hierarchy import outline
+from memctl.pages import outline
 from memctl.sources import views
 from memctl.sources.views import Row
 from memctl.window.results import forms

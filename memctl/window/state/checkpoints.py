@@ -1,6 +1,6 @@
 """The state of a task from one window to the next: a manager over the memory's checkpoints.
 
-There is one implementation of checkpoints, `memctl.workflow`: JSON and Markdown in one commit, stale ones refused, what
+There is one implementation of checkpoints, `memctl.task`: JSON and Markdown in one commit, stale ones refused, what
 is planned, in progress and done kept apart, the environment looked at before a resume. This gives it the names of
 rules.md#window-state.
 """
@@ -12,15 +12,15 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.lifecycle.door import How
-from memctl.model.checkpoint import Checkpoint, key
-from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.checkpoint import Checkpoint, key
+from memctl.record.markdown import one_line
+from memctl.record.said import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.task import keeping, names, resuming, versions
+from memctl.task.saving import Said
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
-from memctl.workflow import keeping, names, resuming, versions
-from memctl.workflow.saving import Said
+from memctl.write.door import How
 
 
 class CrossWindowStateManager:

@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model.change import Write
-from memctl.model.faults import InvalidRecord
-from memctl.model.markdown import one_line
-from memctl.model.said import LONGEST_MISSION
-from memctl.model.shown import LIMIT, length
+from memctl.record.change import Write
+from memctl.record.faults import InvalidRecord
+from memctl.record.markdown import one_line
+from memctl.record.said import LONGEST_MISSION
+from memctl.record.shown import LIMIT, length
 from memctl.store import files, lock
 from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, sound, validate
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.model import expected
-from memctl.model.expected import encodable
-from memctl.model.markdown import one_line
-from memctl.sessions import tasks
+from memctl.record import expected
+from memctl.record.expected import encodable
+from memctl.record.markdown import one_line
+from memctl.session import tasks
 from memctl.window.compression import digest
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.engine import CompressionEngine

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.model import expected, settings
-from memctl.model.said import is_said
+from memctl.record import expected, settings
+from memctl.record.said import is_said
 
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):

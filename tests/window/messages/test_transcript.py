@@ -10,7 +10,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.window import validate
 from memctl.window.messages import reading, transcript
-from tests.sessions.claude import Transcript
+from tests.session.claude import Transcript
 from tests.window import texts
 from tests.window.texts import COUNTER, result, thinking, use
 

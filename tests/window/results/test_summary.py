@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.packs import mentioned
+from memctl.pack import mentioned
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.results import forms, summary
@@ -62,8 +62,8 @@ def test_a_listing_of_real_files_keeps_their_number_folders_and_kinds() -> None:
 
 
 def test_what_ls_says_of_folders_is_told_with_them() -> None:
-    text = run("ls", "-la", "memctl/model", "memctl/cli")
-    made = summed(*bash("ls -la memctl/model memctl/cli"), text, goal=0.5)
+    text = run("ls", "-la", "memctl/record", "memctl/cli")
+    made = summed(*bash("ls -la memctl/record memctl/cli"), text, goal=0.5)
     assert "memctl/cli/main.py" in made.text
     assert "drwx" not in made.text
 
@@ -141,7 +141,7 @@ def test_json_keeps_what_tells_and_its_errors() -> None:
 def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
     text = (ROOT / "memctl" / "packs" / "draft.py").read_text()
     shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
-    made = summed("Read", {"file_path": "memctl/packs/draft.py"}, shown)
+    made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)
     assert made.form == forms.FILE
     line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class Draft"))
     assert f"{line}  class Draft" in made.text

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model import checkpoint
-from memctl.model.shown import LIMIT, length
+from memctl.record import checkpoint
+from memctl.record.shown import LIMIT, length
 from memctl.store.memory import Memory, open_memory
 from memctl.window import CrossWindowStateManager, TaskCheckpoint
 from memctl.window.state.task import StateKeeper

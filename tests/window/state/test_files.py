@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.model.shown import LIMIT, length
+from memctl.record.shown import LIMIT, length
 from memctl.store.memory import open_memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES

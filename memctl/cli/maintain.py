@@ -40,7 +40,8 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     issue of any importance is archived. What an open record or a page refers to is archived and not deleted, but for
     what the open record supersedes; other links to what is deleted are taken out. Records with changes that are in no
     commit are left alone. An issue's age counts from when it was recorded. What you bring back with `restore` goes
-    again next time, unless you give it importance 8. `memctl install cron` prints a line that has this done every night.
+    again next time, unless you give it importance 8. `memctl install cron` prints a line that has this done every
+    night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 

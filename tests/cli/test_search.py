@@ -44,9 +44,9 @@ def test_results_come_in_the_order_asked_for_and_pages_last(memctl: Memctl, monk
     memctl("section", "add", "Pool", "--overview", "The pool.")
     for day, args in enumerate(
         (
-            ("issue", "Pool leaks", "--severity", "high", "-i", "9"),
-            ("issue", "Pool pool pool", "--severity", "low", "-i", "2"),
-            ("decide", "Pool size", "--rationale", "x", "-i", "5"),
+            ("issue", "Pool leaks", "--severity", "high", "-i", "9", "-t", "pool"),
+            ("issue", "Pool pool pool", "--severity", "low", "-i", "2", "-t", "pool"),
+            ("decide", "Pool size", "--rationale", "x", "-i", "5", "-t", "pool"),
         ),
         1,
     ):

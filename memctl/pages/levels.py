@@ -281,7 +281,7 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
 
 
 def _glob(links: Links, glob: str) -> Entry:
-    """A glob of a section by its marker, such as §4.src/pay for src/pay/**, and the folder or file that it begins at."""
+    """A glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
     marker = f"§4.{glob.removesuffix('/**')}"

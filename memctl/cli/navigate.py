@@ -83,7 +83,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show the navigation index: which § markers there are, what stands there, and where to find what."""
-    from memctl.pages import places
+    from memctl.pages import links
 
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
@@ -100,7 +100,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
         output.columns([("marker", "tokens", "title"), *rows])
     else:
-        output.text(output.plain(markdown.visible(reader.renderer.page(places.INDEX))), newline=False)
+        output.text(output.plain(markdown.visible(reader.renderer.page(links.INDEX))), newline=False)
     _warn_of_pages(memory, snapshot)
     ctx.exit(REFUSED if outline.faults else OK)
 

@@ -20,8 +20,8 @@ from memctl.hooks import folder, installing, known
 from memctl.hooks.folder import SessionFolder
 from memctl.store.memory import Memory
 from memctl.write import blanking, redact
-from memctl.write.door import How
 from memctl.write.redact import Redaction
+from memctl.write.transaction import How
 
 _SHOWN = 10  # commits, refs or files that are named
 _BLOCK = 1 << 20  # bytes of a transcript that are read at once

@@ -19,7 +19,7 @@ from memctl.session.running import Running
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.write import door
+from memctl.write import transaction
 
 
 @click.group("session", cls=Group)
@@ -116,7 +116,7 @@ def _write(
         return made
 
     terms = how(flags)
-    result = door.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
+    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.task import names, saving, versions
 from memctl.task.saving import Said
-from memctl.write import door
+from memctl.write import transaction
 
 _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "
@@ -50,7 +50,7 @@ def save(memory: Memory, folder: SessionFolder, event: str) -> None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
 
-    outcome = door.carry_out(memory, plan, ending.how(memory))
+    outcome = transaction.carry_out(memory, plan, ending.how(memory))
     if not outcome.change.is_empty:
         drafts.drop(folder)
     for one in made:

@@ -16,7 +16,7 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.hooks.known import Known
-    from memctl.write.door import How
+    from memctl.write.transaction import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -29,15 +29,15 @@ def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> N
         return
     if not (is_worth_keeping(memory, draft, known.read(folder)) or (was_killed and draft.values.get("tool_calls"))):
         return
-    from memctl.write import door  # what writes takes 10 ms, and most sessions end with nothing to write
+    from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
-    door.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
+    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
     drafts.drop(folder)
 
 
 def how(memory: Memory) -> How:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.write.door import How
+    from memctl.write.transaction import How
 
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return How(no_commit=is_none, reason="an agent's session", blank=True)

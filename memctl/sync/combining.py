@@ -15,7 +15,7 @@ from memctl.git import threeway, trees
 from memctl.git.git import GitFailed
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages import documents
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import ids, pages, session_page
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import only_counted

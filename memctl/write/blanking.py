@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages import seal
-from memctl.pages.places import FOLDER
+from memctl.pages import generated_header
+from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, config, frontmatter, markdown, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.faults import InvalidRecord
@@ -47,8 +47,8 @@ def blank(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
-    if path.startswith(f"{FOLDER}/") and (document := seal.opened(text)) is not None and document.is_intact:
-        return seal.sealed(blank_plain(document.text, secrets), document.made_from)
+    if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
+        return generated_header.sealed(blank_plain(document.text, secrets), document.made_from)
     if path == CONFIG:
         text = _blank_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):

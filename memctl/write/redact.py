@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import index, remains, trees
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write
 from memctl.record.faults import InvalidRecord
@@ -23,10 +23,10 @@ from memctl.team.place import ref
 from memctl.team.shared import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
-from memctl.write import blanking, by_hand, door, entry_state
+from memctl.write import blanking, entry_state, manual_edits, transaction
 from memctl.write.blanking import GIVEN, Secrets
 from memctl.write.commit import Outcome
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 _SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
 _REASON = "a credential is taken out"
@@ -88,7 +88,7 @@ def redact(
             raise MemctlError(f"a text to be blanked has at least {_SHORTEST} characters", exit_code=USAGE)
     plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
     how = msgspec.structs.replace(how, reason=how.reason or _REASON, allow_owned=True)
-    outcome = door.carry_out(memory, lambda _: _change(memory, plan, how), how)
+    outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, how), how)
     if not how.dry_run:
         _replace_loose(memory, plan)
     if not plan.secrets:
@@ -123,7 +123,7 @@ def _change(memory: Memory, plan: _Plan, how: How) -> Change:
             raise MemctlError(
                 f"{memory.tracked(path)} could not be read any more without it", "take it out in an editor"
             )
-        is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
+        is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
     if how.no_commit:
         _refuse_on_the_ref(memory, plan.writes)

@@ -20,7 +20,7 @@ from memctl.store.memory import Memory
 from memctl.task import keeping, names, resuming, versions
 from memctl.task.saving import Said
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 
 class CrossWindowStateManager:

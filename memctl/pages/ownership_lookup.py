@@ -8,8 +8,8 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import navigate
 from memctl.pages.coverage import covering
-from memctl.pages.given_paths import inside, readings
-from memctl.pages.placing import missing
+from memctl.pages.path_args import inside, readings
+from memctl.pages.section_check import missing
 from memctl.record.faults import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory

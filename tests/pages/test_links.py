@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.pages.places import Links
+from memctl.pages.links import Links
 from memctl.pages.render import Renderer
 from tests.conftest import Memctl, git
 from tests.pages.test_levels import detail, memory, project, record, section

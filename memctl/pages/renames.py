@@ -7,7 +7,7 @@ import msgspec
 from memctl.git import differences, history
 from memctl.pages import repository_paths
 from memctl.pages.freshness import Reference
-from memctl.pages.why import beginning
+from memctl.pages.provenance import beginning
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory

@@ -14,8 +14,8 @@ from memctl.record.malformed import Malformed
 from memctl.record.mentions import REFERENCE
 from memctl.record.provenance import History, Origin
 from memctl.record.record import ORDER, Record
-from memctl.write import naming
-from memctl.write.naming import File, Holder
+from memctl.write import id_collisions
+from memctl.write.id_collisions import File, Holder
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
@@ -165,7 +165,7 @@ class Rewriting:
         if not meant and any(holder.is_new for holder in sharing):
             kept = next(holder for holder in sharing if holder.now == holder.name)
             moving = self._moving.get((file.path, file.mark))
-            path = naming.new_path(moving) if moving else file.path
+            path = id_collisions.new_path(moving) if moving else file.path
             one = Unclear(path, found.line, found.name, kept.title)
             self.unclear += [one] if one not in self.unclear else []
         return meant
@@ -230,5 +230,5 @@ def _line_of(text: str, key: str, name: str) -> int:
 
 def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
     """The names of files that change, without those that two records had at once."""
-    names = [(holder.path.rpartition("/")[2], naming.new_path(holder).rpartition("/")[2]) for holder in moving]
+    names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
     return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from memctl.pages.deadline import deadline
+from memctl.pages.template_timeout import deadline
 
 
 def work() -> None:

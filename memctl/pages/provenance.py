@@ -15,7 +15,7 @@ from memctl.git.history import LastKnown, Touch
 from memctl.pages import freshness, repository_paths
 from memctl.pages.coverage import Referral, covering, referring
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
-from memctl.pages.given_paths import inside, readings, refuse_memory, unknown
+from memctl.pages.path_args import inside, readings, refuse_memory, unknown
 from memctl.pages.readable import refuse_closed
 from memctl.record import ids
 from memctl.record.pages import Page

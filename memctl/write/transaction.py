@@ -21,7 +21,7 @@ from memctl.store.pending import Entry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
-from memctl.write import by_hand, commit, controls, credentials, entry_state, recovery, refreshing
+from memctl.write import commit, controls, credentials, entry_state, manual_edits, recovery, rerender
 from memctl.write.commit import Outcome
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
@@ -53,9 +53,9 @@ def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
     What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
     if not how.dry_run and intents.entries(memory):
-        from memctl.write import joint  # which writes through this door
+        from memctl.write import two_phase  # which writes through this door
 
-        joint.recover(memory)
+        two_phase.recover(memory)
     return write(memory, plan, how)
 
 
@@ -114,7 +114,7 @@ def _committed(memory: Memory, entry: Entry, how: How) -> Outcome:
     """Commit a change whose files are written, unless that is left to `memctl commit`."""
     if not how.no_commit:
         return commit.commit_waiting(memory, entry)
-    _, warning = refreshing.refresh(memory, [entry.change])
+    _, warning = rerender.refresh(memory, [entry.change])
     hint = "`memctl commit` makes it"
     return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
 
@@ -144,7 +144,7 @@ def _check(memory: Memory, change: Change, how: How) -> None:
     controls.refuse(change)
     if not how.allow_secret:
         # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
-        credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
+        credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
     if (change.deletes or change.op == "restore") and change.op != RENUMBER and not how.discard:
         _keep_what_git_lacks(memory, change)
 

@@ -25,9 +25,9 @@ from memctl.store.sequence import Sequence
 from memctl.team import exchange, place, shared
 from memctl.team.shared import Plan, Step, Terms
 from memctl.team.state import State
-from memctl.write import door, entry_state, merge, recovery
+from memctl.write import entry_state, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 Make = Callable[[shared.Outcome], Change]
 
@@ -54,7 +54,7 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
 
         def prepare(outcome: shared.Outcome) -> None:
             change = make(outcome)
-            tried[:] = [door.write(memory, lambda _: change, msgspec.structs.replace(how, dry_run=True))]
+            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(how, dry_run=True))]
             _forget(noted)
             if not how.dry_run:
                 intent = Intent(outcome.commit, remote, tried[0].change)
@@ -74,7 +74,7 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
             file, intent = noted[0]
             written = _write(memory, file, intent, how)
             intents.drop(file)
-            done.append(door.told(written))
+            done.append(transaction.told(written))
         return Done(written, agreed)
 
 
@@ -125,7 +125,7 @@ def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
         return _rebased(memory, change)
 
     try:
-        written = door.write(memory, plan, how)
+        written = transaction.write(memory, plan, how)
         why, hint = written.pending, written.hint
     except MemctlError as error:
         why, hint = error.message, error.hint or ""
@@ -158,7 +158,7 @@ def _finish(memory: Memory, intent: Intent) -> bool:
         exchange.take_in_alone(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    door.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
+    transaction.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
     return True
 
 

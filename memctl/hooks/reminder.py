@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from memctl.hooks import lines
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import transcript_tail
+from memctl.hooks.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.session.events import Event
@@ -34,7 +34,7 @@ _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team
 _VOICED, _READ = "voiced-", "voiced"
 
 
-def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
+def rows(folder: SessionDir, transcript: str) -> list[bytes]:
     """The lines of a transcript, since this was last asked, in which something may be decided. Raises OSError."""
     try:
         size = os.stat(transcript).st_size
@@ -42,7 +42,7 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
         return []
     start = end = max(folder.offset(_READ), size - _REACH)
     found = []
-    for offset, row in lines.after(transcript, start):
+    for offset, row in transcript_tail.after(transcript, start):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
@@ -52,9 +52,9 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
     return found
 
 
-def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence[bytes]) -> str:
+def line(opened: Callable[[], Memory], folder: SessionDir, found_in: Sequence[bytes]) -> str:
     """The line that names what was decided in some lines of a transcript, "" if all is recorded, or named already."""
-    from memctl.hooks import asked
+    from memctl.hooks import prompt_log
     from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(found_in)) if _is_decision(one))
@@ -62,7 +62,7 @@ def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence
     left = [one for one in new if not _is_recorded(opened(), one)] if new else []
     if not left:
         return ""
-    told = [f'"{_quoted(_shortened(asked.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
+    told = [f'"{_quoted(_shortened(prompt_log.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(told)}{more}. Record what holds, or go on:"

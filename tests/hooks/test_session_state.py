@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from memctl.hooks import known
+from memctl.hooks import session_state
 from memctl.task.bootstrap import FILES
 from tests.conftest import Memctl
 from tests.hooks.session import Session
@@ -126,6 +126,6 @@ def test_a_file_of_a_call_that_did_nothing_is_not_known(session: Session) -> Non
     for name, failed in (("gone.py", True), ("pool.py", False)):
         session.transcript.call("Read", "...", error=failed, file_path=str(session.repo / name))
     session.send("PreCompact", trigger="auto")
-    state = known.read(session.folder)
+    state = session_state.read(session.folder)
     assert state is not None
     assert state.files == ("pool.py",)

@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import drafts, known, log, transcript
-from memctl.hooks.asked import line as _line
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import draft_page, log, session_state, transcript
 from memctl.hooks.hosts import Host
-from memctl.hooks.known import Known, TaskCall
+from memctl.hooks.prompt_log import line as _line
+from memctl.hooks.session_dir import SessionDir
+from memctl.hooks.session_state import SessionState, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.record.session_page import NEXT, STATE, Page
 from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
@@ -26,12 +26,14 @@ from memctl.store.memory import Memory
 from memctl.text.plain import plain
 
 
-def take_in(memory: Memory, host: Host, transcript_path: str, folder: SessionFolder, *, is_over: bool = False) -> Known:
+def take_in(
+    memory: Memory, host: Host, transcript_path: str, folder: SessionDir, *, is_over: bool = False
+) -> SessionState:
     """Bring a session's draft and what is known of it up to now; if it is over, with calls that have no result."""
-    state = msgspec.structs.replace(known.read(folder) or Known(), top=str(memory.repository.top))
+    state = msgspec.structs.replace(session_state.read(folder) or SessionState(), top=str(memory.repository.top))
     if not host.reads:
         return _by_git(memory, folder, state)
-    made = drafts.read(folder)
+    made = draft_page.read(folder)
     for part in transcript.parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
@@ -43,8 +45,8 @@ def take_in(memory: Memory, host: Host, transcript_path: str, folder: SessionFol
         state = msgspec.structs.replace(state, offsets=part.offsets, compacted=part.waiting)
         _note(folder, part)
         if made:
-            drafts.write(folder, made)
-        known.write(folder, state)  # after a kill before this the part is merged twice, which changes nothing
+            draft_page.write(folder, made)
+        session_state.write(folder, state)  # after a kill before this the part is merged twice, which changes nothing
     return state
 
 
@@ -55,7 +57,7 @@ def merged(old: Page, new: Page, succeeded: Collection[str]) -> Page:
     return msgspec.structs.replace(made, lines={**made.lines, **kept})
 
 
-def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
+def _by_git(memory: Memory, folder: SessionDir, state: SessionState) -> SessionState:
     """A session of which only Git tells, and the last words of its turns: the files and records that came since it
     began, and what was decided in those words."""
     if state.began is None:
@@ -68,15 +70,15 @@ def _by_git(memory: Memory, folder: SessionFolder, state: Known) -> Known:
     summary = gathering.gather(memory, session, folder.key, began)
     if said:
         state = _learnt(memory, state, session, summary)
-    drafts.write(folder, composing.compose(summary, memory.config.project, memory.now))
+    draft_page.write(folder, composing.compose(summary, memory.config.project, memory.now))
     paths = [entry.path for entry in reversed(summary.trail.entries) if entry.is_inside]
-    files = known.latest(paths, state.files, known.MOST_FILES)
+    files = session_state.latest(paths, state.files, session_state.MOST_FILES)
     state = msgspec.structs.replace(state, files=files, answers=tuple(event.text for event in said))
-    known.write(folder, state)
+    session_state.write(folder, state)
     return state
 
 
-def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) -> Known:
+def _learnt(memory: Memory, state: SessionState, session: Session, summary: Summary) -> SessionState:
     """What is known with what a part tells."""
     prompts = [event.text for event in session.events if event.kind == PROMPT and not event.agent]
     decisions = [_line(one.text) for one in summary.having(labels.DECISION)]
@@ -85,11 +87,11 @@ def _learnt(memory: Memory, state: Known, session: Session, summary: Summary) ->
         intent=state.intent or _line(summary.intent),
         prompt=_line(prompts[-1]) if prompts else state.prompt,
         next_steps=tuple(map(_line, summary.next_steps)) or state.next_steps,
-        decisions=_newest(state.decisions, decisions, known.MOST_DECISIONS),
-        succeeded=known.latest(map(plain, summary.succeeded), state.succeeded, known.MOST_STEPS),
-        files=known.latest(_touched(memory, session), state.files, known.MOST_FILES),
-        issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), known.MOST_ISSUES),
-        lessons=_newest(state.lessons, _said(summary, labels.LEARNING), known.MOST_LESSONS),
+        decisions=_newest(state.decisions, decisions, session_state.MOST_DECISIONS),
+        succeeded=session_state.latest(map(plain, summary.succeeded), state.succeeded, session_state.MOST_STEPS),
+        files=session_state.latest(_touched(memory, session), state.files, session_state.MOST_FILES),
+        issues=_newest(state.issues, _said(summary, labels.ISSUE, labels.BLOCKER), session_state.MOST_ISSUES),
+        lessons=_newest(state.lessons, _said(summary, labels.LEARNING), session_state.MOST_LESSONS),
         errors=_errors(state, summary),
         came_to=tuple(_came_to(summary)) or state.came_to,
     )
@@ -106,12 +108,12 @@ def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...
     return (*(item for item in old if item not in new), *new)[-most:]
 
 
-def _errors(state: Known, summary: Summary) -> dict[str, str]:
+def _errors(state: SessionState, summary: Summary) -> dict[str, str]:
     """The errors that are open still, by their steps, the newest last."""
     good = steps.keys(map(_line, summary.succeeded))
     new = {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
     old = {step: line for step, line in state.errors.items() if step not in new and not steps.came_right(step, good)}
-    return dict(list({**old, **new}.items())[-known.MOST_ERRORS :])
+    return dict(list({**old, **new}.items())[-session_state.MOST_ERRORS :])
 
 
 def _came_to(summary: Summary) -> Iterator[str]:
@@ -125,14 +127,14 @@ def _came_to(summary: Summary) -> Iterator[str]:
         yield _line(f"Said last: {summary.last_word}")
 
 
-def _task_calls(state: Known, session: Session) -> tuple[TaskCall, ...]:
+def _task_calls(state: SessionState, session: Session) -> tuple[TaskCall, ...]:
     """What was told of tasks so far, without credentials."""
     found = list(state.task_calls)
     for event in session.events:
         if event.kind == CALL and not event.agent and tasks.is_told(event.tool):
             found = [] if tasks.is_whole(event.tool) else found
             found.append(TaskCall(event.tool, {key: _redacted(value) for key, value in event.arguments.items()}))
-    return tuple(found[: known.MOST_TASKS])
+    return tuple(found[: session_state.MOST_TASKS])
 
 
 def _redacted(value: Any) -> Any:
@@ -153,7 +155,7 @@ def _touched(memory: Memory, session: Session) -> Iterable[str]:
     return reversed(found)
 
 
-def _note(folder: SessionFolder, part: Part) -> None:
+def _note(folder: SessionDir, part: Part) -> None:
     """Put into the log what the transcript says of compactions: the tokens before and after."""
     for line in part.boundaries:
         facts = line.get("compactMetadata")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import background, dispatch, known, undone, working
+from memctl.hooks import daemonize, dispatch, job_queue, jobs, session_state
 from memctl.hooks.hosts import CLAUDE_CODE
 from memctl.store import lock
 from tests.conftest import Memctl, commits, git, process
@@ -167,13 +167,13 @@ def test_a_kill_right_after_the_commit_makes_no_second_checkpoint(
     behind.wait()
     assert not hook.exists()
     assert commits(session.repo) == before + 1
-    assert len(undone.notes(session.root)) == 1
+    assert len(job_queue.notes(session.root)) == 1
     if more:  # the transcript goes on meanwhile
         session.transcript.says("I go on with rounding.")
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
     assert [one["version"] for one in memctl("checkpoint", "list", "--json").data["checkpoints"]] == [1]
     saved = memctl("checkpoint", "show", "--json").data
-    state = known.read(session.folder)
+    state = session_state.read(session.folder)
     assert state is not None
     assert state.checkpoint == saved["checkpoint_id"]
     events = memctl("event", "list", "--json").data["events"]
@@ -212,7 +212,7 @@ def test_the_next_session_does_what_a_killed_one_has_left(
         behind.send("PreCompact", trigger="auto")
         behind.kill()
     Session(repo, tmp_path / "other.jsonl", "other").send("SessionStart", source="startup")
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []
     assert memctl("checkpoint", "show", "--json").data["session"] == session.name
 
 
@@ -231,7 +231,7 @@ def test_hooks_at_one_moment_take_the_same_part_in_once(session: Session, behind
     page = (session.repo / ".memory" / "sessions" / f"{session.name}.md").read_text()
     assert "turns: 1\n" in page
     assert "tool_calls: 2\n" in page
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []
     assert session.faults() == []
 
 
@@ -257,13 +257,13 @@ def test_a_hook_of_the_users_that_asks_the_memory_in_our_commit_waits_for_nobody
     behind.wait()
     assert "hook" not in (session.repo / "asked.txt").read_text()
     assert session.faults() == []
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []
 
 
 def test_where_no_process_can_be_split_off_it_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     done = []
     monkeypatch.delattr(os, "fork")
-    background.run(lambda: done.append(1))
+    daemonize.run(lambda: done.append(1))
     assert done == [1]
 
 
@@ -274,19 +274,19 @@ def test_a_note_that_nobody_can_read_is_noted_as_a_fault_and_goes(session: Sessi
         (place / f"{number:020d}-0-{session.name}.json").write_bytes(text)
     (place / "else.txt").write_text("of somebody")
     session.send("Stop")
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []
     assert len(session.faults()) == 2  # those of a later memctl; the others are no notes
 
 
 def test_what_cannot_be_done_is_given_up_in_the_end(session: Session) -> None:
     begun(session)
     memory, elsewhere = session.repo / ".memory", session.repo / "elsewhere"
-    undone.leave(session.folder, entry_of_a_compaction(session))
+    job_queue.leave(session.folder, entry_of_a_compaction(session))
     memory.rename(elsewhere)
-    for _ in range(undone.MOST_TRIES):
-        assert len(undone.notes(session.root)) == 1
-        working.settle_all(session.root, os.environ)
-    assert undone.notes(session.root) == []
+    for _ in range(job_queue.MOST_TRIES):
+        assert len(job_queue.notes(session.root)) == 1
+        jobs.settle_all(session.root, os.environ)
+    assert job_queue.notes(session.root) == []
     elsewhere.rename(memory)
     session.send("PreCompact", trigger="auto")  # and the next one is as good as ever
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
@@ -296,7 +296,7 @@ def entry_of_a_compaction(session: Session) -> dict[str, object]:
     """What the note of a compaction says that nobody has begun."""
     behind: list[dispatch.Later] = []
     dispatch.answer(CLAUDE_CODE, session.event("PreCompact", trigger="auto"), dict(os.environ), behind=behind)
-    (note,) = undone.notes(session.root)
+    (note,) = job_queue.notes(session.root)
     entry: dict[str, object] = json.loads(note.file.read_bytes())
     note.file.unlink()
     for do in behind:
@@ -310,26 +310,26 @@ def test_what_a_memory_that_can_not_be_opened_keeps_waiting_is_done_once_it_can(
     config.write_text(f"<<<<<<< HEAD\n{text}=======\n{text}>>>>>>> main\n")
     begun(session)
     session.send("PreCompact", trigger="auto")
-    for _ in range(undone.MOST_TRIES + 2):
+    for _ in range(job_queue.MOST_TRIES + 2):
         session.send("SessionStart", source="compact")
         session.send("Stop")
-    assert len(undone.notes(session.root)) == undone.MOST_TRIES + 3
+    assert len(job_queue.notes(session.root)) == job_queue.MOST_TRIES + 3
     assert "config.yaml" in session.faults()[-1]["fault"]
     config.write_text(text)
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []
 
 
 def test_what_a_full_disk_keeps_waiting_is_done_once_there_is_room(session: Session) -> None:
     begun(session)
     code = (
-        "import os, resource, sys; from pathlib import Path; from memctl.hooks import working;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); working.settle_all(Path(sys.argv[1]), os.environ)"
+        "import os, resource, sys; from pathlib import Path; from memctl.hooks import jobs;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); jobs.settle_all(Path(sys.argv[1]), os.environ)"
     )
-    undone.leave(session.folder, entry_of_a_compaction(session))
-    for _ in range(undone.MOST_TRIES + 2):
+    job_queue.leave(session.folder, entry_of_a_compaction(session))
+    for _ in range(job_queue.MOST_TRIES + 2):
         subprocess.run([sys.executable, "-c", code, str(session.root)], check=True)
-    assert len(undone.notes(session.root)) == 1
+    assert len(job_queue.notes(session.root)) == 1
     assert "TASK: Refunds by card" in session.said("SessionStart", source="compact")
 
 
@@ -360,26 +360,26 @@ def test_where_its_lock_cannot_be_had_commands_work_all_the_same(session: Sessio
 
 
 def test_what_can_not_be_done_for_one_session_stops_no_other(session: Session, repo: Path, memctl: Memctl) -> None:
-    undone.leave(session.folder, {"what": "dance"})
+    job_queue.leave(session.folder, {"what": "dance"})
     (session.folder.path / "lock").mkdir(parents=True)
     others = [Session(repo, session.file, name) for name in ("one", "two")]
     for other in others:
-        undone.leave(other.folder, {"what": "dance"})
-    assert working.settle_all(session.root, os.environ) is False
-    assert [note.key for note in undone.notes(session.root)] == [session.name]
+        job_queue.leave(other.folder, {"what": "dance"})
+    assert jobs.settle_all(session.root, os.environ) is False
+    assert [note.key for note in job_queue.notes(session.root)] == [session.name]
     faults = {fault["session"]: fault["fault"] for fault in session.faults()}
     assert faults.keys() == {session.name, "one", "two"}
     assert faults[session.name].startswith("IsADirectoryError: ")
-    undone.leave(others[0].folder, {"what": "dance"})
+    job_queue.leave(others[0].folder, {"what": "dance"})
     memctl("learn", "Retries hide an exhausted pool")  # a command that writes does it as well
-    assert [note.key for note in undone.notes(session.root)] == [session.name]
+    assert [note.key for note in job_queue.notes(session.root)] == [session.name]
 
 
 def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Session) -> None:
     (session.root / "undone" / f"{0:020d}-0-{session.name}.json").mkdir(parents=True)
-    undone.leave(session.folder, {"what": "dance"})
+    job_queue.leave(session.folder, {"what": "dance"})
     done: list[object] = []
-    assert undone.settle(session.folder, lambda entry: not done.append(entry)) is False
+    assert job_queue.settle(session.folder, lambda entry: not done.append(entry)) is False
     assert done == [{"what": "dance"}]
     assert [fault["fault"].split(":")[0] for fault in session.faults()] == ["IsADirectoryError"]
 
@@ -399,12 +399,13 @@ def test_a_session_that_can_not_be_ended_keeps_no_other_from_its_end(session: Se
 
 def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -> None:
     """A process that is killed never comes to say that it did not get done."""
-    undone.leave(session.folder, {})
-    fatal = "import os; from pathlib import Path; from memctl.hooks import undone; from memctl.hooks.folder import *\n"
-    fatal += f"undone.settle(SessionFolder(Path({str(session.root)!r}), {session.name!r}), lambda _: os._exit(9))"
-    codes = [subprocess.run([sys.executable, "-c", fatal]).returncode for _ in range(undone.MOST_TRIES + 1)]
-    assert codes == [9] * undone.MOST_TRIES + [0]
-    assert undone.notes(session.root) == []
+    job_queue.leave(session.folder, {})
+    fatal = "import os; from pathlib import Path; from memctl.hooks import job_queue\n"
+    fatal += "from memctl.hooks.session_dir import SessionDir\n"
+    fatal += f"job_queue.settle(SessionDir(Path({str(session.root)!r}), {session.name!r}), lambda _: os._exit(9))"
+    codes = [subprocess.run([sys.executable, "-c", fatal]).returncode for _ in range(job_queue.MOST_TRIES + 1)]
+    assert codes == [9] * job_queue.MOST_TRIES + [0]
+    assert job_queue.notes(session.root) == []
     assert "given up" in session.faults()[0]["fault"]
 
 
@@ -412,18 +413,18 @@ def test_what_is_noted_while_the_lock_is_let_go_of_is_done_too(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever notes something and finds the lock taken goes on: so the holder looks again when it is free."""
-    held = undone.take(session.folder)
+    held = job_queue.take(session.folder)
     assert held is not None
     close, done = os.close, []
 
     def note_before(descriptor: int) -> None:
         if descriptor == held and not done:
-            undone.leave(session.folder, {"said": 1})
-            assert undone.take(session.folder) is None
+            job_queue.leave(session.folder, {"said": 1})
+            assert job_queue.take(session.folder) is None
         close(descriptor)
 
     monkeypatch.setattr(os, "close", note_before)
-    assert undone.settle(session.folder, lambda entry: bool(done.append(entry)) or True, held=held)
+    assert job_queue.settle(session.folder, lambda entry: bool(done.append(entry)) or True, held=held)
     assert done == [{"said": 1}]
 
 
@@ -447,7 +448,7 @@ def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Sessi
     resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
     try:
         with pytest.raises(OSError, match="large"):
-            undone.leave(session.folder, {"what": "stop"})
+            job_queue.leave(session.folder, {"what": "stop"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list((session.root / "undone").iterdir()) == []
@@ -456,8 +457,8 @@ def test_of_a_note_that_a_full_disk_has_no_room_for_nothing_stays(session: Sessi
 def test_a_command_that_looks_in_for_a_moment_does_not_keep_the_work_from_being_done(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`undone.wait` has the lock as long as it takes to see that it is free."""
-    held = undone.take(session.folder)
+    """`job_queue.wait` has the lock as long as it takes to see that it is free."""
+    held = job_queue.take(session.folder)
     assert held is not None
     monkeypatch.setattr(time, "sleep", lambda _: os.close(held))
     behind: list[dispatch.Later] = []
@@ -484,4 +485,4 @@ def test_what_is_noted_is_done_for_a_host_that_reads_no_answer_too(session: Sess
     sent.stdin.close()
     sent.wait(40)
     behind.wait()
-    assert undone.notes(session.root) == []
+    assert job_queue.notes(session.root) == []

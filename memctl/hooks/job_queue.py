@@ -1,7 +1,7 @@
 """What an event leaves to be done once the host goes on.
 
 A host waits for a hook, and to sum a session up and commit takes longer than it should wait. So the event is noted,
-which takes a millisecond, and the work is done behind the host's back (`background`). The note goes when its work is
+which takes a millisecond, and the work is done behind the host's back (`daemonize`). The note goes when its work is
 done: of a process that is killed nothing is lost, for the session's next event does it, or the next session's start,
 or the next command that writes. One process at a time works for a session, in the order of the notes. It holds the
 session's lock from before the host goes on, so whoever waits for the lock sees what it did.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks.session_dir import SessionDir
 from memctl.store import exclusive
 
 MOST_TRIES = 3
@@ -35,7 +35,7 @@ class Note(NamedTuple):
     tries: int
 
 
-def leave(folder: SessionFolder, entry: Mapping[str, Any]) -> None:
+def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     """Note an event of a session. Raises OSError."""
     place = folder.root / _FOLDER
     private.make_folder(place)
@@ -67,12 +67,12 @@ def notes(root: Path) -> list[Note]:
     return found
 
 
-def of(folder: SessionFolder) -> list[Note]:
+def of(folder: SessionDir) -> list[Note]:
     """The notes of one session."""
     return [note for note in notes(folder.root) if note.key == folder.key]
 
 
-def take(folder: SessionFolder, patience: float = 0.0) -> int | None:
+def take(folder: SessionDir, patience: float = 0.0) -> int | None:
     """A session's lock, as the descriptor that holds it; None if another process does not let go of it in so many
     seconds. Raises OSError."""
     private.make_folder(folder.path)
@@ -86,7 +86,7 @@ def take(folder: SessionFolder, patience: float = 0.0) -> int | None:
     return descriptor
 
 
-def alone(folder: SessionFolder, do: Callable[[], object], patience: float = 0.0) -> None:
+def alone(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -> None:
     """Do something with what is known of a session while nobody else is at it; not at all if somebody stays at it."""
     held = take(folder, patience)
     if held is not None:
@@ -97,7 +97,7 @@ def alone(folder: SessionFolder, do: Callable[[], object], patience: float = 0.0
 
 
 def settle(
-    folder: SessionFolder, do: Callable[[Mapping[str, Any]], bool], patience: float = 0.0, held: int | None = None
+    folder: SessionDir, do: Callable[[Mapping[str, Any]], bool], patience: float = 0.0, held: int | None = None
 ) -> bool:
     """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
 
@@ -126,7 +126,7 @@ def wait(root: Path, patience: float) -> bool:
     deadline = time.monotonic() + patience
     for key in dict.fromkeys(note.key for note in notes(root)):
         try:
-            descriptor = take(SessionFolder(root, key), max(0.0, deadline - time.monotonic()))
+            descriptor = take(SessionDir(root, key), max(0.0, deadline - time.monotonic()))
         except OSError:  # nobody is at work there; who tries to says why
             continue
         if descriptor is not None:

@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import differences
-from memctl.hooks import known
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import COMPACTED, Given
+from memctl.hooks import session_state
+from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
-from memctl.hooks.known import Known
 from memctl.hooks.primer import GUIDE
+from memctl.hooks.session_dir import SessionDir
+from memctl.hooks.session_state import SessionState
 from memctl.pages.admission import admitted
 from memctl.record.shown import LIMIT, length
 from memctl.session.running import Running
@@ -34,7 +34,7 @@ _LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no r
 _ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
 
 
-def told(memory: Memory, host: Host, given: Given, state: Known | None) -> str:
+def told(memory: Memory, host: Host, given: Payload, state: SessionState | None) -> str:
     """The text for a session that starts, or goes on, as the event's `source` says."""
     if state is not None and _goes_on(given, state):
         return pack(memory, host, state.seen)
@@ -43,7 +43,7 @@ def told(memory: Memory, host: Host, given: Given, state: Known | None) -> str:
 
 
 def note(
-    memory: Memory, host: Host, given: Given, folder: SessionFolder, state: Known | None, *, is_given: bool = True
+    memory: Memory, host: Host, given: Payload, folder: SessionDir, state: SessionState | None, *, is_given: bool = True
 ) -> None:
     """Note that a session starts or goes on, and that it was given what there was until now, if it was."""
     folder.tidy()
@@ -51,15 +51,15 @@ def note(
         folder.reset()
     began = state.began if state is not None and state.began else _beginning(memory, host, folder)
     seen = memory.now if is_given else state.seen if state is not None else ""
-    known.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
+    session_state.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
 
 
-def _goes_on(given: Given, state: Known | None) -> bool:
+def _goes_on(given: Payload, state: SessionState | None) -> bool:
     """Whether a session is resumed that was given the memory once, and has it still."""
     return given.source in _RESUMED and state is not None and bool(state.seen)
 
 
-def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, str]) -> None:
+def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
     """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
     file = environ.get(_SHELLS, "")
     names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
@@ -69,7 +69,7 @@ def name_the_session(host: Host, folder: SessionFolder, environ: Mapping[str, st
             stream.write("".join(lines))
 
 
-def bootstrap(memory: Memory, state: Known | None) -> str:
+def bootstrap(memory: Memory, state: SessionState | None) -> str:
     """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
     if state is None or not state.checkpoint:
         return ""
@@ -111,7 +111,7 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="surrogatepass"))
 
 
-def _beginning(memory: Memory, host: Host, folder: SessionFolder) -> Running:
+def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
     """What Git says at the start of a session; of files that differ from HEAD only where no transcript tells of any."""
     branch, commit = memory.repository.branch()
     dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))

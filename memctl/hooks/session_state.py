@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks.session_dir import SessionDir
 from memctl.session.running import Running
 from memctl.store import files
 
@@ -34,7 +34,7 @@ class TaskCall(msgspec.Struct, frozen=True):
         return Event(CALL, tool=self.tool, arguments=self.arguments)
 
 
-class Known(msgspec.Struct, frozen=True):
+class SessionState(msgspec.Struct, frozen=True):
     """A session as the hooks have seen it.
 
     `top` is the worktree that it is in. `offsets` says how far each transcript is read, by path; `seen` is when the
@@ -77,21 +77,21 @@ class Known(msgspec.Struct, frozen=True):
         return tasks.of_events(call.event for call in self.task_calls)
 
 
-def read(folder: SessionFolder) -> Known | None:
+def read(folder: SessionDir) -> SessionState | None:
     """What is known; None of a session that is new, or whose state can't be read any more."""
     try:
-        return msgspec.json.decode((folder.path / _STATE).read_bytes(), type=Known)
+        return msgspec.json.decode((folder.path / _STATE).read_bytes(), type=SessionState)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-def write(folder: SessionFolder, known: Known) -> None:
+def write(folder: SessionDir, known: SessionState) -> None:
     files.replace_private(folder.path / _STATE, msgspec.json.encode(known).decode())
 
 
-def changed(folder: SessionFolder, **values: Any) -> Known:
+def changed(folder: SessionDir, **values: Any) -> SessionState:
     """What is known, with some of it replaced; it is written down so."""
-    known = msgspec.structs.replace(read(folder) or Known(), **values)
+    known = msgspec.structs.replace(read(folder) or SessionState(), **values)
     write(folder, known)
     return known
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memctl.hooks import alive, known
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import live_sessions, session_state
+from memctl.hooks.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.record.session_page import Page
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _DRAFT = "draft.md"
 
 
-def read(folder: SessionFolder) -> Page | None:
+def read(folder: SessionDir) -> Page | None:
     """The draft of a session, if there is one that can be read."""
     try:
         text = _file(folder).read_text("utf-8")
@@ -30,31 +30,31 @@ def read(folder: SessionFolder) -> Page | None:
         return None
 
 
-def write(folder: SessionFolder, made: Page) -> None:
+def write(folder: SessionDir, made: Page) -> None:
     from memctl.record import session_page
     from memctl.store import files
 
     files.replace_private(_file(folder), session_page.render(made))
 
 
-def drop(folder: SessionFolder) -> None:
+def drop(folder: SessionDir) -> None:
     _file(folder).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionFolder, top: Path) -> list[SessionFolder]:
+def left_behind(folder: SessionDir, top: Path) -> list[SessionDir]:
     """The other sessions of a worktree that have an old draft: they ended with nothing that was worth a commit, or an
     older memctl did not note that they were under way."""
     found = [one for one in folder.others() if is_old(one)]
-    return [one for one in found if (state := known.read(one)) is not None and state.top == str(top)]
+    return [one for one in found if (state := session_state.read(one)) is not None and state.top == str(top)]
 
 
-def is_old(folder: SessionFolder) -> bool:
+def is_old(folder: SessionDir) -> bool:
     """Whether there is a draft to which nothing was added for hours."""
     try:
-        return _file(folder).stat().st_mtime < time.time() - alive.SILENT
+        return _file(folder).stat().st_mtime < time.time() - live_sessions.SILENT
     except OSError:
         return False
 
 
-def _file(folder: SessionFolder) -> Path:
+def _file(folder: SessionDir) -> Path:
     return folder.path / _DRAFT

@@ -24,7 +24,7 @@ _MOST_SESSIONS = 200
 _SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of one event: at most 0.03
 
 
-class SessionFolder:
+class SessionDir:
     """The folder of one session below `root`, which is that of a memory."""
 
     def __init__(self, root: Path, key: str) -> None:
@@ -126,11 +126,11 @@ class SessionFolder:
         for file in (self.path / _CALLS, *self.path.glob(f"{_SAID}*"), *self.path.glob(f"{_SHOWN}*")):
             file.unlink(missing_ok=True)
 
-    def others(self) -> Iterator[SessionFolder]:
+    def others(self) -> Iterator[SessionDir]:
         """The folders of all other sessions, the one that was touched last first."""
         for path in _by_age(self.path.parent):
             if path.name != self.key:
-                yield SessionFolder(self.root, path.name)
+                yield SessionDir(self.root, path.name)
 
     def tidy(self) -> None:
         """Forget the oldest sessions, if there are very many."""

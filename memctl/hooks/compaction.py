@@ -1,13 +1,13 @@
-"""Before a compaction: log it, and tell the summariser what to keep. What else is done then is `checkpointing`."""
+"""Before a compaction: log it, and tell the summariser what to keep. `compaction_checkpoint` does the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from memctl.hooks import log, pressure
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
+from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
+from memctl.hooks.session_dir import SessionDir
 
 # rules.md#preservation and the trail of files of rules.md#session-summary, for a model that writes the summary.
 INSTRUCTIONS = """\
@@ -23,7 +23,7 @@ confirmations that something worked. Of a dead end keep one sentence. Don't gues
 """
 
 
-def note(host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str], now: str) -> None:
+def note(host: Host, given: Payload, folder: SessionDir, environ: Mapping[str, str], now: str) -> None:
     """Put a compaction that is about to be into the log, and begin to count anew."""
     found = pressure.measure(given.transcript, environ) if host.reads else None
     entry = {

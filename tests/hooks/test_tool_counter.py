@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.hooks import lines, pressure
+from memctl.hooks import pressure, transcript_tail
 from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, Pressure
 from tests.hooks.session import Session
 
@@ -188,8 +188,8 @@ def test_backwards_gives_the_lines_of_a_file_from_its_end(
     data = b"\n".join(texts)
     file.write_bytes(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_TAIL_BLOCK", block)
-        assert list(lines.backwards(str(file), len(data) + 1)) == data.split(b"\n")[::-1] if data else True
+        patch.setattr(transcript_tail, "_TAIL_BLOCK", block)
+        assert list(transcript_tail.backwards(str(file), len(data) + 1)) == data.split(b"\n")[::-1] if data else True
 
 
 @given(
@@ -201,33 +201,33 @@ def test_lines_are_read_on_from_wherever_one_ended(
     file = tmp_path_factory.getbasetemp() / "onwards"
     file.write_bytes(b"".join(text + b"\n" for text in texts) + b"not whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_BLOCK", block)
-        found = list(lines.after(str(file), 0))
+        patch.setattr(transcript_tail, "_BLOCK", block)
+        found = list(transcript_tail.after(str(file), 0))
         assert [line for _, line in found] == texts
         for number, (offset, _) in enumerate(found):
-            assert [line for _, line in lines.after(str(file), offset)] == texts[number + 1 :]
+            assert [line for _, line in transcript_tail.after(str(file), offset)] == texts[number + 1 :]
 
 
 def test_a_line_too_long_to_hold_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "_LONGEST", 1_000)
-    monkeypatch.setattr(lines, "_BLOCK", 100)
+    monkeypatch.setattr(transcript_tail, "_LONGEST", 1_000)
+    monkeypatch.setattr(transcript_tail, "_BLOCK", 100)
     file = tmp_path / "t"
     file.write_bytes(b"a\n" + b"x" * 5_000 + b"\nb\n")
-    found = list(lines.after(str(file), 0))
+    found = list(transcript_tail.after(str(file), 0))
     assert found == [(2, b"a"), (5_003, b""), (5_005, b"b")]
 
 
 def test_a_file_that_became_shorter_is_read_anew(tmp_path: Path) -> None:
     file = tmp_path / "t"
     file.write_bytes(b"a\nb\n")
-    assert list(lines.after(str(file), 100)) == [(2, b"a"), (4, b"b")]
+    assert list(transcript_tail.after(str(file), 100)) == [(2, b"a"), (4, b"b")]
 
 
 def test_what_can_be_opened_and_not_be_read_ends_there() -> None:
     memory = "/proc/self/mem"  # a plain file by its looks, of which nothing can be read at its beginning
     if not Path(memory).exists():
         pytest.skip("there is no such file here")
-    assert list(lines.after(memory, 0)) == []
+    assert list(transcript_tail.after(memory, 0)) == []
     assert pressure.last_context(memory) is None
 
 

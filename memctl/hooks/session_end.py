@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memctl.git import hook_commits
-from memctl.hooks import drafts, known, summing
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import draft_page, session_state, summarize
+from memctl.hooks.session_dir import SessionDir
 from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.session_page import Page
@@ -15,24 +15,26 @@ from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.hooks.known import Known
+    from memctl.hooks.session_state import SessionState
     from memctl.write.transaction import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
 
 
-def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> None:
+def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None:
     """Write down what a session came to, if it came to anything; of one that was killed, if it did anything."""
-    draft = drafts.read(folder)
+    draft = draft_page.read(folder)
     if draft is None:
         return
-    if not (is_worth_keeping(memory, draft, known.read(folder)) or (was_killed and draft.values.get("tool_calls"))):
+    if not (
+        is_worth_keeping(memory, draft, session_state.read(folder)) or (was_killed and draft.values.get("tool_calls"))
+    ):
         return
     from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
     transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
-    drafts.drop(folder)
+    draft_page.drop(folder)
 
 
 def how(memory: Memory) -> How:
@@ -43,23 +45,23 @@ def how(memory: Memory) -> How:
     return How(no_commit=is_none, reason="an agent's session", blank=True)
 
 
-def change(memory: Memory, folder: SessionFolder) -> Change | None:
+def change(memory: Memory, folder: SessionDir) -> Change | None:
     """The Change that merges a session's draft into its page; None if there is no draft."""
-    draft = drafts.read(folder)
+    draft = draft_page.read(folder)
     if draft is None:
         return None
     from memctl.session import writing
 
-    state = known.read(folder)
+    state = session_state.read(folder)
     old_texts, old = writing.existing(memory, folder.key)
-    made = summing.merged(old, draft, state.succeeded if state else ()) if old else draft
+    made = summarize.merged(old, draft, state.succeeded if state else ()) if old else draft
     writes, deletes = writing.replaced(memory, old_texts, writing.fitted(memory, made))
     files = sum(map(len, made.files.values()))
     title = writing.title(folder.key, made.values.get("transcript", ""), files, made.values.get("turns", 0))
     return Change(op=writing.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
-def is_worth_keeping(memory: Memory, draft: Page, state: Known | None) -> bool:
+def is_worth_keeping(memory: Memory, draft: Page, state: SessionState | None) -> bool:
     """Whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
 
     A question that changed nothing makes no commit, unless the session has a page already. What waits is not lost: the

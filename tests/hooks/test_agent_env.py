@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import shells
+from memctl.hooks import agent_env
 from tests.conftest import Memctl, git
 
 NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")
@@ -28,7 +28,7 @@ NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")
 def test_a_programs_own_variables_name_its_agent_unless_somebody_has(
     given: dict[str, str], told: tuple[str, str]
 ) -> None:
-    found = shells.named(given)
+    found = agent_env.named(given)
     assert tuple(found.get(name, "") for name in NAMES) == told
     assert {name: found[name] for name in given} == given
 

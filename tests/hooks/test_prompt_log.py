@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import asked, known
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import prompt_log, session_state
 from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
+from memctl.hooks.session_dir import SessionDir
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 
@@ -42,8 +42,10 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
 
 def test_a_key_of_which_an_answer_keeps_only_the_end_is_blanked(session: Session) -> None:
     key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
-    folder = SessionFolder(session.root, "one")
-    asked.note_answer(folder, f"-----BEGIN {'PRIVATE'} KEY-----\n{key}\n-----END {'PRIVATE'} KEY-----\nWe decided.")
-    state = known.read(folder)
+    folder = SessionDir(session.root, "one")
+    prompt_log.note_answer(
+        folder, f"-----BEGIN {'PRIVATE'} KEY-----\n{key}\n-----END {'PRIVATE'} KEY-----\nWe decided."
+    )
+    state = session_state.read(folder)
     assert state is not None
     assert state.answers == ("[redacted: private key]\nWe decided.",)

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from memctl.hooks import patience, starting
-from memctl.hooks.known import read
+from memctl.hooks import session_start, time_limit
 from memctl.hooks.primer import GUIDE
+from memctl.hooks.session_state import read
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 
 
 def test_what_is_made_in_time_is_returned_whole() -> None:
     text = "é\udcff" * 200_000
-    assert patience.within(20, lambda: text) == text
+    assert time_limit.within(20, lambda: text) == text
 
 
 def test_what_fails_gives_nothing() -> None:
-    assert patience.within(20, lambda: str(1 // 0)) is None
+    assert time_limit.within(20, lambda: str(1 // 0)) is None
 
 
 def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
         return "late"
 
     begin = time.monotonic()
-    assert patience.within(0.05, slow) is None
+    assert time_limit.within(0.05, slow) is None
     assert time.monotonic() - begin < 0.4
     for _ in range(200):
         if done.exists() and done.read_text():
@@ -45,14 +45,14 @@ def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
 def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
     memctl("learn", "Pager")
     assert "Pager" in session.said("SessionStart", source="startup")
-    real = starting.told
+    real = session_start.told
 
     def slow(*given: Any) -> str:
         time.sleep(30)
         return real(*given)
 
-    monkeypatch.setattr(starting, "told", slow)
-    monkeypatch.setenv(patience.SETTING, "0.2")
+    monkeypatch.setattr(session_start, "told", slow)
+    monkeypatch.setenv(time_limit.SETTING, "0.2")
     other = Session(session.repo, session.file, "late")
     begin = time.monotonic()
     text = other.said("SessionStart", source="startup")

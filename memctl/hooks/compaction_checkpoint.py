@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.hooks import drafts, ending, known
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.known import Known
+from memctl.hooks import draft_page, session_end, session_state
+from memctl.hooks.session_dir import SessionDir
+from memctl.hooks.session_state import SessionState
 from memctl.record import checkpoint
 from memctl.record.change import Change
 from memctl.record.checkpoint import Checkpoint
@@ -24,42 +24,42 @@ _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "
 
 
-def save(memory: Memory, folder: SessionFolder, event: str) -> None:
+def save(memory: Memory, folder: SessionDir, event: str) -> None:
     """The checkpoint and the session's page, in one commit; a merge or rebase under way leaves it pending.
 
     `event` is the moment of the event that it is for. What a killed process has saved for that is not saved again.
     """
-    state = known.read(folder) or Known()
+    state = session_state.read(folder) or SessionState()
     made: list[Checkpoint] = []
 
     def plan(sequence: Sequence) -> Change:
-        summary = ending.change(memory, folder)
+        summary = session_end.change(memory, folder)
         snapshot = load.disk(memory)
         saved = _saved_for(memory, snapshot, state, event)
         said = None if saved else _said(memory, snapshot, state)
         made.extend([saved] if saved else [])
         if said is None:
-            draft = drafts.read(folder)
-            is_worth = draft is not None and ending.is_worth_keeping(memory, draft, state)
+            draft = draft_page.read(folder)
+            is_worth = draft is not None and session_end.is_worth_keeping(memory, draft, state)
             return summary if summary and is_worth else Change(op="checkpoint", title="nothing to save")
         change = saving.save(memory, snapshot, said)
         write = change.writes[0]
         made.append(checkpoint.parse(write.text, write.path))
-        known.changed(folder, saving=(event, made[-1].checkpoint_id))
+        session_state.changed(folder, saving=(event, made[-1].checkpoint_id))
         if summary is None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
 
-    outcome = transaction.carry_out(memory, plan, ending.how(memory))
+    outcome = transaction.carry_out(memory, plan, session_end.how(memory))
     if not outcome.change.is_empty:
-        drafts.drop(folder)
+        draft_page.drop(folder)
     for one in made:
-        known.changed(folder, checkpoint=one.checkpoint_id)
+        session_state.changed(folder, checkpoint=one.checkpoint_id)
         if not any(told.checkpoint_id == one.checkpoint_id for told in event_stream.read(memory).events):
             saving.note(memory, one)
 
 
-def _saved_for(memory: Memory, snapshot: Snapshot, state: Known, event: str) -> Checkpoint | None:
+def _saved_for(memory: Memory, snapshot: Snapshot, state: SessionState, event: str) -> Checkpoint | None:
     """The checkpoint that was saved for an event already, by a process that was killed before it could say so."""
     if state.saving[0] != event:
         return None
@@ -67,7 +67,7 @@ def _saved_for(memory: Memory, snapshot: Snapshot, state: Known, event: str) -> 
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 
-def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:
+def _said(memory: Memory, snapshot: Snapshot, state: SessionState) -> Said | None:
     """What the session's transcript says of the state of its task; None if nobody knows what the task is."""
     workflow = names.workflow(memory, "")
     found = versions.read(snapshot, workflow).checkpoints
@@ -95,28 +95,28 @@ def _said(memory: Memory, snapshot: Snapshot, state: Known) -> Said | None:
     )
 
 
-def _issues(state: Known, before: tuple[str, ...]) -> tuple[str, ...]:
+def _issues(state: SessionState, before: tuple[str, ...]) -> tuple[str, ...]:
     """What is open: what the checkpoint before says, what was said since, and errors that nothing has put right."""
     errors = [f"{_ERROR}{line}"[:LONGEST_LINE] for line in state.errors.values()]
     named = [one for one in (*before, *state.issues) if is_said(one) and not one.startswith(_ERROR)]
     return tuple(dict.fromkeys((*named, *errors)))[-MOST_LINES:]
 
 
-def _is_own(memory: Memory, state: Known, last: Checkpoint) -> bool:
+def _is_own(memory: Memory, state: SessionState, last: Checkpoint) -> bool:
     """Whether the branch's last checkpoint is this session's: said to be, or made since it began by nobody else's."""
     if last.session:
         return last.session == memory.session
     return state.began is not None and last.saved_at >= state.began.started
 
 
-def _window(state: Known, last: Checkpoint | None, is_own: bool) -> int:
+def _window(state: SessionState, last: Checkpoint | None, is_own: bool) -> int:
     """The number of the context window that ends: a compaction ends one, and another session has one of its own."""
     if last is None:
         return 1
     return last.window_id if is_own and last.checkpoint_id != state.checkpoint else last.window_id + 1
 
 
-def _texts(state: Known, status: str) -> tuple[str, ...]:
+def _texts(state: SessionState, status: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.text for one in state.tasks if one.status == status and is_said(one.text)))
 
 

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import compressed
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import gemini_compaction
 from memctl.hooks.hosts import GEMINI
+from memctl.hooks.session_dir import SessionDir
 from tests.conftest import Memctl, commits
 from tests.hooks.session import ANSWER, Session, compress
 from tests.session.claude import Transcript
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> SessionFolder:
-    return SessionFolder(tmp_path / "hooks", "g1")
+def folder(tmp_path: Path) -> SessionDir:
+    return SessionDir(tmp_path / "hooks", "g1")
 
 
-def is_new(folder: SessionFolder, tmp_path: Path, transcript: Transcript) -> bool:
+def is_new(folder: SessionDir, tmp_path: Path, transcript: Transcript) -> bool:
     file = tmp_path / "chat.jsonl"
     file.write_text(transcript.text)
-    return compressed.is_new(folder, str(file))
+    return gemini_compaction.is_new(folder, str(file))
 
 
-def test_each_compression_is_told_once(folder: SessionFolder, tmp_path: Path) -> None:
+def test_each_compression_is_told_once(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw('{"sessionId":"g1","kind":"main"}')
     chat.raw('{"id":"1","type":"user","content":[{"text":"Refunds by card"}]}')
@@ -41,7 +41,7 @@ def test_each_compression_is_told_once(folder: SessionFolder, tmp_path: Path) ->
 
 
 def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compressed_by_that(
-    folder: SessionFolder, tmp_path: Path
+    folder: SessionDir, tmp_path: Path
 ) -> None:
     chat = Transcript()
     compress(chat)
@@ -65,7 +65,7 @@ def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compress
     ],
 )
 def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
-    folder: SessionFolder, tmp_path: Path, line: str
+    folder: SessionDir, tmp_path: Path, line: str
 ) -> None:
     chat = Transcript()
     chat.raw(line)
@@ -75,12 +75,12 @@ def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
 
 
 @pytest.mark.parametrize("transcript", ["", "chat.jsonl", "/nowhere/chat.jsonl", "/"])
-def test_a_transcript_that_is_not_there_tells_nothing(folder: SessionFolder, transcript: str) -> None:
-    assert not compressed.is_new(folder, transcript)
+def test_a_transcript_that_is_not_there_tells_nothing(folder: SessionDir, transcript: str) -> None:
+    assert not gemini_compaction.is_new(folder, transcript)
     assert not folder.path.exists()
 
 
-def test_a_transcript_that_begins_anew_is_read_from_its_beginning(folder: SessionFolder, tmp_path: Path) -> None:
+def test_a_transcript_that_begins_anew_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
     chat = Transcript()
     chat.raw("x" * 10_000)
     is_new(folder, tmp_path, chat)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from memctl.hooks import lines
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import transcript_tail
+from memctl.hooks.session_dir import SessionDir
 
 _REPLACED = b'{"$set":{"messages":'
 _ANSWER = "Got it. Thanks for the additional context!"
@@ -21,14 +21,14 @@ _READ = "read"  # a file with how far the transcript is read
 _SEEN = "compressed-"
 
 
-def is_new(folder: SessionFolder, transcript: str) -> bool:
+def is_new(folder: SessionDir, transcript: str) -> bool:
     """Whether there is a compression in a transcript that was not there when this was last asked for the session.
 
     A summary counts once, however often its messages are written: a session that is resumed has them again.
     """
     start = end = folder.offset(_READ)
     found = False
-    for offset, line in lines.after(transcript, start):
+    for offset, line in transcript_tail.after(transcript, start):
         end = offset
         summary = _summary(line) if line.startswith(_REPLACED) else ""
         found |= bool(summary) and folder.is_new(f"{_SEEN}{_digest(summary)}")

@@ -1,4 +1,4 @@
-"""Doing what events have left undone (`undone`): summing the session up, saving, committing."""
+"""Doing what events have left undone (`job_queue`): summing the session up, saving, committing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.git import hook_commits
-from memctl.hooks import alive, drafts, log, opening, summing, undone
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
+from memctl.hooks import draft_page, job_queue, live_sessions, log, opening, summarize
+from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
+from memctl.hooks.session_dir import SessionDir
 from memctl.store import place
 from memctl.store.memory import Memory
 
@@ -28,7 +28,7 @@ class _Left(msgspec.Struct, frozen=True):
     host: str
     agent: str
     place: str
-    event: Given
+    event: Payload
     moment: str
 
 
@@ -37,8 +37,8 @@ class _Work(NamedTuple):
 
     memory: Memory
     host: Host
-    given: Given
-    folder: SessionFolder
+    given: Payload
+    folder: SessionDir
     moment: str
 
 
@@ -47,17 +47,17 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
     `patience` seconds; whether nothing is left. What can't be read or written of one session stops no other, and is in
     our log."""
     is_settled = True
-    for key in dict.fromkeys(note.key for note in undone.notes(root)):
-        one = SessionFolder(root, key)
+    for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
+        one = SessionDir(root, key)
         try:
-            is_settled &= undone.settle(one, partial(worked, one, environ), patience)
+            is_settled &= job_queue.settle(one, partial(worked, one, environ), patience)
         except OSError as error:
             log.fault(root, "", key, error)
             is_settled = False
     return is_settled
 
 
-def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
+def worked(folder: SessionDir, environ: Mapping[str, str], entry: Mapping[str, Any]) -> bool:
     """Do the work of an event; whether it is done. What went wrong is in our log.
 
     Raises NotNow where only a user can help: for a memory that is there and can't be opened, as in a merge that left
@@ -73,21 +73,21 @@ def worked(folder: SessionFolder, environ: Mapping[str, str], entry: Mapping[str
     try:
         memory = opening.opened(Path(left.place), host, folder, {**environ, "MEMCTL_AGENT": left.agent})
         if not memory.is_trusted:  # an older memctl may have left it
-            raise undone.NotNow
+            raise job_queue.NotNow
         do(_Work(memory, host, left.event, folder, left.moment))
         return True
-    except undone.NotNow:
+    except job_queue.NotNow:
         raise
     except Exception as error:
         log.fault(folder.root, left.event.event, folder.key, error)
         is_closed = memory is None and (Path(left.place) / place.FOLDER / place.CONFIG).is_file()
         is_closed |= isinstance(error, hook_commits.UnknownValue)
         if is_closed or (isinstance(error, OSError) and error.errno in _FULL):
-            raise undone.NotNow from None
+            raise job_queue.NotNow from None
         return False
 
 
-def end_killed(memory: Memory, sessions: Iterable[SessionFolder], most: int, patience: float) -> None:
+def end_killed(memory: Memory, sessions: Iterable[SessionDir], most: int, patience: float) -> None:
     """Sum up sessions that were killed, and end them, `most` of them, if no other process is at work for them after
     `patience` seconds: one that a hook of theirs left behind may be. One with which that fails does not count, and
     stops no other: it is tried again at each start."""
@@ -96,43 +96,43 @@ def end_killed(memory: Memory, sessions: Iterable[SessionFolder], most: int, pat
         if done == most:
             return
         try:
-            undone.alone(one, partial(_end_killed, memory, one), patience)
+            job_queue.alone(one, partial(_end_killed, memory, one), patience)
             done += 1
         except Exception as error:
             log.fault(one.root, "", one.key, error)
 
 
-def _end_killed(memory: Memory, one: SessionFolder) -> None:
-    from memctl.hooks import ending
+def _end_killed(memory: Memory, one: SessionDir) -> None:
+    from memctl.hooks import session_end
 
-    found, is_old = alive.read(one), drafts.is_old(one)
+    found, is_old = live_sessions.read(one), draft_page.is_old(one)
     if found is not None and found.host in HOSTS:
-        summing.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
-    ending.end(memory, one, was_killed=True)
-    alive.end(one)
+        summarize.take_in(memory, HOSTS[found.host], found.transcript, one, is_over=True)
+    session_end.end(memory, one, was_killed=True)
+    live_sessions.end(one)
     if is_old:  # until then it may be taken up again
-        drafts.drop(one)
+        draft_page.drop(one)
 
 
 def _compact(work: _Work) -> None:
-    from memctl.hooks import checkpointing  # the end of a session saves none, and is waited for
+    from memctl.hooks import compaction_checkpoint  # the end of a session saves none, and is waited for
 
     try:
-        summing.take_in(work.memory, work.host, work.given.transcript, work.folder)
+        summarize.take_in(work.memory, work.host, work.given.transcript, work.folder)
     except Exception as error:  # what was known before is saved all the same
         log.fault(work.folder.root, work.given.event, work.folder.key, error)
-    checkpointing.save(work.memory, work.folder, work.moment)
+    compaction_checkpoint.save(work.memory, work.folder, work.moment)
 
 
 def _stop(work: _Work) -> None:
-    summing.take_in(work.memory, work.host, work.given.transcript, work.folder)
+    summarize.take_in(work.memory, work.host, work.given.transcript, work.folder)
 
 
 def _end(work: _Work) -> None:
-    from memctl.hooks import ending
+    from memctl.hooks import session_end
 
     _stop(work)
-    ending.end(work.memory, work.folder)
+    session_end.end(work.memory, work.folder)
 
 
 _DOING: Mapping[str, Callable[[_Work], None]] = {COMPACT: _compact, STOP: _stop, END: _end}

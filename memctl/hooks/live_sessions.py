@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memctl.git import private
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
+from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
+from memctl.hooks.session_dir import SessionDir
 
 _FILE = "alive.json"
 SILENT = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps
@@ -33,7 +33,7 @@ class Alive(NamedTuple):
 
 
 def note(
-    folder: SessionFolder, host: Host, given: Given, place: Path, environ: Mapping[str, str], *, anew: bool
+    folder: SessionDir, host: Host, given: Payload, place: Path, environ: Mapping[str, str], *, anew: bool
 ) -> None:
     """Note that a session is under way, unless that is known; `anew` if another process may run it now. Raises
     OSError."""
@@ -49,7 +49,7 @@ def note(
     os.replace(hidden, file)
 
 
-def read(folder: SessionFolder) -> Alive | None:
+def read(folder: SessionDir) -> Alive | None:
     """What is noted of a session, None if it has ended, or nothing that can be read is."""
     try:
         host, transcript, place, process = json.loads((folder.path / _FILE).read_bytes())
@@ -58,12 +58,12 @@ def read(folder: SessionFolder) -> Alive | None:
         return None
 
 
-def end(folder: SessionFolder) -> None:
+def end(folder: SessionDir) -> None:
     """Note that a session has ended."""
     (folder.path / _FILE).unlink(missing_ok=True)
 
 
-def left_behind(folder: SessionFolder, place: Path) -> list[SessionFolder]:
+def left_behind(folder: SessionDir, place: Path) -> list[SessionDir]:
     """The other sessions of a place that nobody has ended and that were killed, as far as can be told, the one touched
     last first."""
     found = ((one, read(one)) for one in folder.others())
@@ -71,7 +71,7 @@ def left_behind(folder: SessionFolder, place: Path) -> list[SessionFolder]:
     return [one for one, alive in here if (_is_gone(alive) if _can_be_asked(alive) else _is_silent(one))]
 
 
-def _is_silent(folder: SessionFolder) -> bool:
+def _is_silent(folder: SessionDir) -> bool:
     """Whether a session has left no trace for hours."""
     latest = 0.0
     for name in _TRACES:

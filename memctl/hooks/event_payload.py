@@ -10,7 +10,7 @@ _SAID, _SAID_END = "<hook_context>", "</hook_context>"
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-class Given(NamedTuple):
+class Payload(NamedTuple):
     """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
 
     `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
@@ -41,12 +41,12 @@ def key(session: str) -> str:
     return _ODD.sub("-", session)[:100].strip("-._").removesuffix(".md") or "session"
 
 
-def parse(data: bytes) -> Given:
+def parse(data: bytes) -> Payload:
     """Read an event; raises ValueError if it is none."""
     values = json.loads(data)
     if not isinstance(values, dict):
         raise ValueError("the event is no JSON object")
-    return Given(
+    return Payload(
         event=_text(values, "hook_event_name"),
         session=_text(values, "session_id"),
         transcript=_text(values, "transcript_path"),

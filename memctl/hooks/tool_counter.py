@@ -12,15 +12,15 @@ from collections.abc import Mapping
 
 from memctl.errors import MemctlError
 from memctl.hooks import log, pressure
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given
+from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.pressure import GREEN, ORANGE, RED, Pressure
+from memctl.hooks.session_dir import SessionDir
 
 CALLS = (50, 100, 150)
 
 
-def after_tool(host: Host, given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> str:
+def after_tool(host: Host, given: Payload, folder: SessionDir, environ: Mapping[str, str]) -> str:
     """Count a call; the suggestion that is due, or ""."""
     calls = folder.count()
     _check(given, folder, environ)
@@ -28,7 +28,7 @@ def after_tool(host: Host, given: Given, folder: SessionFolder, environ: Mapping
     return _text(calls, found) if _is_due(folder, calls, found) else ""
 
 
-def _check(given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> None:
+def _check(given: Payload, folder: SessionDir, environ: Mapping[str, str]) -> None:
     """Note a window that the user says and that is none, once a session: it is not used, and nobody would know."""
     try:
         pressure.told_window(environ)
@@ -37,7 +37,7 @@ def _check(given: Given, folder: SessionFolder, environ: Mapping[str, str]) -> N
             log.fault(folder.root, given.event, folder.key, error)
 
 
-def _is_due(folder: SessionFolder, calls: int, found: Pressure | None) -> bool:
+def _is_due(folder: SessionDir, calls: int, found: Pressure | None) -> bool:
     zone = found.zone if found else ""
     passed = [number for number in CALLS if calls >= number]
     due = [f"calls-{passed[-1]}"] if passed and zone != GREEN else []

@@ -1,7 +1,7 @@
 """Whose shell it is: what an agent's own calls of memctl say of who makes them, where its program names them.
 
 All programs set a variable of their own in the shells that they open for an agent; Codex names the session in it.
-Claude Code has a file besides that its shells read, into which the start of a session writes (`starting`).
+Claude Code has a file besides that its shells read, into which the start of a session writes (`session_start`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memctl.errors import MemctlError
-from memctl.hooks.given import key
+from memctl.hooks.event_payload import key
 from memctl.hooks.hosts import HOSTS, Host
 
 

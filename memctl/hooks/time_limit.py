@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from memctl.hooks import background
+from memctl.hooks import daemonize
 
 SECONDS = 2.0  # for what a start gives; a pack of 10,000 records takes 0.2, and hosts wait for 10
 SETTING = "MEMCTL_HOOK_SECONDS"
@@ -41,7 +41,7 @@ def within(seconds: float, make: Callable[[], str]) -> str | None:
         return make()
     if copy == 0:
         os.close(reading)
-        background.detached(lambda: _send(writing, make()))
+        daemonize.detached(lambda: _send(writing, make()))
     os.close(writing)
     try:
         return _received(reading, time.monotonic() + seconds)

@@ -3,8 +3,8 @@ session's task, and what was decided in the last words of a turn."""
 
 from __future__ import annotations
 
-from memctl.hooks import known
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import session_state
+from memctl.hooks.session_dir import SessionDir
 from memctl.record.said import LONGEST_LINE, is_said
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
@@ -14,20 +14,20 @@ _ANSWER_LOOKED_AT = 8 * _LONGEST_ANSWER  # a credential is known by its beginnin
 _LOOKED_AT = 8 * LONGEST_LINE  # characters: somebody waits for a hook, and what is pasted may be long
 
 
-def note(folder: SessionFolder, prompt: str) -> None:
+def note(folder: SessionDir, prompt: str) -> None:
     """Keep what was asked last, and as the session's task what was asked first. Without credentials."""
     asked = line(prompt)
     if is_said(asked):
-        state = known.read(folder) or known.Known()
-        known.changed(folder, intent=state.intent or asked, prompt=asked)
+        state = session_state.read(folder) or session_state.SessionState()
+        session_state.changed(folder, intent=state.intent or asked, prompt=asked)
 
 
-def note_answer(folder: SessionFolder, answer: str) -> None:
+def note_answer(folder: SessionDir, answer: str) -> None:
     """Keep the last words of a turn, with their lines. Without credentials."""
     said = redact(answer[-_ANSWER_LOOKED_AT:])[-_LONGEST_ANSWER:]
-    state = known.read(folder) or known.Known()
+    state = session_state.read(folder) or session_state.SessionState()
     if said not in state.answers:
-        known.changed(folder, answers=(*state.answers, said)[-known.MOST_ANSWERS :])
+        session_state.changed(folder, answers=(*state.answers, said)[-session_state.MOST_ANSWERS :])
 
 
 def line(text: str) -> str:

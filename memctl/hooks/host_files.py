@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.hooks import guide, permissions, settings
+from memctl.hooks import agents_md, permissions, settings
 from memctl.hooks.hosts import Host
 from memctl.hooks.permissions import FORMS, Form
 
@@ -177,14 +177,14 @@ def _noted(edit: Edit, kept: Kept | None, allowed: Allowed, wanted: Sequence[str
 def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> list[Edit]:
     """What becomes of AGENTS.md and CLAUDE.md."""
     made: list[Edit] = []
-    for name in (guide.AGENTS, guide.CLAUDE):
+    for name in (agents_md.AGENTS, agents_md.CLAUDE):
         file = folder / name
-        if name == guide.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
-            made.append(Edit(name, file, b"", b"", f"it is a link to {guide.AGENTS}"))
+        if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
+            made.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
         elif remove:
-            made.append(_removal(file, name, top, partial(guide.removed, name=name), keeping))
+            made.append(_removal(file, name, top, partial(agents_md.removed, name=name), keeping))
         else:
-            made.append(_addition(file, name, top, partial(guide.added, name=name)))
+            made.append(_addition(file, name, top, partial(agents_md.added, name=name)))
     return made
 
 

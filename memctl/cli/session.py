@@ -116,7 +116,7 @@ def _write(
         return made
 
     terms = how(flags)
-    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
+    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

@@ -42,7 +42,7 @@ def how(memory: Memory) -> How:
     from memctl.write.transaction import How
 
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
-    return How(no_commit=is_none, reason="an agent's session", blank=True)
+    return How(no_commit=is_none, reason="an agent's session", redact=True)
 
 
 def change(memory: Memory, folder: SessionDir) -> Change | None:

@@ -33,9 +33,9 @@ class How(msgspec.Struct, frozen=True):
     """How a change is to be carried out; the fields are the options that every writing command has.
 
     With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`;
-    `allow_secret` lets text pass that looks like a credential, `blank` blanks it, for text that nobody reads before it
-    is committed; `allow_owned` writes to sections of others, for the reason given; `discard` lets text go that Git does
-    not have.
+    `allow_secret` lets text pass that looks like a credential, `redact` replaces it by a mark, for text that nobody
+    reads before it is committed; `allow_owned` writes to sections of others, for the reason given; `discard` lets text
+    go that Git does not have.
     """
 
     reason: str = ""
@@ -44,7 +44,7 @@ class How(msgspec.Struct, frozen=True):
     allow_secret: bool = False
     allow_owned: bool = False
     discard: bool = False
-    blank: bool = False
+    redact: bool = False
 
 
 def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
@@ -69,10 +69,10 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), how.reason)
-        if how.blank:
-            from memctl.write import blanking  # which only hooks and summaries need
+        if how.redact:
+            from memctl.write import redact_file  # which only hooks and summaries need
 
-            change = blanking.without_credentials(change)
+            change = redact_file.without_credentials(change)
         change = guard.permitted(memory, change, how.allow_owned)
         _check(memory, change, how)
         if how.dry_run or change.is_empty:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from memctl.record.faults import InvalidRecord
 
 from memctl.pages import generated_header
 from memctl.pages.render import Renderer
 from memctl.record import headings, markdown
 from memctl.record.config import Config
-from memctl.record.faults import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.record import parse
 from tests.pages.test_levels import Texts, detail, memory, project, record, section

@@ -49,7 +49,7 @@ class CrossWindowStateManager:
         said = _said(self.workflow, checkpoint, before)
         if before is not None and version is not None:
             said = msgspec.structs.replace(said, base=str(version))
-        made = keeping.keep(self._memory, said, How(reason="the state of a window", blank=True)).checkpoint
+        made = keeping.keep(self._memory, said, How(reason="the state of a window", redact=True)).checkpoint
         self._seen = made.version
         return made.checkpoint_id
 

@@ -1,4 +1,4 @@
-"""Blanking secrets in the text of one file of the memory, so that whoever reads the file still can."""
+"""Redact the secrets in the text of one file of the memory; whoever can read the file still can afterwards."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def find(path: str, text: str) -> Secrets:
     return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
 
 
-def blank(path: str, text: str, secrets: Secrets) -> str:
+def redact(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
     if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
-        return generated_header.sealed(blank_plain(document.text, secrets), document.made_from)
+        return generated_header.sealed(redact_text(document.text, secrets), document.made_from)
     if path == CONFIG:
-        text = _blank_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
+        text = _redact_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):
-        text = _blank_head(text, secrets)
+        text = _redact_head(text, secrets)
     if checkpoint.is_json(path) and any(map(is_common, secrets)) and is_readable(path, text):
-        text = _with_values(text, lambda one: blank_plain(one, secrets))
-    return blank_plain(text, secrets)
+        text = _with_values(text, lambda one: redact_text(one, secrets))
+    return redact_text(text, secrets)
 
 
-def blank_plain(text: str, secrets: Secrets) -> str:
+def redact_text(text: str, secrets: Secrets) -> str:
     """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it.
 
     A secret that is a common word is replaced only where a rule finds it.
@@ -67,7 +67,7 @@ def blank_plain(text: str, secrets: Secrets) -> str:
     for secret in sorted(secrets.keys() - words, key=len, reverse=True):
         for form in forms(secret):
             text = text.replace(form, credentials.MARK.format(secrets[secret]))
-    return _blank_where_found(text, words) if any(word in text for word in words) else text
+    return _redact_where_found(text, words) if any(word in text for word in words) else text
 
 
 def is_common(secret: str) -> bool:
@@ -75,7 +75,7 @@ def is_common(secret: str) -> bool:
     return secret.isalpha() and not randomness.is_random(secret)
 
 
-def _blank_where_found(text: str, words: Collection[str]) -> str:
+def _redact_where_found(text: str, words: Collection[str]) -> str:
     """Return a text with some secrets replaced where a rule says that they are one, and nowhere else."""
     spans = [span for span in credentials.find(text) if text[span.start : span.end].strip(_AROUND) in words]
     for span in reversed(spans):
@@ -83,13 +83,13 @@ def _blank_where_found(text: str, words: Collection[str]) -> str:
     return text
 
 
-def blank_values(value: Any, blank_text: Callable[[str], str]) -> Any:
+def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
     """Return a value of JSON or YAML with all texts in it, keys too, replaced by what a function makes of them."""
     if isinstance(value, str):
-        return blank_text(value)
+        return mapped(value)
     if isinstance(value, Mapping):
-        return {blank_values(key, blank_text): blank_values(item, blank_text) for key, item in value.items()}
-    return [blank_values(item, blank_text) for item in value] if isinstance(value, (list, tuple)) else value
+        return {map_texts(key, mapped): map_texts(item, mapped) for key, item in value.items()}
+    return [map_texts(item, mapped) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def forms(secret: str) -> tuple[str, ...]:
@@ -105,19 +105,19 @@ def is_in_name(path: str, secrets: Secrets) -> bool:
     return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
 
 
-def blank_change(change: Change, secrets: Secrets) -> Change:
+def redact_change(change: Change, secrets: Secrets) -> Change:
     """Return a change with each secret replaced in its texts and in what its commit says."""
-    plain = blank_values(msgspec.to_builtins(change), lambda text: blank_plain(text, secrets))
+    plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
     writes = tuple(
         msgspec.structs.replace(
             write,
             path=write.path,
-            text=blank(write.path, write.text, secrets),
-            old=None if write.old is None else blank(write.path, write.old, secrets),
+            text=redact(write.path, write.text, secrets),
+            old=None if write.old is None else redact(write.path, write.old, secrets),
         )
         for write in change.writes
     )
-    deletes = tuple(msgspec.structs.replace(one, old=blank(one.path, one.old, secrets)) for one in change.deletes)
+    deletes = tuple(msgspec.structs.replace(one, old=redact(one.path, one.old, secrets)) for one in change.deletes)
     return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
 
 
@@ -142,11 +142,11 @@ def _without_credentials(write: Write) -> str:
         several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
         before = text
         for secrets in several:
-            blanked = blank(write.path, text, secrets)
-            if checkpoint.is_json(write.path) and not is_readable(write.path, blanked):
-                blanked = _blank_to_size(text, secrets)
-            if is_readable(write.path, blanked) or not is_readable(write.path, text):
-                text = blanked
+            redacted = redact(write.path, text, secrets)
+            if checkpoint.is_json(write.path) and not is_readable(write.path, redacted):
+                redacted = _redact_to_size(text, secrets)
+            if is_readable(write.path, redacted) or not is_readable(write.path, text):
+                text = redacted
                 if secrets is found:
                     break
         if text == before:
@@ -172,14 +172,14 @@ def _new(write: Write, text: str) -> Secrets:
     }
 
 
-def _blank_to_size(text: str, secrets: Secrets) -> str:
-    """Blank the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
-    return _with_values(text, lambda one: blank_plain(one, secrets)[: len(one)])
+def _redact_to_size(text: str, secrets: Secrets) -> str:
+    """Redact the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
+    return _with_values(text, lambda one: redact_text(one, secrets)[: len(one)])
 
 
 def _with_values(text: str, changed: Callable[[str], str]) -> str:
     """Return a checkpoint with all texts in it replaced by what a function makes of them."""
-    return json.dumps(blank_values(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(map_texts(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
 
 
 def is_readable(path: str, text: str) -> bool:
@@ -200,18 +200,18 @@ def is_readable(path: str, text: str) -> bool:
     return True
 
 
-def _blank_head(text: str, secrets: Secrets) -> str:
-    """Blank the values of a front matter; what can't be read as one is left to be blanked as any other text."""
+def _redact_head(text: str, secrets: Secrets) -> str:
+    """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
     try:
         values, _ = frontmatter.read(text)
     except Malformed:
         return text
-    blanked = {key: blank_values(value, lambda one: blank_plain(one, secrets)) for key, value in values.items()}
-    changed = {key: value for key, value in blanked.items() if value != values[key]}
+    redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
+    changed = {key: value for key, value in redacted.items() if value != values[key]}
     return frontmatter.replace(text, changed, tuple(values)) if changed else text
 
 
 def _strings(value: Any) -> list[str]:
     found: list[str] = []
-    blank_values(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
+    map_texts(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
     return found

@@ -7,7 +7,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change, Write
-from memctl.write.blanking import without_credentials
+from memctl.write.redact_file import without_credentials
 from tests.text.secrets import x
 
 ID = x(24)

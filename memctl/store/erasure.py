@@ -24,7 +24,7 @@ _CACHE = "cache.db"
 _BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
 _PATIENCE = 10.0  # seconds; who writes these files holds their locks for milliseconds
 
-Blank = Callable[[str], str]
+Redact = Callable[[str], str]
 
 
 class Erased(msgspec.Struct, frozen=True):
@@ -34,8 +34,8 @@ class Erased(msgspec.Struct, frozen=True):
     failed: tuple[tuple[Path, str], ...] = ()
 
 
-def erase(folders: Iterable[Path], blank: Blank, held: Path, *, dry_run: bool = False) -> Erased:
-    """Replace every text file below some folders by what `blank` makes of its text, and make each cache forget.
+def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erased:
+    """Replace every text file below some folders by what `redact` makes of its text, and make each cache forget.
 
     A file that is no text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
     is the lock that the caller holds; others are taken while a file beside them is rewritten.
@@ -46,7 +46,7 @@ def erase(folders: Iterable[Path], blank: Blank, held: Path, *, dry_run: bool = 
         try:
             if file.name == _CACHE:
                 _forget(file, dry_run)
-            elif _erase_file(file, blank, held, dry_run):
+            elif _erase_file(file, redact, held, dry_run):
                 done.append(file)
         except (OSError, sqlite3.Error) as error:
             failed.append((file, str(error)))
@@ -64,9 +64,9 @@ def _files(folders: Iterable[Path]) -> Iterator[Path]:
                     yield file
 
 
-def _erase_file(file: Path, blank: Blank, held: Path, dry_run: bool) -> bool:
+def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
     """Erase secrets from one file; whether there were any."""
-    if _erased(file, blank) is None:
+    if _erased(file, redact) is None:
         return False
     if dry_run:
         return True
@@ -74,7 +74,7 @@ def _erase_file(file: Path, blank: Blank, held: Path, dry_run: bool) -> bool:
         for beside in (file.with_suffix(".lock"), file.with_name(f"{file.name}.lock"), file.with_name("lock")):
             if beside.exists() and beside not in (file, held):
                 locks.enter_context(lock.hold(beside, _PATIENCE))
-        text = _erased(file, blank)  # as it is now that nobody else writes
+        text = _erased(file, redact)  # as it is now that nobody else writes
         if text == "":
             file.unlink()
         elif text is not None:
@@ -82,33 +82,33 @@ def _erase_file(file: Path, blank: Blank, held: Path, dry_run: bool) -> bool:
     return True
 
 
-def _erased(file: Path, blank: Blank) -> str | None:
+def _erased(file: Path, redact: Redact) -> str | None:
     """The text of a file without secrets, "" if it is no text; None if there is no secret in it."""
     data = file.read_bytes()
     text = data.decode("utf-8", "surrogateescape")
     if file.parent.name == _BACKUPS:
-        text = _backup(text, blank)
-    blanked = blank(text)
-    if blanked.encode("utf-8", "surrogateescape") == data:
+        text = _backup(text, redact)
+    redacted = redact(text)
+    if redacted.encode("utf-8", "surrogateescape") == data:
         return None
     try:
-        blanked.encode()
+        redacted.encode()
     except UnicodeEncodeError:
         return ""
-    return blanked
+    return redacted
 
 
-def _backup(text: str, blank: Blank) -> str:
-    """A backup with the content that it keeps blanked; as it is if it keeps none."""
+def _backup(text: str, redact: Redact) -> str:
+    """A backup with the content that it keeps redacted; as it is if it keeps none."""
     try:
         kept = json.loads(text)
         before = base64.b64decode(kept["before"], validate=True).decode()
     except (ValueError, KeyError, TypeError, binascii.Error):
         return text
-    blanked = blank(before)
-    if blanked == before:
+    redacted = redact(before)
+    if redacted == before:
         return text
-    return json.dumps({**kept, "before": base64.b64encode(blanked.encode()).decode()})
+    return json.dumps({**kept, "before": base64.b64encode(redacted.encode()).decode()})
 
 
 def _forget(file: Path, dry_run: bool) -> None:

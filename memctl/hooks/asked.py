@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from memctl.hooks import known
 from memctl.hooks.folder import SessionFolder
-from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
 

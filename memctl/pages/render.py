@@ -24,7 +24,7 @@ from memctl.pages.deadline import deadline
 from memctl.pages.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.sandbox import Sandbox, TooLarge
 from memctl.pages.seal import sealed
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import files

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.session.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
 from memctl.tokens import blocks
 from memctl.tokens.transcripts import context_of, without_added
@@ -111,7 +111,7 @@ def _agent(line: dict[str, Any]) -> str:
 
 def _moment(line: dict[str, Any]) -> str:
     try:
-        return moments.parse(_text(line, "timestamp"))
+        return timestamps.parse(_text(line, "timestamp"))
     except ValueError:
         return ""
 

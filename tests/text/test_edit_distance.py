@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.record.spelling import distance, nearest
+from memctl.text.edit_distance import distance, nearest
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memctl.record.globs import MAX_LENGTH, MAX_STARS, Globs, is_pattern
+from memctl.text.globs import MAX_LENGTH, MAX_STARS, Globs, is_pattern
 from tests.conftest import git
 
 NAMES = ("a", "b", "ab", "a.b", "x")

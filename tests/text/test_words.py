@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.record.words import InnerWords, folded, parts_of, whole_words, words_of
+from memctl.text.words import InnerWords, folded, parts_of, whole_words, words_of
 
 
 @pytest.mark.parametrize(

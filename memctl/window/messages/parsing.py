@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.expected import encodable
+from memctl.record.argument_checks import encodable
 from memctl.tokens import blocks
 from memctl.tokens.blocks import CALL, OTHER, RESULT, TEXT, Block
 from memctl.tokens.families import is_pack

@@ -16,11 +16,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.git.repository import open_repository
-from memctl.pages import freshness, generated_header, levels
-from memctl.record import markdown
+from memctl.pages import freshness
+from memctl.pages import generated_header
+from memctl.pages import levels
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
+from memctl.text import markdown
 from memctl.write import documents
 from memctl.write.example import build
 from tests.conftest import Memctl, commits, git

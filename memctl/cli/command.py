@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from memctl.record.said import Wrong, refuse_stand_in
+from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.write.credentials import CredentialFound
 from memctl.write.transaction import How
 

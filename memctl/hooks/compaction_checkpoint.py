@@ -10,7 +10,7 @@ from memctl.hooks.session_state import SessionState
 from memctl.record import checkpoint
 from memctl.record.change import Change
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.said import LONGEST_LINE, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, MOST_LINES, is_said
 from memctl.record.snapshot import Snapshot
 from memctl.session import tasks
 from memctl.store import event_stream, load

@@ -101,9 +101,9 @@ def _is_decision(found: Found) -> bool:
 
 def _is_recorded(memory: Memory, found: Found) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
-    from memctl.record.words import stems
     from memctl.search import ranking
     from memctl.store import load
+    from memctl.text.words import stems
 
     wanted, snapshot = stems(found.text), load.disk(memory)
     near = ranking.nearest(snapshot, found.text.replace('"', " "), memory.now, _LOOKED_AT)
@@ -126,12 +126,12 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.record.markdown import escape_model_tokens
+    from memctl.text.markdown import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 
 
 def _digest(text: str) -> str:
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     return blake2b(" ".join(sorted(stems(text))).encode(), digest_size=8).hexdigest()

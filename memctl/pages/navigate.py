@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages import generated_header, repository_paths
-from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
-from memctl.record import headings, markdown, pages
-from memctl.record.faults import InvalidRecord
+from memctl.pages import generated_header
+from memctl.pages import repository_paths
+from memctl.pages.links import EXECUTIVE
+from memctl.pages.links import FOLDER
+from memctl.pages.links import SOURCES
+from memctl.pages.links import document_of
+from memctl.record import pages
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
 
 if TYPE_CHECKING:
     from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without

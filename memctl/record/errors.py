@@ -1,13 +1,24 @@
-"""What is wrong in a file of the memory: told with file, line and field, and all of it at once."""
+"""What is wrong in a file of the memory: file, line and field of every fault."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from memctl.record import frontmatter
-from memctl.record.malformed import Malformed
+CONFLICT, DUPLICATE = "conflict", "duplicate"
+
+
+class Malformed(ValueError):
+    """Front matter that can't be read: `line` (1-based, in the file), `key` ("" if none) and what is wrong.
+
+    `about` is CONFLICT or DUPLICATE where a merge left its markers or a key stands twice, "" otherwise.
+    """
+
+    def __init__(self, line: int, key: str, message: str, about: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.key = key
+        self.message = message
+        self.about = about
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -17,7 +28,7 @@ class Fault(msgspec.Struct, frozen=True):
     line: int  # 1-based
     field: str  # "" if no single field is at fault
     message: str
-    about: str = ""  # what kind of fault, if `malformed` names it
+    about: str = ""  # what kind of fault, CONFLICT, DUPLICATE or ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.field + ': ' if self.field else ''}{self.message}"
@@ -35,18 +46,13 @@ class NoPlainFile(InvalidRecord):
     """A path of the memory at which there is a link, a folder or a device, or that leads through a link."""
 
 
-def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
-    """The values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
-    try:
-        return frontmatter.read(text)
-    except Malformed as error:
-        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
+def located(error: Exception) -> tuple[str, str]:
+    """Split a message of msgspec into the field ("" if it names none) and what is wrong with it."""
+    message, _, field = str(error).partition(" - at `$.")
+    return field.rstrip("`"), message
 
 
-def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
-    """What is wrong with the fields of a file, each with its line."""
-    lines = {block.key: block.line for block in frontmatter.blocks(text)}
-    return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])
+def describe(error: Exception) -> str:
+    """What msgspec says is wrong with values, the field first: `lifecycle.delete: Expected `bool`, got `int``."""
+    field, message = located(error)
+    return f"{field}: {message}" if field else message

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from memctl.record import moments
+from memctl.record import timestamps
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
@@ -64,7 +64,7 @@ def _quoted(text: str) -> str:
 def _exists(moment: str) -> bool:
     """Whether YAML readers that turn times into dates will find that date."""
     try:
-        moments.parse(moment)
+        timestamps.parse(moment)
     except ValueError:
         return False
     return True

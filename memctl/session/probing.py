@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import differences, history
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.session_page import Page
 from memctl.session import asking, kept_probes, probes
 from memctl.session.asking import Reply
@@ -64,7 +64,7 @@ def _of_git(memory: Memory, page: Page) -> list[Probe]:
     started, ended = (page.values.get(name) for name in ("started", "ended"))
     if not isinstance(started, str) or not isinstance(ended, str):
         return []
-    before, after = (history.commit_before(memory.repository, moments.parse(moment)) for moment in (started, ended))
+    before, after = (history.commit_before(memory.repository, timestamps.parse(moment)) for moment in (started, ended))
     if not before or before == after:
         return []
     changes = differences.changed_between(memory.repository, before, after)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from memctl.errors import MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change, Delete, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.session_page import Page
 from memctl.session import composing, fitting, merging

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from urllib.parse import quote
 
-from memctl.record import headings
-from memctl.record.mentions import CODE_SPAN
+from memctl.text import headings
+from memctl.text.headings import CODE_SPAN
 
 _HEADING = re.compile(r"^#{1,6}(?=[ \t]|$)", re.MULTILINE)
 # HTML, an indented heading, the underline of one, a fence that does not begin its line.

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.expected import encodable
+from memctl.record.argument_checks import encodable
 
 TEXT, CALL, RESULT, OTHER = "text", "tool call", "tool result", "other"
 _TEXTS = ("text", "input_text", "output_text")

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.markdown import one_line
 from memctl.text.credentials import redact
+from memctl.text.markdown import one_line
 from memctl.transcript.events import decoded
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent

@@ -13,7 +13,7 @@ from memctl.git import index, remains, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased

@@ -12,15 +12,18 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
-from memctl.record import checkpoint, config, frontmatter, markdown, pages, session_page
+from memctl.record import checkpoint
+from memctl.record import config
+from memctl.record import frontmatter
+from memctl.record import pages
+from memctl.record import session_page
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.malformed import Malformed
 from memctl.record.record import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
-from memctl.text import credentials
+from memctl.text import credentials, markdown
 from memctl.text.credentials import randomness
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import REDACT, RENUMBER, Change
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.store import files, intents, interrupts, lock, pending

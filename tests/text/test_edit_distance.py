@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memctl.record.spelling import distance, nearest
+from memctl.text.edit_distance import distance
+from memctl.text.edit_distance import nearest
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.record import markdown
+from memctl.text import markdown
 
 PARSER = MarkdownIt("commonmark").enable("table")
 HOSTILE = (

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memctl.record import moments
+from memctl.record import timestamps
 
 START = "2025-11-04T09:00:00Z"
 
@@ -21,7 +21,7 @@ class Transcript:
         self.cwd = str(cwd)
         self.session = session
         self.agent = ""
-        self._seconds = moments.to_epoch(START)
+        self._seconds = timestamps.to_epoch(START)
         self._number = 0
 
     def raw(self, line: str) -> None:
@@ -30,7 +30,7 @@ class Transcript:
     def add(self, type_: str, **fields: Any) -> None:
         self._number += 1
         self._seconds += 20
-        moment = moments.from_epoch(self._seconds)[:-1] + ".123Z"
+        moment = timestamps.from_epoch(self._seconds)[:-1] + ".123Z"
         line = {
             "parentUuid": f"u{self._number - 1}" if self._number > 1 else None,
             "isSidechain": bool(self.agent),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.expected import encodable
+from memctl.record.argument_checks import encodable
 from memctl.tokens.families import is_pack
 from memctl.transcript import messages as blocks
 from memctl.transcript.line import without_added

@@ -13,12 +13,12 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.checkpoint import Checkpoint, key
-from memctl.record.markdown import one_line
-from memctl.record.said import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import keeping, names, resuming, versions
 from memctl.task.saving import Said
+from memctl.text.markdown import one_line
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
 from memctl.write.transaction import How
 

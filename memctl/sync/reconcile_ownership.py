@@ -19,8 +19,8 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.sync.merge_commit import MergeCommit
 from memctl.sync.result import SyncResult
-from memctl.team import exchange, ownership, settling, shared
-from memctl.team.shared import Plan, Step, Terms
+from memctl.team import ownership, reconcile, ref_state, remote_state
+from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import Ownership, State
 
 
@@ -38,15 +38,15 @@ def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     remote = done.upstream.remote
     try:
         follow = ownership.follow(owned_before(memory, done)) if dry_run else None  # else the branch has done it
-        before = shared.read(memory).state
+        before = ref_state.read(memory).state
         before = follow(before).state if follow else before
         agreed = _agree(memory, remote, done, follow, push=push)
-        state, theirs = agreed.state, shared.at(memory, agreed.theirs).state
+        state, theirs = agreed.state, ref_state.at(memory, agreed.theirs).state
         return msgspec.structs.replace(
             done,
-            coordination=shared.read(memory).commit,
-            taken=shared.content(state) != shared.content(before),
-            given=push and shared.content(state) != shared.content(theirs),
+            coordination=ref_state.read(memory).commit,
+            taken=ref_state.content(state) != ref_state.content(before),
+            given=push and ref_state.content(state) != ref_state.content(theirs),
             gave_way=(*agreed.lost, *_left_behind(memory, done, state)),
             settled=agreed.settled,
         )
@@ -62,8 +62,8 @@ def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, 
     if not sections:
         return ()
     try:
-        published = exchange.published(memory, planned.upstream.remote).section_ownership_map
-        owned = shared.read(memory).state.section_ownership_map
+        published = remote_state.published(memory, planned.upstream.remote).section_ownership_map
+        owned = ref_state.read(memory).state.section_ownership_map
     except MemctlError:
         return ()  # `share` says what is wrong with it
     return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
@@ -102,11 +102,11 @@ def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *
         return handoff.found(load.alike(memory, done.commit), everything=True)
 
     def plan(state: State) -> Step:
-        step = settling.settle(handoffs(), memory.now)(state) if settling.concerns(state) else None
+        step = reconcile.settle(handoffs(), memory.now)(state) if reconcile.concerns(state) else None
         return step if step and step.title else Step(state, "sync", "")
 
     before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
-    told = settling.told(handoffs(), before, memory.now) if settling.concerns(before) else []
+    told = reconcile.told(handoffs(), before, memory.now) if reconcile.concerns(before) else []
     if done.made and (answered := _gave_way(done.made)):
         told += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
     return msgspec.structs.replace(agreed, settled=tuple(told))
@@ -117,13 +117,13 @@ def _exchanged(
 ) -> tuple[State, Agreed]:
     """The state of both, merged, and what the plan has made of it."""
     if follow:
-        taken = exchange.preview(memory, remote, follow, is_fetched=is_fetched)
+        taken = remote_state.preview(memory, remote, follow, is_fetched=is_fetched)
         return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
     if push:
-        outcome = exchange.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
+        outcome = remote_state.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
         return outcome.before, Agreed(outcome.step.state, outcome.theirs, outcome.lost)
-    taken = exchange.take_in(memory, remote, is_fetched=is_fetched)
-    outcome = shared.update(memory, plan, Terms())
+    taken = remote_state.take_in(memory, remote, is_fetched=is_fetched)
+    outcome = ref_state.update(memory, plan, Terms())
     return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
 
 

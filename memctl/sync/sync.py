@@ -25,7 +25,7 @@ from memctl.store import load, lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.sync import merge_commit, publish_checks, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
-from memctl.team import place
+from memctl.team import coordination_ref
 from memctl.write import checkout_log, commit, entry_state, recovery
 from memctl.write.checkout_log import Move
 
@@ -166,7 +166,7 @@ def _head(memory: Memory) -> tuple[str, str]:
 
 def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
-    state = (place.ref(memory), place.tracking(memory, upstream.remote))
+    state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.tracking(upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
     if not theirs:

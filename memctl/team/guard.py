@@ -21,7 +21,7 @@ from memctl.record.record import Record, parse
 from memctl.record.required_text import is_said
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import Ownership, State
 
 _SHOWN = 5  # refused files that a message names
@@ -61,7 +61,7 @@ def refuse(memory: Memory, change: Change) -> None:
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
     """The files of a change that who is at work may not write; what they were and what they become both count."""
-    state = shared.read(memory).state
+    state = ref_state.read(memory).state
     agent, now = memory.actor, memory.now
     if not forbidding(state, agent, now):
         return []
@@ -77,7 +77,7 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
 
 def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
     """The records that who is at work may not write, by path, each with the ownership that says so in words."""
-    state, agent, now = shared.read(memory).state, memory.actor, memory.now
+    state, agent, now = ref_state.read(memory).state, memory.actor, memory.now
     if not forbidding(state, agent, now):
         return {}
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers

@@ -18,9 +18,9 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
-from memctl.team import shared
-from memctl.team.place import ref
-from memctl.team.shared import Step, Terms
+from memctl.team import ref_state
+from memctl.team.coordination_ref import ref
+from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
 from memctl.write import entry_state, manual_edits, redact_file, transaction
@@ -266,7 +266,7 @@ def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[st
         return Step(decode(redacted, ref(memory)), REDACT, "the state that agents share")
 
     try:
-        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run or how.no_commit))
+        outcome = ref_state.update(memory, step, Terms(how.reason, how.dry_run or how.no_commit))
         if how.no_commit and outcome.changed:
             why = (
                 f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"

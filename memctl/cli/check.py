@@ -17,13 +17,13 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import commits, differences, git, history, hook_commits, index
+from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import shared
 from memctl.team.state import State
 from memctl.write import autofix, documents, entry_state, transaction
-from memctl.write.transaction import How
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -213,7 +213,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     in_records = [finding for finding in mended if finding.code not in autofix.DOCUMENTS]
     if in_records:
         result = transaction.carry_out(
-            memory, lambda _: autofix.mend(load.disk(memory), in_records), How(dry_run=dry_run)
+            memory, lambda _: autofix.mend(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
         )
         if style == "text":
             report.outcome(memory, result, as_json=False, dry_run=dry_run)

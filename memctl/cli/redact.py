@@ -18,10 +18,10 @@ from memctl.git import remains
 from memctl.git.remains import Remains
 from memctl.hooks import folder, installing, known
 from memctl.hooks.folder import SessionFolder
+from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
 from memctl.write import blanking, redact
 from memctl.write.redact import Redaction
-from memctl.write.transaction import How
 
 _SHOWN = 10  # commits, refs or files that are named
 _BLOCK = 1 << 20  # bytes of a transcript that are read at once
@@ -68,7 +68,7 @@ def redact_command(
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
     memory = opening.memory(ctx)
     given = [read(source).strip("\n")] if source else []
-    how = How(reason=reason, dry_run=dry_run, no_commit=no_commit)
+    how = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [installing.state_home(os.environ)]
     made = redact.redact(memory, names, given, how, start=ctx.obj.folder, folders=backups)
     left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()

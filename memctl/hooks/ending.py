@@ -16,7 +16,7 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.hooks.known import Known
-    from memctl.write.transaction import How
+    from memctl.record.change import WriteOptions
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -31,16 +31,16 @@ def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> N
         return
     from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
-    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
+    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), options(memory))
     drafts.drop(folder)
 
 
-def how(memory: Memory) -> How:
+def options(memory: Memory) -> WriteOptions:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.write.transaction import How
+    from memctl.record.change import WriteOptions
 
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
-    return How(no_commit=is_none, reason="an agent's session", blank=True)
+    return WriteOptions(no_commit=is_none, reason="an agent's session", blank=True)
 
 
 def change(memory: Memory, folder: SessionFolder) -> Change | None:

@@ -50,7 +50,7 @@ def save(memory: Memory, folder: SessionFolder, event: str) -> None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
 
-    outcome = transaction.carry_out(memory, plan, ending.how(memory))
+    outcome = transaction.carry_out(memory, plan, ending.write_options(memory))
     if not outcome.change.is_empty:
         drafts.drop(folder)
     for one in made:

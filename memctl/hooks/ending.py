@@ -8,7 +8,7 @@ from memctl.git import hook_commits
 from memctl.hooks import drafts, known, summing
 from memctl.hooks.folder import SessionFolder
 from memctl.record import session_page
-from memctl.record.change import Change
+from memctl.record.change import Change, WriteOptions
 from memctl.record.session_page import Page
 from memctl.session.events import GIT
 from memctl.store import sessions_ref
@@ -16,7 +16,6 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.hooks.known import Known
-    from memctl.record.change import WriteOptions
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -31,14 +30,12 @@ def end(memory: Memory, folder: SessionFolder, *, was_killed: bool = False) -> N
         return
     from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
-    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), options(memory))
+    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), write_options(memory))
     drafts.drop(folder)
 
 
-def options(memory: Memory) -> WriteOptions:
+def write_options(memory: Memory) -> WriteOptions:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.record.change import WriteOptions
-
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
     return WriteOptions(no_commit=is_none, reason="an agent's session", blank=True)
 

@@ -1,4 +1,4 @@
-"""A change of the memory, as a value: operations return it, `--dry-run` prints it, `write/transaction.py` commits it."""
+"""A change of the memory, as a value: operations return it, `--dry-run` prints it, the write path commits it."""
 
 from __future__ import annotations
 

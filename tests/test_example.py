@@ -17,10 +17,10 @@ from markdown_it.token import Token
 
 from memctl.git.repository import open_repository
 from memctl.pages import freshness, generated_header, levels
-from memctl.record import markdown
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
+from memctl.text import markdown
 from memctl.write import documents
 from memctl.write.example import build
 from tests.conftest import Memctl, commits, git

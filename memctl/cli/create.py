@@ -12,7 +12,7 @@ from memctl.cli.command import Command, all_said, complete_id, for_people, said,
 from memctl.errors import USAGE, MemctlError
 from memctl.record import kinds
 from memctl.record.kinds import OTHER_END, Kind
-from memctl.record.said import refuse_stand_in
+from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
 from memctl.store.sequence import Sequence
 from memctl.write import create, transaction

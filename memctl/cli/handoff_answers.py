@@ -11,7 +11,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import Command, command, complete_id, json_option, reading, said, write_options
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
@@ -239,10 +239,10 @@ def _row(one: Handoff) -> tuple[str, ...]:
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
-    from memctl.record import headings
+    from memctl.record import content_fields
 
     record = output.record_data(memory, one.record)
-    content = headings.content(HANDOFF, one.body)
+    content = content_fields.content(HANDOFF, one.body)
     return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
 
 

@@ -13,7 +13,7 @@ from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.section_check import missing
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.pages import Outline
 from memctl.store import load
 from memctl.team import ownership
@@ -75,7 +75,7 @@ def acquire_command(
         agent=memory.actor,
         now=now,
         ownership_type=ownership_type,
-        expires_at=moments.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
+        expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
         readers=tuple(map(ownership.agent_name, readers)) if readers else None,
         force=force,

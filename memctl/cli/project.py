@@ -16,7 +16,7 @@ from memctl.cli.command import command, json_option, reading, write_options, wri
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
-from memctl.record import handoff, moments
+from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -221,7 +221,7 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
                 "why": entry_state.reason(memory, e) or None,
                 "undone": e.undone,
                 "overdue": e in overdue,
-                "since": moments.from_epoch(int(e.began)),
+                "since": timestamps.from_epoch(int(e.began)),
             }
             for e in waiting
         ]

@@ -14,11 +14,11 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.session import ending, gathering, listing, proposals, running
 from memctl.session import writing as session_writing
-from memctl.session.events import GIT, Session
 from memctl.session.running import Running
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.transcript.events import GIT, Session
 from memctl.write import transaction
 
 
@@ -116,7 +116,7 @@ def _write(
         return made
 
     terms = write_options(flags)
-    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
+    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

@@ -11,7 +11,7 @@ from memctl.pages import generated_header
 from memctl.pages.links import EXECUTIVE, FOLDER, INDEX, SOURCES
 from memctl.pages.render import BrokenTemplate, Renderer
 from memctl.record import ids, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import cached_property
 
 from memctl.pages import repository_paths
-from memctl.record import headings, markdown, pages
+from memctl.record import pages
 from memctl.record.mentions import MARKER
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
 
 FOLDER = "docs"
 INDEX = "INDEX.md"

@@ -11,10 +11,11 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pages import generated_header, repository_paths
 from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
-from memctl.record import headings, markdown, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record import pages
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
 
 if TYPE_CHECKING:
     from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without

@@ -10,7 +10,7 @@ from memctl.pages import navigate
 from memctl.pages.coverage import covering
 from memctl.pages.path_args import inside, readings
 from memctl.pages.section_check import missing
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.team import guard

@@ -24,7 +24,7 @@ from memctl.pages.generated_header import sealed
 from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.sandbox import Sandbox, TooLarge
 from memctl.pages.template_timeout import deadline
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import files

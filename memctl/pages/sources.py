@@ -15,9 +15,10 @@ from memctl.pages import freshness, levels, repository_paths
 from memctl.pages.contents import Entry
 from memctl.pages.generated_header import digest
 from memctl.pages.links import Links
-from memctl.record import markdown, mentions
+from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import markdown
 from memctl.tokens.count import Counter
 from memctl.tokens.families import kind_of_text
 

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.pages.contents import Entry, Level2, Level3
 from memctl.pages.levels import LIMITS
-from memctl.record import markdown
+from memctl.text import markdown
 from memctl.tokens import pieces
 from memctl.tokens.families import Family
 

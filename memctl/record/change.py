@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import parse
 
@@ -70,7 +70,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
     allow_secret: bool = False  # let text pass that looks like a credential
     allow_owned: bool = False  # write to sections of others; needs a reason
     discard: bool = False  # delete text that Git does not have
-    blank: bool = False  # redact what looks like a credential, in text that nobody reads before it is committed
+    redact: bool = False  # replace what looks like a credential by a mark: for text that nobody reads first
 
 
 def rewords(before: str, now: str, path: str) -> bool:

@@ -15,13 +15,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from memctl.git import trees
+from memctl.git.origins import Origin
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import DETAIL, SECTION
-from memctl.record.provenance import Origin
 from memctl.record.record import Record, parse
 from memctl.store import files
 from memctl.store.memory import Memory

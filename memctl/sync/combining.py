@@ -25,7 +25,7 @@ from memctl.sync import deciding
 from memctl.sync.collisions import Leaves
 from memctl.write import documents as rendering
 from memctl.write import merge, merge_bodies
-from memctl.write.blanking import is_readable
+from memctl.write.redact_file import is_readable
 
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 

@@ -19,7 +19,7 @@ from memctl.write.commit import Outcome
 class Kept(msgspec.Struct, frozen=True):
     """A checkpoint that was saved, what came of the change, and why the event stream does not tell of it ("": it does).
 
-    With `How.dry_run` it is the checkpoint that would have been saved.
+    With `options.dry_run` it is the checkpoint that would have been saved.
     """
 
     checkpoint: Checkpoint

@@ -20,7 +20,7 @@ from memctl.pages.links import FOLDER, INDEX, SOURCES
 from memctl.pages.render import BrokenTemplate, Renderer, touched
 from memctl.record import pages
 from memctl.record.change import Change
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot

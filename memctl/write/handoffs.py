@@ -11,7 +11,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.record import handoff
 from memctl.record.change import Change, WriteOptions
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
-from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.team import exchange, handing, settling, shared

@@ -14,11 +14,11 @@ from itertools import count, pairwise
 
 import msgspec
 
+from memctl.git.origins import History, Origin
 from memctl.record import ids, pages
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.pages import DETAIL, SECTION, Page, PageKind
-from memctl.record.provenance import History, Origin
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 

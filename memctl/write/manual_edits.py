@@ -6,7 +6,7 @@ from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.record import pages
 from memctl.record.change import Change, Delete, Write, rewords
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.store import files

@@ -15,7 +15,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, index, trees
 from memctl.record.change import RENUMBER, Change
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, lock, pending
 from memctl.store.memory import Memory

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import msgspec
 
+from memctl.git.origins import History, Origin
 from memctl.record import frontmatter, handoff, pages
+from memctl.record.errors import Malformed
 from memctl.record.kinds import OTHER_END
-from memctl.record.malformed import Malformed
 from memctl.record.mentions import REFERENCE
-from memctl.record.provenance import History, Origin
 from memctl.record.record import ORDER, Record
 from memctl.write import id_collisions
 from memctl.write.id_collisions import File, Holder

@@ -15,12 +15,12 @@ import msgspec
 
 from memctl.git import index, trees
 from memctl.git.index import Sides
+from memctl.git.origins import History
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Deed, Delete, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.provenance import History
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files

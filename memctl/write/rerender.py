@@ -8,9 +8,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change
-from memctl.record.faults import Fault
-from memctl.record.folders import CHECKPOINTS, SESSIONS
-from memctl.record.kinds import HANDOFF
+from memctl.record.errors import Fault
+from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.store import files
 from memctl.store.memory import Memory
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from memctl.errors import MemctlError
 from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.store import files, intents, interrupts, lock, pending
@@ -49,10 +49,10 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         asked = memory.asked
         sequence = Sequence(memory)
         change = commit.signed(memory, plan(sequence), options.reason)
-        if options.blank:
-            from memctl.write import blanking  # which only hooks and summaries need
+        if options.redact:
+            from memctl.write import redact_file  # which only hooks and summaries need
 
-            change = blanking.without_credentials(change)
+            change = redact_file.without_credentials(change)
         change = guard.permitted(memory, change, options.allow_owned)
         _check(memory, change, options)
         if options.dry_run or change.is_empty:

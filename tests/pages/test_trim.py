@@ -7,9 +7,9 @@ import re
 import pytest
 
 from memctl.pages.render import Renderer
-from memctl.record import markdown
 from memctl.record.config import Config
 from memctl.record.snapshot import Snapshot
+from memctl.text import markdown
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 from tests.pages.test_levels import Texts, detail, memory, record, section

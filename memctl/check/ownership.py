@@ -5,23 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, Staged, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
-from memctl.team import guard, reconcile
-from memctl.team.state import Ownership, State
+from memctl.team import guard
+from memctl.team import reconcile
+from memctl.team.state import Ownership
 
 _LISTED = 3  # files of a section that a finding names
-
-
-class Staged(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
-
-    paths: tuple[str, ...]
-    state: State
-    agent: str
 
 
 def owned(subject: Subject) -> Iterator[Finding]:

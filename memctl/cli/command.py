@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.write.credentials import CredentialFound
-from memctl.write.transaction import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help
@@ -125,9 +125,9 @@ def reading(function: F) -> F:
     return at_option(json_option(function))
 
 
-def how(flags: dict[str, Any]) -> How:
-    """The flags of a writing command for the write door, leaving `as_json` aside."""
-    return How(**{name: value for name, value in flags.items() if name != "as_json"})
+def write_options(flags: dict[str, Any]) -> WriteOptions:
+    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
+    return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
+from memctl.cli.command import Command, command, complete_id, json_option, reading, said, write_options
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
@@ -194,7 +194,14 @@ def _answer(
     memory = opening.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
     answered = handoffs.answer(
-        memory, id, status, how(flags), note=note, declined=declined, force=given["force"], remote=given["remote"]
+        memory,
+        id,
+        status,
+        write_options(flags),
+        note=note,
+        declined=declined,
+        force=given["force"],
+        remote=given["remote"],
     )
     done, one = answered.done, answered.handoff
     for line in done.agreed.lost:

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, writing
+from memctl.cli.command import command, write_options, writing
 from memctl.errors import MemctlError
 from memctl.git.authorship import Authorship
 from memctl.pages.links import FOLDER
@@ -55,7 +55,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
         return made[0].change
 
-    result = transaction.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     within = None if flags["dry_run"] or flags["no_commit"] else merge_staging.stage(memory)
     settled = [] if flags["dry_run"] else _settled(memory, made[0])
     if flags["as_json"]:

@@ -12,8 +12,8 @@ from memctl.errors import MemctlError
 from memctl.pack import handoff, handoff_context, handoff_said, phase
 from memctl.pack.context_summary import BUDGET
 from memctl.pack.filling import CountTokens
-from memctl.pack.handoff import Asked, Package
-from memctl.pack.handoff_said import Finding, Said
+from memctl.pack.handoff import Package
+from memctl.pack.handoff_said import Asked, Finding, Said
 from memctl.pack.items import Sources
 from memctl.pages import readable
 from memctl.record.change import Change, Write

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.check.findings import Finding
 from memctl.errors import MemctlError
 from memctl.git import message, refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
@@ -120,9 +119,9 @@ def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[s
     if not touched:
         return {}
     records = [record for record in snapshot.records if record.path in touched]
-    found = [Finding("MEM107", record.path, 1, "") for record in records]
-    found += [Finding("MEM402", r.path, 1, "") for r in records if r.superseded_by and r.status != "superseded"]
-    writes = [write for write in autofix.mend(snapshot, found).writes if write.text != write.old]
+    found = [("MEM107", record.path) for record in records]
+    found += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
+    writes = [write for write in autofix.fix(snapshot, found).writes if write.text != write.old]
     blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
     return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import handoff
-from memctl.record.change import Change
+from memctl.record.change import Change, WriteOptions
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
 from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store import load
@@ -19,7 +19,6 @@ from memctl.team.handoff_ownership import Given
 from memctl.team.ref_state import Terms
 from memctl.team.state import plain_line
 from memctl.write import edit, two_phase
-from memctl.write.transaction import How
 from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
@@ -29,7 +28,7 @@ def answer(
     memory: Memory,
     reference: str,
     status: str,
-    how: How,
+    options: WriteOptions,
     *,
     note: str = "",
     declined: Sequence[str] = (),
@@ -44,7 +43,7 @@ def answer(
     two_phase.recover(memory, ask_remote=bool(remote))
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
-    _refuse(memory, one, status, how, force, declined)
+    _refuse(memory, one, status, options, force, declined)
     given = handoff_ownership.of(one, memory.now, {record.id for record in snapshot.records})
     if status == ACCEPTED:
         task = plain_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
@@ -62,7 +61,7 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return Answered(two_phase.carry_out(memory, plan, make, how, remote), one, given)
+    return Answered(two_phase.carry_out(memory, plan, make, options, remote), one, given)
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -88,7 +87,9 @@ def settle(memory: Memory, remote: str = "") -> Settled:
     return Settled(reconcile.told(found, outcome.before, memory.now), outcome.lost)
 
 
-def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, declined: Sequence[str]) -> None:
+def _refuse(
+    memory: Memory, one: Handoff, status: str, options: WriteOptions, force: bool, declined: Sequence[str]
+) -> None:
     _refuse_answered(one)
     who = one.parties
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
@@ -98,7 +99,7 @@ def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, de
                 f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
                 f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
             )
-        if not is_said(how.reason):
+        if not is_said(options.reason):
             raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
     strange = [section for section in declined if section not in who.sections]
     if strange:

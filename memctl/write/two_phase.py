@@ -16,7 +16,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record import ids
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
 from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
@@ -27,7 +27,6 @@ from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
 from memctl.write import entry_state, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.transaction import How
 
 Make = Callable[[ref_state.Outcome], Change]
 
@@ -39,14 +38,14 @@ class Done(msgspec.Struct, frozen=True):
     agreed: ref_state.Outcome
 
 
-def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = "") -> Done:
+def carry_out(memory: Memory, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
     """Do both: the change of the shared state that `plan` makes, and that of the memory which `make` returns.
 
     `make` is asked once for each state that the plan was tried on. Raises MemctlError if either is refused; then
     nothing has changed.
     """
     _refuse_unsafe(memory)
-    terms = Terms(how.reason, how.dry_run)
+    terms = Terms(options.reason, options.dry_run)
     with ref_state.alone(memory):
         _recover(memory, ask_remote=bool(remote))
         noted: list[tuple[Path, Intent]] = []
@@ -54,9 +53,9 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
 
         def prepare(outcome: ref_state.Outcome) -> None:
             change = make(outcome)
-            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(how, dry_run=True))]
+            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
             _forget(noted)
-            if not how.dry_run:
+            if not options.dry_run:
                 intent = Intent(outcome.commit, remote, tried[0].change)
                 noted.append((intents.begin(memory, intent), intent))
 
@@ -69,10 +68,10 @@ def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = ""
             except MemctlError:
                 _forget(noted)
                 raise
-            if how.dry_run:
+            if options.dry_run:
                 return Done(tried[0], agreed)
             file, intent = noted[0]
-            written = _write(memory, file, intent, how)
+            written = _write(memory, file, intent, options)
             intents.drop(file)
             done.append(transaction.told(written))
         return Done(written, agreed)
@@ -112,7 +111,7 @@ def _forget(noted: list[tuple[Path, Intent]]) -> None:
         intents.drop(noted.pop()[0])
 
 
-def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
+def _write(memory: Memory, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
     """Commit the record now that ownership has moved; if that is refused, take everything back."""
     change = intent.change
 
@@ -125,7 +124,7 @@ def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
         return _rebased(memory, change)
 
     try:
-        written = transaction.write(memory, plan, how)
+        written = transaction.write(memory, plan, options)
         why, hint = written.pending, written.hint
     except MemctlError as error:
         why, hint = error.message, error.hint or ""
@@ -158,7 +157,7 @@ def _finish(memory: Memory, intent: Intent) -> bool:
         remote_state.take_in_alone(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    transaction.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
+    transaction.write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
     return True
 
 

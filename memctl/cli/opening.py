@@ -11,8 +11,10 @@ import click
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.hooks import folder, shells, undone
-from memctl.record import moments
+from memctl.hooks import agent_env
+from memctl.hooks import job_queue
+from memctl.hooks import session_dir
+from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.store import load, lock
@@ -27,13 +29,13 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
     lock.announce = output.note
-    opened.by_agent = shells.host_of(os.environ) is not None
-    root = folder.root_of(opened.repository.shared, opened.private.name)
-    if undone.notes(root):
+    opened.by_agent = agent_env.host_of(os.environ) is not None
+    root = session_dir.root_of(opened.repository.shared, opened.private.name)
+    if job_queue.notes(root):
         from memctl.cli import agents_work
 
         agents_work.await_(opened, root, writes=_writes(ctx))
@@ -133,8 +135,8 @@ def filters(
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
         agent=agent,
-        since=moments.parse_option(since, opened.now) if since else "",
-        until=moments.parse_option(until, opened.now, whole_day=True) if until else "",
+        since=timestamps.parse_option(since, opened.now) if since else "",
+        until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
         archived=None if everything else archived,
     )
 

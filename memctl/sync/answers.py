@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from memctl.record import frontmatter, handoff, headings
-from memctl.record.faults import InvalidRecord
+from memctl.record import content_fields, frontmatter, handoff
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import OFFERED, Handoff
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import ORDER
@@ -32,12 +32,12 @@ def without_ours(path: str, base: str, ours: str, theirs: str) -> tuple[str, tup
     was = _answer(before)
     text = frontmatter.replace(ours, {key: was[key] or None for key in _KEYS}, ORDER)
     head = len(text) - len(frontmatter.split(text)[1])
-    return text[:head] + headings.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
+    return text[:head] + content_fields.replace(HANDOFF, text[head:], _ANSWER, was["answer"]), lost
 
 
 def _answer(one: Handoff) -> dict[str, Any]:
     who = one.parties
-    said = headings.content(HANDOFF, one.body).get(_ANSWER.name, "")
+    said = content_fields.content(HANDOFF, one.body).get(_ANSWER.name, "")
     return {
         "status": one.record.status,
         "answered_by": who.answered_by,

@@ -16,9 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.git.repository import open_repository
-from memctl.pages import freshness
-from memctl.pages import generated_header
-from memctl.pages import levels
+from memctl.pages import freshness, generated_header, levels
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory

@@ -11,9 +11,7 @@ import click
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.hooks import agent_env
-from memctl.hooks import job_queue
-from memctl.hooks import session_dir
+from memctl.hooks import agent_env, job_queue, session_dir
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters

@@ -11,12 +11,8 @@ import re
 from collections.abc import Sequence
 
 from memctl.pages.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
-from memctl.pages.links import EXECUTIVE
-from memctl.pages.links import Links
-from memctl.pages.links import SOURCES
-from memctl.pages.links import document_of
-from memctl.record import content_fields
-from memctl.record import pages
+from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
+from memctl.record import content_fields, pages
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages import generated_header
-from memctl.pages import repository_paths
-from memctl.pages.links import EXECUTIVE
-from memctl.pages.links import FOLDER
-from memctl.pages.links import SOURCES
-from memctl.pages.links import document_of
+from memctl.pages import generated_header, repository_paths
+from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
 from memctl.record import pages
 from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page

@@ -8,8 +8,7 @@ from pathlib import Path
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import navigate
 from memctl.pages.coverage import covering
-from memctl.pages.path_args import inside
-from memctl.pages.path_args import readings
+from memctl.pages.path_args import inside, readings
 from memctl.pages.section_check import missing
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot

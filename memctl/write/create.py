@@ -9,10 +9,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pages.section_check import refuse_nowhere
-from memctl.record import content_fields
-from memctl.record import frontmatter
-from memctl.record import ids
-from memctl.record import timestamps
+from memctl.record import content_fields, frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Kind

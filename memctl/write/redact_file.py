@@ -12,11 +12,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pages import generated_header
 from memctl.pages.links import FOLDER
-from memctl.record import checkpoint
-from memctl.record import config
-from memctl.record import frontmatter
-from memctl.record import pages
-from memctl.record import session_page
+from memctl.record import checkpoint, config, frontmatter, pages, session_page
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import BY_FOLDER

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import click
 import pytest
-from memctl.record.shown import LIMIT, length
 
 from memctl.cli.main import Start, cli
 from memctl.hooks import agents_md
 from memctl.hooks.primer import GUIDE, TOPICS
-from memctl.text.host_limits import LIMIT
-from memctl.text.host_limits import length
+from memctl.text.host_limits import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests.conftest import Memctl

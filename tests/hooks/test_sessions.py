@@ -9,12 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from memctl.hooks import draft_page
-from memctl.hooks import job_queue
-from memctl.hooks import session_state
-from memctl.hooks import transcript
-from memctl.text.host_limits import LIMIT
-from memctl.text.host_limits import length
+
+from memctl.hooks import draft_page, job_queue, session_state, transcript
+from memctl.text.host_limits import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 

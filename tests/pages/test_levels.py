@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
-from memctl.record.faults import InvalidRecord
 
 from memctl.pages import levels
 from memctl.pages.links import Links

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from memctl.record.faults import InvalidRecord
 
 from memctl.pages import generated_header
 from memctl.pages.render import Renderer

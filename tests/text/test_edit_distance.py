@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memctl.text.edit_distance import distance
-from memctl.text.edit_distance import nearest
+
+from memctl.text.edit_distance import distance, nearest
 
 
 @pytest.mark.parametrize(

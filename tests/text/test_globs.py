@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from memctl.text.globs import Globs
-from memctl.text.globs import MAX_LENGTH
-from memctl.text.globs import MAX_STARS
-from memctl.text.globs import is_pattern
+
+from memctl.text.globs import MAX_LENGTH, MAX_STARS, Globs, is_pattern
 from tests.conftest import git
 
 NAMES = ("a", "b", "ab", "a.b", "x")

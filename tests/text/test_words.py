@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memctl.text.words import InnerWords
-from memctl.text.words import folded
-from memctl.text.words import parts_of
-from memctl.text.words import whole_words
-from memctl.text.words import words_of
+
+from memctl.text.words import InnerWords, folded, parts_of, whole_words, words_of
 
 
 @pytest.mark.parametrize(

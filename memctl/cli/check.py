@@ -245,6 +245,8 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
             output.text("\n".join(lines))
         output.note(formats.summary(found))
+    if omitted := formats.omission(found):
+        output.note(f"warning: {omitted}")
 
 
 def _explain(wanted: str, style: str) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import hook_commits, trust
+from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
 from memctl.hooks import agent_env, consent, host_files, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
@@ -80,8 +80,9 @@ def _set_up(asked: Asked, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
         return
-    if agent_env.host_of(os.environ) is None:  # an agent trusts no clone
+    if agent_env.host_of(os.environ) is None:  # an agent trusts no clone, and no hook
         trust.grant(repository)
+        edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:
         hook_commits.decide(repository)
         install.carry_out(repository, refspec.plan(repository))

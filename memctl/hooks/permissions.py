@@ -125,5 +125,6 @@ def sentence(host: Host, text: str) -> str:
     parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) lets them"
-    hooks = "; a record is a commit, which runs your Git hooks, edited by agents or not" if found[RECORD] else ""
+    hooks = "; a record is a commit, which runs your Git hooks; one in the worktree that is edited has it wait for you"
+    hooks = hooks if found[RECORD] else ""
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"

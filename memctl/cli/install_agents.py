@@ -53,8 +53,10 @@ def run(ctx: click.Context, asked: Asked) -> int:
     changing = [edit for edit in edits if edit.changes]
     if asked.what in HOSTS and not asked.uninstall:
         output.note(consent.sentence(_mode(repository)))
-        after = "\n".join((edit.after or b"").decode(errors="replace") for edit in edits)
-        output.note(permissions.sentence(HOSTS[asked.what], after))
+        texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
+        host = HOSTS[asked.what]
+        granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
+        output.note(permissions.sentence(host, granted))
     done = bool(changing) and not asked.dry_run and _agreed(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:

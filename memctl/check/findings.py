@@ -12,9 +12,8 @@ import msgspec
 from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
-from memctl.record import canonical, frontmatter, ids, pages
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record import frontmatter, frontmatter_writer, ids, pages
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
@@ -183,6 +182,6 @@ def _says(line: str, value: str) -> bool:
     """Whether a line of front matter has just this value, or a path with a stamp behind it."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
-        quoted = canonical.read(f"x: {item}\n")
+        quoted = frontmatter_writer.read(f"x: {item}\n")
         item = str(quoted["x"]) if quoted else item[1:-1].replace("''", "'")
     return item == value or item.rpartition(" ")[0] == value

@@ -13,8 +13,7 @@ from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from memctl.record.said import Wrong, refuse_stand_in
+from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.write.credentials import CredentialFound
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help

@@ -11,7 +11,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import handing, ownership, shared
 from memctl.team.state import State
-from memctl.write import handoffs, joint
+from memctl.write import handoffs, two_phase
 from memctl.write.handoffs import Answered
 
 
@@ -166,7 +166,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
-    lines = joint.recover(memory, ask_remote=True)
+    lines = two_phase.recover(memory, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     for line in settled.lost:
@@ -232,10 +232,10 @@ def _row(one: Handoff) -> tuple[str, ...]:
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
-    from memctl.record import headings
+    from memctl.record import content_fields
 
     record = output.record_data(memory, one.record)
-    content = headings.content(HANDOFF, one.body)
+    content = content_fields.content(HANDOFF, one.body)
     return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
 
 
@@ -246,5 +246,5 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
         by = handing.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
-    for line in joint.interrupted(memory):
+    for line in two_phase.interrupted(memory):
         output.note(output.plain(line))

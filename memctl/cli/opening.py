@@ -12,7 +12,7 @@ from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
 from memctl.hooks import agent_env, job_queue, session_dir
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.store import load, lock
@@ -133,8 +133,8 @@ def filters(
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
         agent=agent,
-        since=moments.parse_option(since, opened.now) if since else "",
-        until=moments.parse_option(until, opened.now, whole_day=True) if until else "",
+        since=timestamps.parse_option(since, opened.now) if since else "",
+        until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
         archived=None if everything else archived,
     )
 

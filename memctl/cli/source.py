@@ -11,10 +11,11 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.exchange import unpaired
 from memctl.exchange.jsonl import draft_of
-from memctl.record import frontmatter, headings
+from memctl.record import frontmatter
+from memctl.record.errors import Malformed
 from memctl.record.kinds import Kind
-from memctl.record.malformed import Malformed
 from memctl.store.files import MAX_BYTES
+from memctl.text import headings
 from memctl.write.create import Draft
 
 

@@ -14,14 +14,14 @@ from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.hooks import pressure
-from memctl.record import settings as yaml_settings
+from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
+from memctl.transcript import locations as transcript_files
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
 from memctl.window.following import Follower
-from memctl.window.messages import transcript_files
 from memctl.window.pressure import limits, models
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
@@ -129,7 +129,7 @@ def warn_of(limit: Limit) -> None:
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, bool]:
     """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and whether they
     say how large it is, be it what it would be without them."""
-    values = yaml_settings.read(read(file), file) if file else memory.config.window if memory else {}
+    values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
     found = configuration.from_values(values, file or "config.yaml, window")
     return found, values.get("max_context_tokens") is not None
 

@@ -20,9 +20,9 @@ from memctl.exchange.adr_forms import FORMS
 from memctl.exchange.adr_status import SUPERSEDED
 from memctl.exchange.adr_text import KEY, Origin
 from memctl.git.history import Commit
-from memctl.record import frontmatter, moments
+from memctl.record import frontmatter, timestamps
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record, parse, problems
 from memctl.record.snapshot import Snapshot
@@ -142,7 +142,7 @@ def _draft(item: Found, links: Sequence[Edge], commit: Commit | None) -> Draft:
     values: dict[str, Any] = {
         "title": item.head.at(item.head.title),
         "status": SUPERSEDED if before else item.said.status,
-        "timestamp": moments.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
+        "timestamp": timestamps.parse(item.head.at(item.head.date)) if item.head.date else commit and commit.date,
         "agent_id": adr_text.deciders(item.origin.head) or (commit and commit.author),
         KEY: msgspec.to_builtins(origin),
     }

@@ -15,8 +15,7 @@ from memctl.exchange.adr_status import Statement
 from memctl.exchange.adr_text import Head, Origin
 from memctl.git import history
 from memctl.git.history import Commit
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.text.credentials import describe, find, lines

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.markdown import one_line
+from memctl.text.markdown import one_line
 
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u([dD][c-fC-F][0-9a-fA-F]{2})|.)"

@@ -10,7 +10,7 @@ from memctl.hooks.session_state import SessionState
 from memctl.record import checkpoint
 from memctl.record.change import Change
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.said import LONGEST_LINE, MOST_LINES, is_said
+from memctl.record.required_text import LONGEST_LINE, MOST_LINES, is_said
 from memctl.record.snapshot import Snapshot
 from memctl.session import tasks
 from memctl.store import event_stream, load
@@ -18,7 +18,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.task import names, saving, versions
 from memctl.task.saving import Said
-from memctl.write import door
+from memctl.write import transaction
 
 _LAST_PROMPT = "Asked last: "
 _ERROR = "Not solved: "
@@ -50,7 +50,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
 
-    outcome = door.carry_out(memory, plan, session_end.how(memory))
+    outcome = transaction.carry_out(memory, plan, session_end.how(memory))
     if not outcome.change.is_empty:
         draft_page.drop(folder)
     for one in made:

@@ -22,7 +22,7 @@ def read(folder: SessionDir) -> Page | None:
     except (OSError, UnicodeDecodeError):
         return None
     from memctl.record import session_page
-    from memctl.record.faults import InvalidRecord
+    from memctl.record.errors import InvalidRecord
 
     try:
         return session_page.parse(text, session_page.path_of(folder.key))

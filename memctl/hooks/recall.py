@@ -38,7 +38,7 @@ _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record 
 
 def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
-    from memctl.record.shown import length
+    from memctl.text.host_limits import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
     return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
@@ -63,7 +63,7 @@ def _pack(
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     about = prompt[:_ASKED].replace('"', " ")
     wanted = stems(about)

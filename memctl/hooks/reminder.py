@@ -18,9 +18,9 @@ from memctl.hooks import transcript_tail
 from memctl.hooks.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.session.events import Event
     from memctl.session.extraction import Found
     from memctl.store.memory import Memory
+    from memctl.transcript.events import Event
 
 _REACH = 1024 * 1024  # bytes of a transcript that are read at most
 _MOST, _LONGEST = 3, 160  # decisions that are named at once, and characters of each
@@ -74,8 +74,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
     import msgspec
 
-    from memctl.session.claude_code import ClaudeCode
-    from memctl.session.events import ANSWER, PROMPT, RESULT
+    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
     reader = ClaudeCode()
     for row in found_in:
@@ -90,7 +90,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 def _is_decision(found: Found) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
-    from memctl.session.events import PROMPT
+    from memctl.transcript.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):
         return False
@@ -101,9 +101,9 @@ def _is_decision(found: Found) -> bool:
 
 def _is_recorded(memory: Memory, found: Found) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
-    from memctl.record.words import stems
     from memctl.search import ranking
     from memctl.store import load
+    from memctl.text.words import stems
 
     wanted, snapshot = stems(found.text), load.disk(memory)
     near = ranking.nearest(snapshot, found.text.replace('"', " "), memory.now, _LOOKED_AT)
@@ -126,12 +126,12 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.record.markdown import escape_model_tokens
+    from memctl.text.markdown import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 
 
 def _digest(text: str) -> str:
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     return blake2b(" ".join(sorted(stems(text))).encode(), digest_size=8).hexdigest()

@@ -10,13 +10,13 @@ from memctl.hooks.session_dir import SessionDir
 from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.session_page import Page
-from memctl.session.events import GIT
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
+from memctl.transcript.events import GIT
 
 if TYPE_CHECKING:
     from memctl.hooks.session_state import SessionState
-    from memctl.write.door import How
+    from memctl.write.transaction import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -31,18 +31,18 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
         is_worth_keeping(memory, draft, session_state.read(folder)) or (was_killed and draft.values.get("tool_calls"))
     ):
         return
-    from memctl.write import door  # what writes takes 10 ms, and most sessions end with nothing to write
+    from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
-    door.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
+    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
     draft_page.drop(folder)
 
 
 def how(memory: Memory) -> How:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.write.door import How
+    from memctl.write.transaction import How
 
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
-    return How(no_commit=is_none, reason="an agent's session", blank=True)
+    return How(no_commit=is_none, reason="an agent's session", redact=True)
 
 
 def change(memory: Memory, folder: SessionDir) -> Change | None:

@@ -23,10 +23,10 @@ from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_dir import SessionDir
 from memctl.hooks.session_state import SessionState
 from memctl.pages.admission import admitted
-from memctl.record.shown import LIMIT, length
 from memctl.session.running import Running
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.text.host_limits import LIMIT, length
 
 _RESUMED = ("resume", "fork")
 _SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command

@@ -13,7 +13,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.pack.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
 from memctl.pack.formats import choice
 from memctl.record.kinds import KINDS
-from memctl.record.markdown import one_line
+from memctl.text.markdown import one_line
 
 CountTokens = Callable[[str], int]
 

@@ -20,12 +20,12 @@ from memctl.pack.handoff_said import EMERGENCY, Said
 from memctl.pack.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
-from memctl.record.markdown import one_line
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.words import stems
 from memctl.search.filters import ORDERS, severity_rank
+from memctl.text.markdown import one_line
+from memctl.text.words import stems
 
 # Tokens of a package, at most and at least; rules.md#handoffs.
 BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}

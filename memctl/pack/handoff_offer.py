@@ -19,7 +19,6 @@ from memctl.pages import readable
 from memctl.record.change import Change, Write
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
-from memctl.record.markdown import one_line
 from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
@@ -28,6 +27,7 @@ from memctl.team import handing, shared
 from memctl.team.handing import Given
 from memctl.team.shared import Plan, Step
 from memctl.team.state import State
+from memctl.text.markdown import one_line
 from memctl.write import create
 
 _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a record

@@ -12,11 +12,11 @@ import msgspec
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.filling import CountTokens
 from memctl.pack.phase import Standing
-from memctl.record import headings
-from memctl.record.markdown import one_line
+from memctl.record import content_fields
 from memctl.record.record import Record
-from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
+from memctl.text.markdown import one_line
 
 EMERGENCY = "emergency"
 _MOST = 20  # lines of a field: what is more belongs into records
@@ -114,7 +114,7 @@ def _items(snapshot: Snapshot, records: Sequence[Record], name: str) -> Iterator
     """What some records say under one name, each with its id, as far as it says anything; the first few."""
     found: dict[str, str] = {}
     for record in records:
-        value = headings.content(record.kind, snapshot.body(record)).get(name) or ()
+        value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
         for item in [value] if isinstance(value, str) else value:
             line = one_line(item)
             if is_said(line):

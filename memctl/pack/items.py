@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack.draft import Item, Left
-from memctl.record import headings
 from memctl.record.kinds import SEVERITIES, STATE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings
 from memctl.text.credentials import find
 
 if TYPE_CHECKING:

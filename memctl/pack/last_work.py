@@ -15,14 +15,13 @@ from memctl.pack import items
 from memctl.pack.draft import Item
 from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
-from memctl.record import checkpoint, frontmatter, moments, session_page
+from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
-from memctl.record.markdown import first_sentence, one_line
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
 from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
 from memctl.record.snapshot import Catalogue, Snapshot
+from memctl.text.markdown import first_sentence, one_line
 
 WORK = 1_500  # tokens of all that stands here
 _SHARE = 3  # and no more than this part of a budget
@@ -57,8 +56,8 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
             values, _ = frontmatter.read(snapshot.read(path))
             ended, started = values.get("ended") or values.get("summarized"), values.get("started")
             if isinstance(ended, str):
-                began = moments.parse(started) if isinstance(started, str) else ""
-                found.append(Ended(path, began, moments.parse(ended)))
+                began = timestamps.parse(started) if isinstance(started, str) else ""
+                found.append(Ended(path, began, timestamps.parse(ended)))
         except (InvalidRecord, Malformed, OSError, ValueError):
             continue
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)

@@ -20,13 +20,13 @@ from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
 from memctl.pack.items import PROPOSED, Sources
 from memctl.pack.relevance import Bearing
-from memctl.record import handoff, moments
+from memctl.record import handoff, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
-from memctl.record.markdown import one_line
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
+from memctl.text.markdown import one_line
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
@@ -157,7 +157,7 @@ def choose(
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
     """The records that the windows of rules.md#rehydration let in."""
-    recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
+    recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
     return {
         "decision": [
             r

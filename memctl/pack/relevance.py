@@ -13,13 +13,13 @@ import msgspec
 from memctl.pack import items
 from memctl.pack.draft import Item
 from memctl.record import pages, session_page
-from memctl.record.faults import InvalidRecord
-from memctl.record.markdown import one_line
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.words import folded, stems
 from memctl.search.filters import Filters
+from memctl.text.markdown import one_line
+from memctl.text.words import folded, stems
 
 if TYPE_CHECKING:
     from memctl.search.ranking import Ranked

@@ -13,11 +13,11 @@ from memctl.git import history, refs
 from memctl.pack import origins
 from memctl.pack.items import Sources
 from memctl.record import pages
-from memctl.record.markdown import inline
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.team.place import ref
+from memctl.text.markdown import inline
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place

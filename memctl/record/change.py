@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import parse
 

@@ -11,8 +11,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids, pages
 from memctl.record.config import Config
-from memctl.record.faults import Fault, InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record.errors import Fault, InvalidRecord, Malformed
 from memctl.record.mentions import Mention
 from memctl.record.pages import Outline
 from memctl.record.record import Record

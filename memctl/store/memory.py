@@ -14,7 +14,7 @@ from memctl.git.changes import Asked
 from memctl.git.git import GitFailed
 from memctl.git.repository import Repository, open_repository
 from memctl.record import config as configuration
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from memctl.store import files, place
 from memctl.store.place import CONFIG
@@ -39,13 +39,13 @@ class Memory:
     @property
     def now(self) -> str:
         """The time that operations record: MEMCTL_NOW, or the clock's."""
-        return fixed_now(self.environ) or moments.from_epoch(int(time.time()))
+        return fixed_now(self.environ) or timestamps.from_epoch(int(time.time()))
 
     @property
     def commit_moment(self) -> int | None:
         """The date for commits in Unix seconds, if MEMCTL_NOW fixes it."""
         fixed = fixed_now(self.environ)
-        return None if fixed is None else moments.to_epoch(fixed)
+        return None if fixed is None else timestamps.to_epoch(fixed)
 
     @property
     def actor(self) -> str:
@@ -73,7 +73,7 @@ class Memory:
         from hashlib import blake2b
 
         seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
 
     @cached_property
     def trust(self) -> str:
@@ -151,9 +151,9 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
     if not value:
         return None
     try:
-        return moments.parse(value)
+        return timestamps.parse(value)
     except ValueError:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {moments.ALLOWED}", USAGE) from None
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
 
 
 def open_memory(start: Path, environ: Mapping[str, str], asked: Asked | None = None) -> Memory:

@@ -15,10 +15,10 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.record import pages
 from memctl.record.change import Change
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record, parse
-from memctl.record.said import is_said
+from memctl.record.required_text import is_said
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.team import shared

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.said import is_said
+from memctl.record.required_text import is_said
 from memctl.team import work
 from memctl.team.shared import Plan, Step
 from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window import subsystems
 from memctl.window.audit import AuditLog
 from memctl.window.budget import accounting
@@ -75,7 +75,9 @@ class ContextWindowManager:
         on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
     ) -> None:
         self.config = config or WindowConfig()
-        expected.instance(self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings")
+        argument_checks.instance(
+            self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings"
+        )
         self.counter = counter
         self.pressure_monitor = pressure_monitor or subsystems.monitor(self.config)
         self.eviction_engine = eviction_engine or subsystems.eviction(self.config, counter)

@@ -40,7 +40,7 @@ def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
     assert session.faults() == []
 
 
-def test_a_key_of_which_an_answer_keeps_only_the_end_is_blanked(session: Session) -> None:
+def test_a_key_of_which_an_answer_keeps_only_the_end_is_redacted(session: Session) -> None:
     key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
     folder = SessionDir(session.root, "one")
     prompt_log.note_answer(

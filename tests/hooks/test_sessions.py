@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import draft_page, job_queue, session_state, transcript
-from memctl.record.shown import LIMIT, length
+from memctl.text.host_limits import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 

@@ -18,7 +18,7 @@ import re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.tokens.families import FAMILIES
 from memctl.window.pressure import models
 from memctl.window.pressure.models import DEFAULT_OUTPUT
@@ -70,7 +70,7 @@ def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT
 
     `max_output` is what the model may answer with. Raises MemctlError for an unknown host or a window without room.
     """
-    expected.numbers(window=window, max_output=max_output)
+    argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
     point = models.compacted_at(window, max_output) if host == CLAUDE_CODE else window
@@ -92,8 +92,8 @@ def limit_of(
     `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
     which is after that request. Raises MemctlError if nothing tells the window.
     """
-    expected.texts(model=model)
-    expected.numbers(seen=seen)
+    argument_checks.texts(model=model)
+    argument_checks.numbers(seen=seen)
     if window is not None:
         return Limit(window, compaction_point(window, host, max_output), "given")
     named = window_of(model)

@@ -45,7 +45,8 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
     if not allow_owned:
         lines = [f"{memory.tracked(item.path)}: {item.ownership.told}" for item in found[:_SHOWN]]
         lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or write with --allow-owned --reason WHY")
+        over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
+        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or {over}")
     if not is_said(change.reason):
         raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))

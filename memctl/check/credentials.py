@@ -12,7 +12,7 @@ from memctl.store.cache import digest
 from memctl.text import credentials
 
 _MOST = 20  # findings of a file; how many more there are is said in one
-_HINT = "`memctl redact FILE` blanks it; have it revoked"
+_HINT = "`memctl redact FILE` takes it out; have it revoked"
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:

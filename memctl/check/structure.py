@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from memctl.check.findings import Finding, Subject
 from memctl.check.inventory import special
 from memctl.pages import documents, levels
-from memctl.pages.places import FOLDER, SOURCES, document_of
+from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.render import BrokenTemplate
 from memctl.record import content_fields, pages
 from memctl.record.errors import CONFLICT, DUPLICATE

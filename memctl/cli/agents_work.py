@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memctl.cli import output
 from memctl.git.commits import committing
-from memctl.hooks import undone
+from memctl.hooks import job_queue
 from memctl.store.memory import Memory
 
 _PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
@@ -22,11 +22,11 @@ def await_(memory: Memory, root: Path, *, writes: bool) -> None:
     memory.asked = None  # that was asked before what is waited for
     is_settled = False
     with suppress(OSError):  # of a folder that we may not write to: then it is somebody else's to finish
-        is_settled = undone.wait(root, _PATIENCE)
+        is_settled = job_queue.wait(root, _PATIENCE)
         if not is_settled and writes:
-            from memctl.hooks import working
+            from memctl.hooks import jobs
 
-            is_settled = working.settle_all(root, os.environ)
+            is_settled = jobs.settle_all(root, os.environ)
     if not is_settled:
         output.note(
             "what an agent's hook has begun is not done yet: `memctl commit` finishes it (`memctl hook log --faults`)"

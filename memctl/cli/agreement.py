@@ -12,7 +12,7 @@ from memctl.cli.command import json_option, said
 from memctl.store.memory import Memory
 from memctl.team import exchange, shared
 from memctl.team.shared import Outcome, Plan, Seen, Terms
-from memctl.write import joint
+from memctl.write import two_phase
 
 
 def agreeing(function: Any) -> Any:
@@ -45,7 +45,7 @@ def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[
     """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
     remote = given["remote"]
     if not given["dry_run"]:
-        joint.recover(memory, ask_remote=bool(remote))
+        two_phase.recover(memory, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
     result = shared.update(memory, plan, terms) if alone else exchange.update(memory, remote, plan, terms)

@@ -22,8 +22,8 @@ from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import shared
 from memctl.team.state import State
-from memctl.write import documents, door, entry_state, mend
-from memctl.write.door import How
+from memctl.write import autofix, documents, entry_state, transaction
+from memctl.write.transaction import How
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -92,11 +92,11 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (commits.committing() or not _is_touched(memory)):
-        ignore = (*ignore, *mend.DOCUMENTS)
+        ignore = (*ignore, *autofix.DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
-        ignore = (*ignore, *mend.DOCUMENTS)
+        ignore = (*ignore, *autofix.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
 
 
@@ -210,15 +210,17 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Mend records in one commit (with their documents), then whatever documents are still stale."""
     say = output.text if style == "text" else output.note
     mended = [finding for finding in found.findings if finding.rule.is_mended]
-    in_records = [finding for finding in mended if finding.code not in mend.DOCUMENTS]
+    in_records = [finding for finding in mended if finding.code not in autofix.DOCUMENTS]
     if in_records:
-        result = door.carry_out(memory, lambda _: mend.mend(load.disk(memory), in_records), How(dry_run=dry_run))
+        result = transaction.carry_out(
+            memory, lambda _: autofix.mend(load.disk(memory), in_records), How(dry_run=dry_run)
+        )
         if style == "text":
             report.outcome(memory, result, as_json=False, dry_run=dry_run)
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
             report.pending(result)
-    if any(finding.code in mend.DOCUMENTS for finding in mended):
+    if any(finding.code in autofix.DOCUMENTS for finding in mended):
         if dry_run:
             say("would render the documents")
             return

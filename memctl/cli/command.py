@@ -11,7 +11,7 @@ import click
 
 from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.write.credentials import CredentialFound
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help
@@ -83,10 +83,10 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except CredentialFound as error:
-        from memctl.hooks import shells
+        from memctl.hooks import agent_env
 
         has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-        if has_option and ctx.invoked_subcommand is None and shells.host_of(os.environ) is None:
+        if has_option and ctx.invoked_subcommand is None and agent_env.host_of(os.environ) is None:
             error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
         raise
 
@@ -161,9 +161,9 @@ discard_option = click.option("--discard", is_flag=True, help="Let text go that 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     """The value of an option that is refused in the shell of an agent, but for `-`, standard input."""
     if given and given != "-":
-        from memctl.hooks import shells
+        from memctl.hooks import agent_env
 
-        shells.refuse(param.opts[0], os.environ)
+        agent_env.refuse(param.opts[0], os.environ)
     return given
 
 

@@ -15,7 +15,7 @@ from memctl.record.kinds import OTHER_END, Kind
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
 from memctl.store.sequence import Sequence
-from memctl.write import create, door
+from memctl.write import create, transaction
 from memctl.write.edit import section_marker
 
 _EXAMPLES = {
@@ -173,7 +173,7 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
 
     with editor.kept(memory, draft.body if use_editor else ""):
         refuse_stand_in(str(draft.values["title"]), "TITLE")
-        result = door.carry_out(memory, plan, how(flags))
+        result = transaction.carry_out(memory, plan, how(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
 

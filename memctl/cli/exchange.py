@@ -15,7 +15,7 @@ from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select
 from memctl.store import load, named_file
-from memctl.write import door
+from memctl.write import transaction
 
 if TYPE_CHECKING:
     from memctl.exchange.adr import Imported
@@ -57,7 +57,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
         _import_adr(memory, Path(source), flags)
         return
     lines = read(source).split("\n")
-    result = door.carry_out(
+    result = transaction.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
         how(flags),
@@ -144,7 +144,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
         found.append(adr.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
         return found[0].change
 
-    result = door.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, how(flags))
     imported = found[0]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

@@ -19,7 +19,7 @@ from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import handing, ownership, shared
 from memctl.team.state import State
-from memctl.write import handoffs, joint
+from memctl.write import handoffs, two_phase
 from memctl.write.handoffs import Answered
 
 
@@ -166,7 +166,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
-    lines = joint.recover(memory, ask_remote=True)
+    lines = two_phase.recover(memory, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     for line in settled.lost:
@@ -246,5 +246,5 @@ def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
         by = handing.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
-    for line in joint.interrupted(memory):
+    for line in two_phase.interrupted(memory):
         output.note(output.plain(line))

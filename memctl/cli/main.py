@@ -79,7 +79,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
         "redact": (
             "redact",
-            "Blank a credential that got in, everywhere in this clone, and say what can't be reached.",
+            "Redact a credential that got in, everywhere in this clone, and say what can't be reached.",
         ),
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },

@@ -11,7 +11,7 @@ import click
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.hooks import folder, shells, undone
+from memctl.hooks import agent_env, job_queue, session_dir
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -27,13 +27,13 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
     lock.announce = output.note
-    opened.by_agent = shells.host_of(os.environ) is not None
-    root = folder.root_of(opened.repository.shared, opened.private.name)
-    if undone.notes(root):
+    opened.by_agent = agent_env.host_of(os.environ) is not None
+    root = session_dir.root_of(opened.repository.shared, opened.private.name)
+    if job_queue.notes(root):
         from memctl.cli import agents_work
 
         agents_work.await_(opened, root, writes=_writes(ctx))

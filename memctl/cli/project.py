@@ -20,7 +20,7 @@ from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.write import commit, door, entry_state, example, joint, moves, reinstate, setup
+from memctl.write import checkout_log, commit, entry_state, example, reinstate, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
 _TRY = (
@@ -59,7 +59,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     if not flags["dry_run"]:
         with suppress(MemctlError):  # where settings can't be written now; the next write tries again
             trust.grant(memory.repository)
-    result = door.carry_out(memory, lambda _: change, how(flags))
+    result = transaction.carry_out(memory, lambda _: change, how(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 
@@ -152,7 +152,7 @@ def commit_command(
     memory = opening.memory(ctx)
     if not dry_run:
         memory.grant_trust()
-        joint.recover(memory, ask_remote=True)
+        two_phase.recover(memory, ask_remote=True)
     if drop:
         forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)
@@ -228,9 +228,9 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
-        move = moves.noted(memory)
+        move = checkout_log.noted(memory)
         moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
-        data["interrupted"] = [*moving, *joint.interrupted(memory)]
+        data["interrupted"] = [*moving, *two_phase.interrupted(memory)]
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
             for one in handoff.waiting(snapshot, memory.actor)

@@ -13,7 +13,7 @@ from memctl.cli import opening, output, report
 from memctl.cli.command import command, how, writing
 from memctl.errors import MemctlError
 from memctl.git.authorship import Authorship
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record.change import Change
 from memctl.record.kinds import HANDOFF
 from memctl.store import load
@@ -21,9 +21,9 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import shared
 from memctl.team.state import SECTION, State
-from memctl.write import concluding, door, handoffs, renumber
+from memctl.write import handoffs, merge_staging, renumber, transaction
 from memctl.write.commit import Outcome
-from memctl.write.concluding import Staged
+from memctl.write.merge_staging import Staged
 from memctl.write.renumber import Renumbering
 
 
@@ -55,8 +55,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
         return made[0].change
 
-    result = door.carry_out(memory, plan, how(flags))
-    within = None if flags["dry_run"] or flags["no_commit"] else concluding.stage(memory)
+    result = transaction.carry_out(memory, plan, how(flags))
+    within = None if flags["dry_run"] or flags["no_commit"] else merge_staging.stage(memory)
     settled = [] if flags["dry_run"] else _settled(memory, made[0])
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

@@ -143,7 +143,7 @@ def _relate(
     as_json: bool,
     at: str | None,
 ) -> None:
-    from memctl.pages import coverage, why
+    from memctl.pages import coverage, provenance
     from memctl.search import related
 
     if _RECORD.fullmatch(given):
@@ -151,7 +151,7 @@ def _relate(
         name, subject = record.id, related.of_record(snapshot, record)
     else:
         commit = memory.repository.resolve(at) if at is not None else ""
-        name = why.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+        name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
         sections = [page.id for page in coverage.covering(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)

@@ -14,12 +14,12 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.session import ending, gathering, listing, proposals, running
 from memctl.session import writing as session_writing
-from memctl.session.events import GIT, Session
 from memctl.session.running import Running
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.write import door
+from memctl.transcript.events import GIT, Session
+from memctl.write import transaction
 
 
 @click.group("session", cls=Group)
@@ -116,7 +116,7 @@ def _write(
         return made
 
     terms = how(flags)
-    result = door.carry_out(memory, plan, msgspec.structs.replace(terms, blank=not terms.allow_secret))
+    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

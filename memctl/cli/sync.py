@@ -13,7 +13,7 @@ from memctl.store.memory import Memory
 from memctl.sync import deciding, telling
 from memctl.sync import sync as syncing
 from memctl.sync.synced import Synced
-from memctl.write import naming
+from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
 
@@ -85,7 +85,7 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
-            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(naming.new_path(one)))}
+            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(id_collisions.new_path(one)))}
             for one in (made.renamed if made else ())
         ],
         "lost": [

@@ -26,10 +26,10 @@ class Host(NamedTuple):
 
     `process` is a variable of its hooks with the number of its process ("": they are told none). `shell` is one of all
     shells that it opens for an agent, `session` the one with the session's name ("": it tells its shells none). A
-    `silent` one has no event for a compaction: its transcript is looked at (`compressed`). `home` is the variable that
-    moves its folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what
-    its user has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read
-    where it is started in a folder below.
+    `silent` one has no event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the
+    variable that moves its folder in the user's home; with a `/`, the variable that moves what the folder is in.
+    `advice` says what its user has to know once hooks are installed. A project's settings that are
+    `is_for_its_folder_only` are not read where it is started in a folder below.
     """
 
     name: str

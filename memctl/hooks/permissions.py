@@ -2,8 +2,8 @@
 
 Hosts compare the beginning of a command line, so all options of a command come with it. Only commands are named here of
 which no option writes to a file, reads one that is named, or starts a program; where one does, it is refused in the
-shell of an agent (`shells.refuse`). Chained commands, substitutions and redirections are the hosts' to look at: seen in
-Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
+shell of an agent (`agent_env.refuse`). Chained commands, substitutions and redirections are the hosts' to look at: seen
+in Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
 (tests/agents).
 """
 

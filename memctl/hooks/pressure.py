@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memctl.errors import USAGE, MemctlError
-from memctl.hooks import lines
+from memctl.hooks import transcript_tail
 from memctl.window.pressure import models
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
@@ -86,7 +86,7 @@ def _number(environ: Mapping[str, str], name: str) -> int:
 
 def last_context(transcript: str) -> tuple[int, str] | None:
     """The tokens in the context and the model, by the last answer or the last compaction, whichever is later."""
-    for line in lines.backwards(transcript, _REACH):
+    for line in transcript_tail.backwards(transcript, _REACH):
         if b'"usage"' not in line and b"compact_boundary" not in line:
             continue
         try:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.pack.draft import Item
@@ -36,7 +36,7 @@ _HOW = "The project has a memory (memctl): `memctl search X` finds more; before 
 _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
 
 
-def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
+def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
     from memctl.text.host_limits import length
 
@@ -96,7 +96,7 @@ def _pack(
     return pack
 
 
-def give(folder: SessionFolder, found: str) -> str:
+def give(folder: SessionDir, found: str) -> str:
     """The text of what `find` has found, and note that it is shown: it may have come too late to be."""
     text, included = json.loads(found)
     folder.show(included)
@@ -130,7 +130,7 @@ def _holds(record: Record, now: str) -> bool:
     return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
 
 
-def note(folder: SessionFolder, pack: str) -> None:
+def note(folder: SessionDir, pack: str) -> None:
     """Note the records that a session's start was given whole."""
     folder.show(_PACKED.findall(pack))
 

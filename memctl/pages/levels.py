@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from memctl.pages.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
-from memctl.pages.places import EXECUTIVE, SOURCES, Links, document_of
+from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, pages
 from memctl.record.pages import Page
 from memctl.record.record import Record

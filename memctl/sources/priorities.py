@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import freshness, repository_paths
-from memctl.pages.given_paths import file_named
+from memctl.pages.path_args import file_named
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.sources import facts, ignored, recency, refused, task

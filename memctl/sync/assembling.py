@@ -12,7 +12,7 @@ from memctl.git import message, refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
 from memctl.git.tree_merge import Leaf
 from memctl.pages import documents as comparing
-from memctl.pages.places import FOLDER, SOURCES
+from memctl.pages.links import FOLDER, SOURCES
 from memctl.record.change import Change, Deed
 from memctl.record.config import parse as parse_config
 from memctl.record.snapshot import Snapshot
@@ -21,9 +21,9 @@ from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, combining, deciding
 from memctl.sync.combining import Combined, Lost
-from memctl.write import documents, mend
+from memctl.write import autofix, documents
+from memctl.write.id_collisions import Holder
 from memctl.write.merge import WHOLE
-from memctl.write.naming import Holder
 
 _SHOWN = 10  # files that a message names
 _NAMED = 5  # ids that it names
@@ -120,7 +120,7 @@ def _mended(memory: Memory, snapshot: Snapshot, combined: Combined) -> dict[str,
     records = [record for record in snapshot.records if record.path in touched]
     found = [Finding("MEM107", record.path, 1, "") for record in records]
     found += [Finding("MEM402", r.path, 1, "") for r in records if r.superseded_by and r.status != "superseded"]
-    writes = [write for write in mend.mend(snapshot, found).writes if write.text != write.old]
+    writes = [write for write in autofix.mend(snapshot, found).writes if write.text != write.old]
     blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
     return {write.path: Leaf(combined.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 

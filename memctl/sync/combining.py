@@ -15,7 +15,7 @@ from memctl.git import threeway, trees
 from memctl.git.git import GitFailed
 from memctl.git.tree_merge import Leaf, store
 from memctl.pages import documents
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import ids, pages, session_page
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import only_counted
@@ -25,7 +25,7 @@ from memctl.sync import deciding
 from memctl.sync.collisions import Leaves
 from memctl.write import documents as rendering
 from memctl.write import merge, merge_bodies
-from memctl.write.blanking import is_readable
+from memctl.write.redact_file import is_readable
 
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 

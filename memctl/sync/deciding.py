@@ -17,9 +17,9 @@ from memctl.record.kinds import BY_FOLDER, HANDOFF
 from memctl.store import files
 from memctl.sync import answers
 from memctl.write import merge
-from memctl.write.blanking import is_readable
 from memctl.write.merge import WHOLE
 from memctl.write.merge_bodies import Lost
+from memctl.write.redact_file import is_readable
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter

@@ -26,8 +26,8 @@ from memctl.store.memory import Memory
 from memctl.sync import assembling, session_pages, sharing, soundness, telling
 from memctl.sync.synced import Synced
 from memctl.team import place
-from memctl.write import commit, entry_state, moves, recovery
-from memctl.write.moves import Move
+from memctl.write import checkout_log, commit, entry_state, recovery
+from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
 _PATIENCE = 600.0
@@ -86,7 +86,7 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
                 tell(planned)
                 if not dry_run:
-                    moves.drop(memory)  # now that it is told: else the next command tells it
+                    checkout_log.drop(memory)  # now that it is told: else the next command tells it
                 return planned
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
@@ -119,7 +119,7 @@ def _may_go(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
 
 def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:
     """Finish what was interrupted; of a sync, `moves` tells what it came to, and this whether its push got through."""
-    move = moves.noted(memory)
+    move = checkout_log.noted(memory)
     if dry_run:
         if move:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
@@ -219,22 +219,22 @@ def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) ->
     move = Move(upstream.branch, planned.before, new, why, sharing.owned_before(memory, planned), told, planned.pushed)
     goes = new != planned.before
     if goes:
-        moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
+        checkout_log.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
     if dry_run:
         return True
     if goes:
-        moves.begin(memory, move)  # before the push: what the remote has by then must come here too
+        checkout_log.begin(memory, move)  # before the push: what the remote has by then must come here too
     if push and new != planned.theirs:
         try:
             if not remotes.push(memory.repository, upstream, new):
-                moves.drop(memory)
+                checkout_log.drop(memory)
                 return False
         except Refused as error:
-            moves.drop(memory)
+            checkout_log.drop(memory)
             raise MemctlError(
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
                 "`memctl sync --no-push` merges what is there all the same",
             ) from None
     if goes:
-        moves.carry_out(memory, move)
+        checkout_log.carry_out(memory, move)
     return True

@@ -11,9 +11,9 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import saving
 from memctl.task.saving import Said
-from memctl.write import door
+from memctl.write import transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 def keep(memory: Memory, said: Said, how: How) -> Kept:
     """Save what is said of a task; raises MemctlError if it is stale, or refused otherwise."""
-    outcome = door.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), how)
+    outcome = transaction.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), how)
     write = outcome.change.writes[0]
     made = checkpoint.parse(write.text, write.path)
     if not how.dry_run:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.placing import refuse_nowhere
+from memctl.pages.section_check import refuse_nowhere
 from memctl.record import content_fields, frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord

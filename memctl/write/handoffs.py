@@ -18,9 +18,9 @@ from memctl.team import exchange, handing, settling, shared
 from memctl.team.handing import Given
 from memctl.team.shared import Terms
 from memctl.team.state import plain_line
-from memctl.write import edit, joint
-from memctl.write.door import How
-from memctl.write.joint import Done
+from memctl.write import edit, two_phase
+from memctl.write.transaction import How
+from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
@@ -41,7 +41,7 @@ def answer(
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
     handoff is answered already.
     """
-    joint.recover(memory, ask_remote=bool(remote))
+    two_phase.recover(memory, ask_remote=bool(remote))
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, how, force, declined)
@@ -62,7 +62,7 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return Answered(joint.carry_out(memory, plan, make, how, remote), one, given)
+    return Answered(two_phase.carry_out(memory, plan, make, how, remote), one, given)
 
 
 class Answered(msgspec.Struct, frozen=True):

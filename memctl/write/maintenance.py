@@ -18,12 +18,12 @@ from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 from memctl.team import guard
-from memctl.write import door, entry_state, links, old_checkpoints, retention
+from memctl.write import entry_state, links, old_checkpoints, retention, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
 from memctl.write.edit import rewrite
 from memctl.write.old_checkpoints import OldCheckpoint
 from memctl.write.retention import Judgement, Verdict
+from memctl.write.transaction import How
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
@@ -71,7 +71,7 @@ def maintain(memory: Memory, how: How) -> Maintained:
         old = old_checkpoints.old(snapshot, memory.now, untouchable)
         return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
 
-    outcome = door.carry_out(memory, plan, how)
+    outcome = transaction.carry_out(memory, plan, how)
     if folding.counts and not how.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _left(memory):

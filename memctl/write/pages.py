@@ -17,7 +17,7 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.write import naming
+from memctl.write import id_collisions
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -152,7 +152,7 @@ def with_content(kind: PageKind, body: str, text: Text) -> str:
 
 
 def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
-    return next(naming.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
+    return next(id_collisions.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
 
 
 def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:

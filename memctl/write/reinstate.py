@@ -12,9 +12,9 @@ from memctl.record.change import Change, Write
 from memctl.store import lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import Entry
-from memctl.write import door, entry_state, merge, recovery
+from memctl.write import entry_state, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
+from memctl.write.transaction import How
 
 _SHOWN = 200  # lines of a difference that a message shows
 
@@ -34,7 +34,7 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
     for entry in entries:
         # What was let pass when it was written first is not asked about again.
         how = How(allow_secret=True, discard=True)
-        outcomes.append(door.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), how))  # type: ignore[misc]
+        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), how))  # type: ignore[misc]
         pending.drop(entry)
     return outcomes
 

@@ -17,7 +17,7 @@ from memctl.record import timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.write import holders
+from memctl.write import backlinks
 
 Action = Literal["archive", "delete", "date"]
 
@@ -73,7 +73,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     if going:
         closing = {verdict.record.path for verdict in kept}
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
-        held = holders.find(snapshot, going, lasting, untouchable.keys())
+        held = backlinks.find(snapshot, going, lasting, untouchable.keys())
         kept = [_held(verdict, held, spared) for verdict in kept]
     return Judgement(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
-from memctl.pages.places import Links
+from memctl.pages.links import Links
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter
 from memctl.record.config import Config

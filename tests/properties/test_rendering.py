@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from memctl.pages import seal
+from memctl.pages import generated_header
 from memctl.pages.render import Renderer
 from memctl.record import content_fields
 from memctl.record.config import Config
@@ -160,7 +160,7 @@ def test_the_same_memory_gives_the_same_bytes_and_is_found_intact(compiled: Path
     for name in reversed(other.names()):
         document = other.document(name)
         assert document == one.document(name)
-        opened = seal.opened(document)
+        opened = generated_header.opened(document)
         assert opened is not None
         assert opened.is_intact
 

@@ -14,11 +14,11 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.session import ending, gathering, listing, proposals, running
 from memctl.session import writing as session_writing
-from memctl.session.events import GIT, Session
 from memctl.session.running import Running
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.transcript.events import GIT, Session
 from memctl.write import door
 
 

@@ -17,11 +17,11 @@ from memctl.hooks import pressure
 from memctl.record import settings as yaml_settings
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
+from memctl.transcript import locations as transcript_files
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
 from memctl.window.following import Follower
-from memctl.window.messages import transcript_files
 from memctl.window.pressure import limits, models
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED

@@ -10,9 +10,9 @@ from memctl.hooks.folder import SessionFolder
 from memctl.record import session_page
 from memctl.record.change import Change
 from memctl.record.session_page import Page
-from memctl.session.events import GIT
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
+from memctl.transcript.events import GIT
 
 if TYPE_CHECKING:
     from memctl.hooks.known import Known

@@ -12,8 +12,8 @@ from memctl.session.running import Running
 from memctl.store import files
 
 if TYPE_CHECKING:
-    from memctl.session.events import Event
     from memctl.session.tasks import Task
+    from memctl.transcript.events import Event
 
 _STATE = "state.json"
 MOST_FILES, MOST_STEPS, MOST_DECISIONS, MOST_TASKS = 50, 200, 15, 1_000
@@ -29,7 +29,7 @@ class TaskCall(msgspec.Struct, frozen=True):
 
     @property
     def event(self) -> Event:
-        from memctl.session.events import CALL, Event
+        from memctl.transcript.events import CALL, Event
 
         return Event(CALL, tool=self.tool, arguments=self.arguments)
 

@@ -18,9 +18,9 @@ from memctl.hooks import lines
 from memctl.hooks.folder import SessionFolder
 
 if TYPE_CHECKING:
-    from memctl.session.events import Event
     from memctl.session.extraction import Found
     from memctl.store.memory import Memory
+    from memctl.transcript.events import Event
 
 _REACH = 1024 * 1024  # bytes of a transcript that are read at most
 _MOST, _LONGEST = 3, 160  # decisions that are named at once, and characters of each
@@ -74,8 +74,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
     import msgspec
 
-    from memctl.session.claude_code import ClaudeCode
-    from memctl.session.events import ANSWER, PROMPT, RESULT
+    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
     reader = ClaudeCode()
     for row in found_in:
@@ -90,7 +90,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 def _is_decision(found: Found) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
-    from memctl.session.events import PROMPT
+    from memctl.transcript.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):
         return False

@@ -19,11 +19,11 @@ from memctl.hooks.known import Known, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.record.session_page import NEXT, STATE, Page
 from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
-from memctl.session.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 from memctl.session.paths import Places
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.text.plain import plain
+from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 
 
 def take_in(memory: Memory, host: Host, transcript_path: str, folder: SessionFolder, *, is_over: bool = False) -> Known:

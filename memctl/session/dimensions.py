@@ -15,9 +15,9 @@ from memctl.record import session_page, xml_text
 from memctl.record.session_page import Page
 from memctl.session.asking import Reply
 from memctl.session.composing import IMPLIED
-from memctl.session.events import PROMPT, Session
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
 from memctl.text.plain import plain
+from memctl.transcript.events import PROMPT, Session
 
 _MOST_SAID = 30_000  # characters of the user's prompts, for a judge
 _TASK = """\

@@ -15,9 +15,9 @@ import msgspec
 from memctl.record.markdown import one_line
 from memctl.record.said import is_said
 from memctl.session import labels
-from memctl.session.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.session.labels import Labelled
 from memctl.statements import cues, statements, units
+from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 
 _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),

@@ -12,11 +12,11 @@ from memctl.record import moments
 from memctl.record.session_page import Page
 from memctl.session import asking, kept_probes, probes
 from memctl.session.asking import Reply
-from memctl.session.events import Session
 from memctl.session.paths import Places
 from memctl.session.probes import KINDS, Probe
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
+from memctl.transcript.events import Session
 
 TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"
 

@@ -16,11 +16,11 @@ import msgspec
 from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.record import xml_text
 from memctl.session import labels
-from memctl.session.events import ANSWER, DIGEST, PROMPT, Event, Session
 from memctl.session.extraction import Found
 from memctl.session.invented import Known
 from memctl.session.summary import Prose, Summary
 from memctl.text.plain import plain
+from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event, Session
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters
 _MOST_TALK = 60_000  # characters of what was said: some 15,000 tokens

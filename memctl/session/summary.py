@@ -9,12 +9,12 @@ import msgspec
 from memctl.record import moments
 from memctl.record.markdown import one_line
 from memctl.session import extraction, failures, labels, tasks
-from memctl.session.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 from memctl.session.extraction import Found
 from memctl.session.failures import Failure
 from memctl.session.tasks import Task
 from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.session.trail import Trail
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
 _INTENT = 800  # characters of the prompt that a session began with
 _LAST_WORD = 600  # characters of what the agent said last

@@ -11,7 +11,7 @@ from typing import Any
 from memctl.hooks import dispatch
 from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import CLAUDE_CODE, Host
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 ANSWER = "Got it. Thanks for the additional context!"  # that Gemini CLI has its model give
 

@@ -12,7 +12,7 @@ from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import GEMINI
 from tests.conftest import Memctl, commits
 from tests.hooks.session import ANSWER, Session, compress
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 
 @pytest.fixture

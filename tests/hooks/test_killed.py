@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Memctl, commits, git
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 MOMENTS = 30
 USUAL = range(2, MOMENTS, 7)  # the others are in slow tests

@@ -23,9 +23,9 @@ import msgspec
 
 from memctl.record import expected
 from memctl.session import calls
-from memctl.session.events import CALL, Event
 from memctl.session.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy

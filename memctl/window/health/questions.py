@@ -15,7 +15,7 @@ from memctl.record import expected, settings
 from memctl.record.markdown import first_sentence, one_line
 from memctl.record.spelling import nearest
 from memctl.record.words import STOP_WORDS
-from memctl.session.events import ANSWER, Session
+from memctl.transcript.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from memctl.record import expected
-from memctl.tokens import blocks
 from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
+from memctl.transcript import messages as blocks
 
 
 class ContentType(Enum):

@@ -15,8 +15,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record import expected
-from memctl.tokens import blocks
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.transcript import messages as blocks
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.parsing import Place, elements

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.tokens.transcripts import context_of
+from memctl.transcript.line import context_of
 
 LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.session.events import ANSWER, CALL, PROMPT, RESULT, Event, Session
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session
 
 _SPEAKER = re.compile(
     r"^[ \t]*(?:#{1,4} |\*\*|> ?)?(user|human|you|assistant|ai|claude|agent)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",

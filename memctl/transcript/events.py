@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from memctl.record.frontmatter import clean_newlines
-from memctl.tokens import blocks
-from memctl.tokens.blocks import Block
+from memctl.transcript import messages as blocks
+from memctl.transcript.messages import Block
 
 PROMPT, ANSWER, CALL, RESULT, COMPACTION, DIGEST = "prompt", "answer", "call", "result", "compaction", "digest"
 

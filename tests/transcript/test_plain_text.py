@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.session import calls, failures, reading
-from memctl.session.events import ANSWER, CALL, PROMPT
+from memctl.session import calls, failures
+from memctl.transcript import reading
+from memctl.transcript.events import ANSWER, CALL, PROMPT
 from tests.conftest import Memctl
 
 

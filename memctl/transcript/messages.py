@@ -110,3 +110,13 @@ def encoded(given: Any) -> str:
 def _identifier(block: dict[str, Any], key: str) -> str:
     value = block.get(key)
     return value if isinstance(value, str) else ""
+
+
+def lines(text: str) -> Iterator[tuple[int, Any]]:
+    """The documents of JSON Lines with their line numbers; None for a line that is not JSON."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError):
+                yield number, None

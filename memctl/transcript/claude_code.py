@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from memctl.record import moments
-from memctl.session.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
-from memctl.tokens import blocks
-from memctl.tokens.transcripts import context_of, without_added
+from memctl.transcript import messages as blocks
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
+from memctl.transcript.line import context_of, without_added
 
 _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from memctl.record.frontmatter import clean_newlines
-from memctl.session import plain_text
-from memctl.session.claude_code import ClaudeCode
-from memctl.session.events import RESULT, Event, Session, decoded, event_of
-from memctl.tokens import blocks
-from memctl.tokens.messages import lines
+from memctl.transcript import messages as blocks
+from memctl.transcript import plain_text
+from memctl.transcript.claude_code import ClaudeCode
+from memctl.transcript.events import RESULT, Event, Session, decoded, event_of
+from memctl.transcript.messages import lines
 
 _LONGEST = 32 * 1024 * 1024  # characters of a line; the longest seen have pictures in them, and about 5 million
 _LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many

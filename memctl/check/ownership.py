@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from memctl.check.findings import Finding, Staged, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
-from memctl.team import guard
-from memctl.team import reconcile
+from memctl.team import guard, reconcile
 from memctl.team.state import Ownership
 
 _LISTED = 3  # files of a section that a finding names

@@ -18,8 +18,7 @@ from memctl.session.running import Running
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.transcript.events import GIT
-from memctl.transcript.events import Session
+from memctl.transcript.events import GIT, Session
 from memctl.write import transaction
 
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import pressure
-from memctl.hooks import transcript_tail
-from memctl.transcript.claude_code import ClaudeCode
-from memctl.transcript.claude_code import of_sub_agents
-from memctl.transcript.events import Session
-from memctl.transcript.events import Unanswered
+from memctl.hooks import pressure, transcript_tail
+from memctl.transcript.claude_code import ClaudeCode, of_sub_agents
+from memctl.transcript.events import Session, Unanswered
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
 # that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.

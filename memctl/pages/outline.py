@@ -10,12 +10,7 @@ from typing import Any
 import msgspec
 
 from memctl.pages import definitions
-from memctl.pages.code_lines import CPP
-from memctl.pages.code_lines import GO
-from memctl.pages.code_lines import JAVA
-from memctl.pages.code_lines import PYTHON
-from memctl.pages.code_lines import RUST
-from memctl.pages.code_lines import SCRIPT
+from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
 from memctl.text import markdown
 

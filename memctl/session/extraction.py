@@ -17,12 +17,7 @@ from memctl.session import labels
 from memctl.session.labels import Labelled
 from memctl.statements import cues, statements, units
 from memctl.text.markdown import one_line
-from memctl.transcript.events import ANSWER
-from memctl.transcript.events import CALL
-from memctl.transcript.events import DIGEST
-from memctl.transcript.events import Event
-from memctl.transcript.events import PROMPT
-from memctl.transcript.events import RESULT
+from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 
 _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),

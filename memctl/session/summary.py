@@ -14,13 +14,7 @@ from memctl.session.tasks import Task
 from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.session.trail import Trail
 from memctl.text.markdown import one_line
-from memctl.transcript.events import ANSWER
-from memctl.transcript.events import CALL
-from memctl.transcript.events import COMPACTION
-from memctl.transcript.events import Event
-from memctl.transcript.events import PROMPT
-from memctl.transcript.events import Session
-from memctl.transcript.events import Usage
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
 _INTENT = 800  # characters of the prompt that a session began with
 _LAST_WORD = 600  # characters of what the agent said last

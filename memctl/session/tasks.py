@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.text.markdown import one_line
-from memctl.transcript.events import CALL
-from memctl.transcript.events import Event
+from memctl.transcript.events import CALL, Event
 
 DONE, UNDER_WAY, PENDING = "done", "in progress", "pending"
 _STATUSES = {"completed": DONE, "done": DONE, "in_progress": UNDER_WAY, "in-progress": UNDER_WAY}

@@ -14,18 +14,8 @@ import msgspec
 
 from memctl.record import timestamps
 from memctl.transcript import messages as blocks
-from memctl.transcript.events import ANSWER
-from memctl.transcript.events import CALL
-from memctl.transcript.events import COMPACTION
-from memctl.transcript.events import DIGEST
-from memctl.transcript.events import Event
-from memctl.transcript.events import PROMPT
-from memctl.transcript.events import RESULT
-from memctl.transcript.events import Session
-from memctl.transcript.events import Usage
-from memctl.transcript.events import event_of
-from memctl.transcript.line import context_of
-from memctl.transcript.line import without_added
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, DIGEST, PROMPT, RESULT, Event, Session, Usage, event_of
+from memctl.transcript.line import context_of, without_added
 
 _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"

@@ -25,11 +25,8 @@ from memctl.record import argument_checks
 from memctl.session import calls
 from memctl.session.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
-from memctl.tokens.model_windows import AGAIN
-from memctl.tokens.model_windows import ORANGE_AT
-from memctl.tokens.model_windows import TARGET
-from memctl.transcript.events import CALL
-from memctl.transcript.events import Event
+from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
+from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy

@@ -15,11 +15,9 @@ from memctl.record import argument_checks
 from memctl.record.errors import describe
 from memctl.record.frontmatter import read_yaml
 from memctl.text.edit_distance import nearest
-from memctl.text.markdown import first_sentence
-from memctl.text.markdown import one_line
+from memctl.text.markdown import first_sentence, one_line
 from memctl.text.words import STOP_WORDS
-from memctl.transcript.events import ANSWER
-from memctl.transcript.events import Session
+from memctl.transcript.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 

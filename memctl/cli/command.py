@@ -83,10 +83,10 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except CredentialFound as error:
-        from memctl.hooks import agent_env
+        from memctl.store import agent_env
 
         has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-        if has_option and ctx.invoked_subcommand is None and agent_env.host_of(os.environ) is None:
+        if has_option and ctx.invoked_subcommand is None and agent_env.shell_of(os.environ) is None:
             error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
         raise
 
@@ -161,7 +161,7 @@ discard_option = click.option("--discard", is_flag=True, help="Let text go that 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     """The value of an option that is refused in the shell of an agent, but for `-`, standard input."""
     if given and given != "-":
-        from memctl.hooks import agent_env
+        from memctl.store import agent_env
 
         agent_env.refuse(param.opts[0], os.environ)
     return given

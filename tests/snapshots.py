@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from memctl.record.config import Config
-from memctl.record.faults import Fault
+from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 from memctl.store.cache import Cache, Parsed

@@ -1,4 +1,4 @@
-"""Every way by which text gets into Git, tried with ten credentials: each is refused or blanked.
+"""Every way by which text gets into Git, tried with ten credentials: each is refused or redacted.
 
 The ways are the text options of all commands that write, as the command line itself lists them: a new command or option
 is tried without anybody naming it, or fails here until somebody says how it is called.
@@ -267,7 +267,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", sorted(WAYS))
-def test_a_command_works_and_refuses_or_blanks_a_credential_in_each_of_its_texts(
+def test_a_command_works_and_refuses_or_redacts_a_credential_in_each_of_its_texts(
     full: Callable[[], Path], memctl: Memctl, name: str
 ) -> None:
     """What is refused leaves the repository as it was, so that the next text is tried in it."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record.faults import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NoPlainFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.cache import digest
 from memctl.text import credentials
 
 _MOST = 20  # findings of a file; how many more there are is said in one
-_HINT = "`memctl redact FILE` blanks it; have it revoked"
+_HINT = "`memctl redact FILE` takes it out; have it revoked"
 
 
 def secrets(subject: Subject) -> Iterator[Finding]:

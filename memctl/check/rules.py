@@ -68,8 +68,8 @@ RULES = _rules(
     ),
     (
         "MEM110", "credential", ERROR, "A file of the memory holds what looks like a credential.",
-        "Git keeps it for ever once it is committed. `memctl redact FILE` blanks it in the memory and in what memctl"
-        " keeps of it; have it revoked in any case.",
+        "Git keeps it for ever once it is committed. `memctl redact FILE` takes it out of the memory and out of what"
+        " memctl keeps of it; have it revoked in any case.",
     ),
     (
         "MEM111", "oversize-record", WARNING, "A record is too long.",

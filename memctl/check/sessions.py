@@ -8,8 +8,7 @@ from collections.abc import Generator, Iterator
 from memctl.check.findings import Finding, Subject
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import CONFLICT, DUPLICATE
+from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord
 from memctl.record.session_page import CHANGED, READ, Page
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}

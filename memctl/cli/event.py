@@ -11,7 +11,7 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import Group, command, json_option, naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.event import TYPES, Event, Sizes
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
@@ -114,7 +114,7 @@ def list_command(
     """List events, newest first."""
     memory = opening.memory(ctx)
     stream = event_stream.read(memory)
-    earliest = moments.parse_option(since, memory.now) if since else ""
+    earliest = timestamps.parse_option(since, memory.now) if since else ""
     found = [
         event
         for event in reversed(stream.events)

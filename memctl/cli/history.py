@@ -12,7 +12,7 @@ from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
 from memctl.history import record_paths
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.kinds import KINDS
 from memctl.store import load, sessions_ref
 from memctl.store.last_commits import last_commits
@@ -58,7 +58,7 @@ def log_command(
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
     found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
-        earliest = moments.parse_option(since, memory.now)
+        earliest = timestamps.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
     current = _bringer(memory, path, at) if id else ""
     if as_json:

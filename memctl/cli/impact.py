@@ -13,7 +13,7 @@ from memctl.cli.command import command, json_option
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
 from memctl.git.differences import RENAMED, FileChange
-from memctl.pages import given_paths, impact
+from memctl.pages import impact, path_args
 from memctl.pages.impact import MATRIX, NOT, Reach, Stale
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
@@ -104,7 +104,7 @@ def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
     """Whether an argument is REV..REV and no path, be it `../other` or a file with such a name."""
     if ".." not in text or ".." in text.split("/"):
         return False
-    return not disk.files.names().intersection(given_paths.readings(memory.repository.top, folder, text))
+    return not disk.files.names().intersection(path_args.readings(memory.repository.top, folder, text))
 
 
 def _print(memory: Memory, reaches: list[Reach], stale: list[Stale]) -> None:

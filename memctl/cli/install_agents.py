@@ -14,12 +14,13 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import hook_commits, trust
+from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import consent, installing, permissions, settings, shells
+from memctl.hooks import consent, host_files, permissions, settings
+from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.installing import Allowed, Edit, Keeping
-from memctl.hooks.permissions import READ, RECORD
+from memctl.store import agent_env
+from memctl.store.agent_env import READ, RECORD
 from memctl.write import install, refspec
 
 AGENTS_MD = "agents-md"
@@ -46,21 +47,23 @@ def run(ctx: click.Context, asked: Asked) -> int:
     """Show what would change, ask, and do it; the exit code."""
     _refuse_what_does_not_go(asked)
     folder, repository = _place(ctx, asked)
-    keeping = Keeping(installing.state_home(os.environ) if asked.user else _kept_in(repository))
+    keeping = Keeping(host_files.state_home(os.environ) if asked.user else _kept_in(repository))
     edits = _edits(asked, folder, repository, keeping)
     if not asked.as_json:
         _show(edits)
     changing = [edit for edit in edits if edit.changes]
     if asked.what in HOSTS and not asked.uninstall:
         output.note(consent.sentence(_mode(repository)))
-        after = "\n".join((edit.after or b"").decode(errors="replace") for edit in edits)
-        output.note(permissions.sentence(HOSTS[asked.what], after))
+        texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
+        host = HOSTS[asked.what]
+        granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
+        output.note(permissions.sentence(host, granted))
     done = bool(changing) and not asked.dry_run and _agreed(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:
             _set_up(asked, repository)
         for edit in edits[::-1] if asked.uninstall else edits:  # a folder below another goes first
-            installing.carry_out(edit, keeping, remove=asked.uninstall)
+            host_files.carry_out(edit, keeping, remove=asked.uninstall)
     _report(asked, edits, done=done)
     if not changing or asked.dry_run or done:
         return OK
@@ -80,8 +83,9 @@ def _set_up(asked: Asked, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
         return
-    if shells.host_of(os.environ) is None:  # an agent trusts no clone
+    if agent_env.shell_of(os.environ) is None:  # an agent trusts no clone, and no hook
         trust.grant(repository)
+        edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:
         hook_commits.decide(repository)
         install.carry_out(repository, refspec.plan(repository))
@@ -117,7 +121,7 @@ def _kept_in(repository: Repository | None) -> Path:
 def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
     top = repository.top if repository else None
     if asked.what == AGENTS_MD:
-        return installing.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
+        return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
     host = HOSTS[asked.what]
     name = f"{host.folder}/{host.own if asked.own else host.shared}"
     is_own = asked.user or asked.own
@@ -131,11 +135,11 @@ def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: K
         shown = str(file)
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
     listed = Allowed(form.listed(is_project=not asked.user), groups)
-    edits = [installing.settings_edit(file, shown, top, host, call, keeping, listed)]
+    edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
         allowed = None if asked.uninstall else Allowed(form.rules(), groups)
-        edit = installing.rules_edit(file, shown, top, form, keeping, allowed)
+        edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits
 

@@ -79,7 +79,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("change", "Bring back a deleted record or checkpoint, or an earlier version of a record."),
         "redact": (
             "redact",
-            "Blank a credential that got in, everywhere in this clone, and say what can't be reached.",
+            "Redact a credential that got in, everywhere in this clone, and say what can't be reached.",
         ),
         "maintain": ("maintain", "Archive and delete what has served its time, and fold access counts in."),
     },
@@ -121,6 +121,13 @@ class Start:
         self.folder = Path(".")
         self.asked: Asked | None = None
         self.memory: Memory | None = None
+
+    @staticmethod
+    def finish_jobs(root: Path) -> bool:
+        """Do what hooks of agents have left to be done; whether nothing of it is left."""
+        from memctl.hooks import jobs  # reading commands import no hooks
+
+        return jobs.settle_all(root, os.environ)
 
     def ask(self) -> None:
         """Let Git look at the files of the memory."""

@@ -12,10 +12,10 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.session import claude_code, reading
-from memctl.session.events import Session, joined
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
+from memctl.transcript import claude_code, reading
+from memctl.transcript.events import Session, joined
 
 if TYPE_CHECKING:
     from memctl.providers.provider import Provider

@@ -16,11 +16,11 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import remains
 from memctl.git.remains import Remains
-from memctl.hooks import folder, installing, known
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import host_files, session_state
+from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
-from memctl.write import blanking, redact
-from memctl.write.door import How
+from memctl.store.session_dir import SessionDir
+from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
 _SHOWN = 10  # commits, refs or files that are named
@@ -30,16 +30,19 @@ _MOST = 256 * _BLOCK  # bytes of all transcripts that are looked through
 
 @command(
     "redact",
-    ("memctl redact LRN-2025-11-04-001", "Blank the credentials in a record, in one commit, and in what memctl keeps."),
-    ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Say what would be blanked, and write nothing."),
-    ("memctl redact --text - < secret.txt", "Blank this very text wherever the memory has it."),
+    (
+        "memctl redact LRN-2025-11-04-001",
+        "Redact the credentials in a record, in one commit, and in what memctl keeps.",
+    ),
+    ("memctl redact .memory/sessions/5f6c2a10.md --dry-run", "Say what would be redacted, and write nothing."),
+    ("memctl redact --text - < secret.txt", "Redact this very text wherever the memory has it."),
 )
 @click.argument("names", metavar="[ID|PATH]…", nargs=-1, shell_complete=complete_id)
 @click.option(
-    "--text", "source", metavar="FILE", help="Blank the text in a file (- for standard input), to the letter."
+    "--text", "source", metavar="FILE", help="Redact the text in a file (- for standard input), to the letter."
 )
 @click.option("--reason", default="", help="Why, for the log.")
-@click.option("--dry-run", "-n", is_flag=True, help="Say what would be blanked, and write nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would be redacted, and write nothing.")
 @click.option("--no-commit", is_flag=True, help="Write the files and leave the commit to `memctl commit`.")
 @json_option
 @click.pass_context
@@ -53,7 +56,7 @@ def redact_command(
     no_commit: bool,
     as_json: bool,
 ) -> None:
-    """Blank a credential that got in, everywhere in this clone, and say what can't be reached.
+    """Redact a credential that got in, everywhere in this clone, and say what can't be reached.
 
     Named are records, pages (§2.1), checkpoints and sessions by id, or files below .memory/ by path. What looks like a
     credential in them becomes `[redacted: RULE]`, there and in every other file of the memory, in the index, drafts,
@@ -68,9 +71,9 @@ def redact_command(
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
     memory = opening.memory(ctx)
     given = [read(source).strip("\n")] if source else []
-    how = How(reason=reason, dry_run=dry_run, no_commit=no_commit)
-    backups = [installing.state_home(os.environ)]
-    made = redact.redact(memory, names, given, how, start=ctx.obj.folder, folders=backups)
+    options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
+    backups = [host_files.state_home(os.environ)]
+    made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
     left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
@@ -81,16 +84,16 @@ def redact_command(
 
 
 def _forms(made: Redaction) -> list[str]:
-    return [form for secret in made.secrets for form in blanking.forms(secret)]
+    return [form for secret in made.secrets for form in redact_file.forms(secret)]
 
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
     """The transcripts of agents' programs, which are theirs, that have one of some texts."""
-    root = folder.root_of(memory.repository.shared, memory.private.name)
+    root = memory.hooks
     files = {
         file
         for path in (root / "sessions").glob("*")
-        if (state := known.read(SessionFolder(root, path.name))) is not None
+        if (state := session_state.read(SessionDir(root, path.name))) is not None
         for file in state.offsets
     }
     left, found = _MOST, []
@@ -118,9 +121,9 @@ def _blocks(file: Path, overlap: int) -> Iterator[bytes]:
 
 
 def _print(memory: Memory, made: Redaction, left: Remains, transcripts: list[str], dry_run: bool) -> None:
-    would = "would blank" if dry_run else "blanked"
+    would = "would redact" if dry_run else "redacted"
     if made.is_empty:
-        output.note("nothing was found to be blanked" if made.secrets else "no credential was found there")
+        output.note("nothing was found to be redacted" if made.secrets else "no credential was found there")
         hint = "give the secret itself on standard input with `--text -`, if no rule knows it"
         if made.secrets:
             hint = "it is in no file of this clone's memory now" + (", but Git's index has it" if made.staged else "")

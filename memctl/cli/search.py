@@ -15,13 +15,13 @@ from memctl.cli.find import STYLES, row
 from memctl.pack import relevance
 from memctl.pack.relevance import Place
 from memctl.record.config import SearchWeights
-from memctl.record.markdown import first_sentence
 from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.search import ranking
 from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import Ranked
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store.memory import Memory
+from memctl.text.markdown import first_sentence
 
 _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _INDENT = " " * 6
@@ -174,7 +174,7 @@ def _relate(
     as_json: bool,
     at: str | None,
 ) -> None:
-    from memctl.pages import coverage, why
+    from memctl.pages import coverage, provenance
     from memctl.search import related
 
     if _RECORD.fullmatch(given):
@@ -182,7 +182,7 @@ def _relate(
         name, subject = record.id, related.of_record(snapshot, record)
     else:
         commit = memory.repository.resolve(at) if at is not None else ""
-        name = why.locate(memory, snapshot, ctx.obj.folder, given, commit).path
+        name = provenance.locate(memory, snapshot, ctx.obj.folder, given, commit).path
         sections = [page.id for page in coverage.covering(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from memctl.record.snapshot import Snapshot
     from memctl.session.asking import Reply
     from memctl.session.dimensions import Dimension
-    from memctl.session.events import Session
     from memctl.session.probing import Facts, Share
+    from memctl.transcript.events import Session
 
 _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#window-health
 

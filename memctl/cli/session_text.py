@@ -9,8 +9,8 @@ import msgspec
 
 from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
-from memctl.record import markdown, session_page
-from memctl.record.faults import Fault
+from memctl.record import session_page
+from memctl.record.errors import Fault
 from memctl.record.session_page import Page, path_of
 from memctl.session import labels, listing
 from memctl.session import writing as session_writing
@@ -19,6 +19,7 @@ from memctl.session.proposals import Proposal
 from memctl.session.summary import Summary
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.store.memory import Memory
+from memctl.text import markdown
 from memctl.write.commit import Outcome
 
 _SHOWN = 60  # characters of an intent in a list

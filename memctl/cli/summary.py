@@ -7,8 +7,8 @@ import msgspec
 
 from memctl.cli import counting, opening, output
 from memctl.cli.command import command, reading
-from memctl.pages.given_paths import file_named
 from memctl.pages.navigate import refuse_closed_file
+from memctl.pages.path_args import file_named
 from memctl.sources.summary import BUDGET, summary
 
 

@@ -14,8 +14,8 @@ from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
-from memctl.session import reading
-from memctl.session.events import Session
+from memctl.transcript import reading
+from memctl.transcript.events import Session
 from memctl.window.health import questions as question_sets
 from memctl.window.health.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
 from memctl.window.health.questions import Question

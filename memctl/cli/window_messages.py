@@ -18,8 +18,8 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
+    from memctl.transcript.window import Transcript
     from memctl.window.messages.reading import Opened
-    from memctl.window.messages.transcript import Transcript
 
 
 def written(function: F) -> F:

@@ -10,8 +10,9 @@ import msgspec
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
 from memctl.exchange.adr_text import Head, Origin, Span, head_of, number_of
-from memctl.record import canonical, headings, moments
+from memctl.record import frontmatter_writer, timestamps
 from memctl.record.record import Record
+from memctl.text import headings
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word
@@ -115,7 +116,7 @@ def fresh(
     front, above, below = _rest(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
-        status = canonical.emit("status", _in_words(record.status, by, form))
+        status = frontmatter_writer.emit("status", _in_words(record.status, by, form))
         return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
     lines = [f"Superseded by {other.link(form)}" for other in by]
     lines += [f"Supersedes {other.link(form)}" for other in of]
@@ -161,7 +162,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     changes: list[tuple[Span, str]] = []
     if " ".join(head.at(head.title).split()) != record.title:
         changes.append((head.title, record.title))
-    if head.date and moments.parse(head.at(head.date))[:10] != record.timestamp[:10]:
+    if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
 
@@ -185,7 +186,7 @@ def _value(head: Head, words: str) -> str:
 
 
 def _yaml(words: str) -> str:
-    return canonical.emit("status", words).removeprefix("status: ").removesuffix("\n")
+    return frontmatter_writer.emit("status", words).removeprefix("status: ").removesuffix("\n")
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:

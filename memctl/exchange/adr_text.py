@@ -15,9 +15,10 @@ import msgspec
 
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
-from memctl.record import headings, moments
-from memctl.record.malformed import Malformed
-from memctl.record.markdown import one_line
+from memctl.record import timestamps
+from memctl.record.errors import Malformed
+from memctl.text import headings
+from memctl.text.markdown import one_line
 
 KEY = "adr"  # of the front matter
 Span = tuple[int, int]
@@ -228,7 +229,7 @@ def _dated(head: Head, span: Span | None) -> Head:
         return head
     found = _DATE.match(head.at(span))
     try:
-        moments.parse(found[0] if found else "")
+        timestamps.parse(found[0] if found else "")
     except ValueError:
         return msgspec.structs.replace(head, odd_date=head.at(span))
     return msgspec.structs.replace(head, date=(span[0], span[0] + len(found[0] if found else "")))

@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
-from memctl.record import moments
+from memctl.record import timestamps
 
 # Git shows nothing of what a merge changed unless told to. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.
@@ -85,7 +85,7 @@ def _commit(text: str) -> Commit:
     return Commit(
         commit=name,
         author=author,
-        date=moments.from_epoch(int(seconds)),
+        date=timestamps.from_epoch(int(seconds)),
         subject=body.partition("\n")[0],
         trailers=message.parse(body),
         paths=tuple(path for path in names.strip("\0\n").split("\0") if path),
@@ -151,7 +151,7 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
             if date:
                 yield Changed(date, tuple(paths), subject)
             seconds, _, said = item[1:].partition(b" ")
-            date, subject, paths = moments.from_epoch(int(seconds)), said.decode(errors="replace"), []
+            date, subject, paths = timestamps.from_epoch(int(seconds)), said.decode(errors="replace"), []
         elif path := git.name(item.lstrip(b"\n")):
             paths.append(path)
     if date:
@@ -248,7 +248,7 @@ def _touches(repository: Repository, args: Sequence[str]) -> list[Touch]:
         if part:
             name, seconds, author, body, names = part.split("\0", 4)
             path = names.strip("\0\n").partition("\0")[0]
-            found.append(Touch(name, author, moments.from_epoch(int(seconds)), body.strip("\n"), path))
+            found.append(Touch(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
     return found
 
 
@@ -279,5 +279,5 @@ def commit_before(repository: Repository, moment: str) -> str:
     """The last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
     if not repository.has_head():
         return ""
-    args = ["rev-list", "-1", f"--before=@{moments.to_epoch(moment)} +0000", "HEAD"]
+    args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
     return git.read(args, repository.top).decode().strip()

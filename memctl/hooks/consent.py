@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memctl.git.hook_commits import ALL, NONE, RECORDS, SETTING
 
-_WHAT = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials blanked)"
+_WHAT = "what comes of each session (what was asked, decided and changed, and checkpoints; credentials redacted)"
 _PLACES = {
     ALL: "commit {what} to your branch",
     RECORDS: "commit {what} to refs/memctl/sessions, off your branch; `memctl sync` shares it",

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from memctl.hooks.folder import SessionFolder
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.pack.draft import Item
@@ -36,9 +36,9 @@ _HOW = "The project has a memory (memctl): `memctl search X` finds more; before 
 _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
 
 
-def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
+def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
-    from memctl.record.shown import length
+    from memctl.text.host_limits import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
     return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
@@ -63,7 +63,7 @@ def _pack(
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     about = prompt[:_ASKED].replace('"', " ")
     wanted = stems(about)
@@ -96,7 +96,7 @@ def _pack(
     return pack
 
 
-def give(folder: SessionFolder, found: str) -> str:
+def give(folder: SessionDir, found: str) -> str:
     """The text of what `find` has found, and note that it is shown: it may have come too late to be."""
     text, included = json.loads(found)
     folder.show(included)
@@ -116,7 +116,7 @@ def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about:
     """Records, and the pages and sessions that have most of a prompt's words."""
     from memctl.pack import items, relevance
 
-    places = [relevance.item(place) for place in relevance.found_places(snapshot, about)[:_MOST]]
+    places = [relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST]]
     if not records:
         return places
     from memctl.pack import origins
@@ -130,7 +130,7 @@ def _holds(record: Record, now: str) -> bool:
     return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
 
 
-def note(folder: SessionFolder, pack: str) -> None:
+def note(folder: SessionDir, pack: str) -> None:
     """Note the records that a session's start was given whole."""
     folder.show(_PACKED.findall(pack))
 

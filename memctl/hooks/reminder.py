@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from memctl.hooks import lines
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import transcript_tail
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.session.events import Event
     from memctl.session.extraction import Found
     from memctl.store.memory import Memory
+    from memctl.transcript.events import Event
 
 _REACH = 1024 * 1024  # bytes of a transcript that are read at most
 _MOST, _LONGEST = 3, 160  # decisions that are named at once, and characters of each
@@ -34,7 +34,7 @@ _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team
 _VOICED, _READ = "voiced-", "voiced"
 
 
-def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
+def rows(folder: SessionDir, transcript: str) -> list[bytes]:
     """The lines of a transcript, since this was last asked, in which something may be decided. Raises OSError."""
     try:
         size = os.stat(transcript).st_size
@@ -42,7 +42,7 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
         return []
     start = end = max(folder.offset(_READ), size - _REACH)
     found = []
-    for offset, row in lines.after(transcript, start):
+    for offset, row in transcript_tail.after(transcript, start):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
@@ -52,9 +52,9 @@ def rows(folder: SessionFolder, transcript: str) -> list[bytes]:
     return found
 
 
-def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence[bytes]) -> str:
+def line(opened: Callable[[], Memory], folder: SessionDir, found_in: Sequence[bytes]) -> str:
     """The line that names what was decided in some lines of a transcript, "" if all is recorded, or named already."""
-    from memctl.hooks import asked
+    from memctl.hooks import prompt_log
     from memctl.session import extraction
 
     found = (one for one in extraction.of_events(_events(found_in)) if _is_decision(one))
@@ -62,7 +62,7 @@ def line(opened: Callable[[], Memory], folder: SessionFolder, found_in: Sequence
     left = [one for one in new if not _is_recorded(opened(), one)] if new else []
     if not left:
         return ""
-    told = [f'"{_quoted(_shortened(asked.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
+    told = [f'"{_quoted(_shortened(prompt_log.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
         f"Said but not recorded: {', '.join(told)}{more}. Record what holds, or go on:"
@@ -74,8 +74,8 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
     import msgspec
 
-    from memctl.session.claude_code import ClaudeCode
-    from memctl.session.events import ANSWER, PROMPT, RESULT
+    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
     reader = ClaudeCode()
     for row in found_in:
@@ -90,7 +90,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
 def _is_decision(found: Found) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
-    from memctl.session.events import PROMPT
+    from memctl.transcript.events import PROMPT
 
     if found.label != labels.DECISION or _NONE.match(found.text):
         return False
@@ -101,9 +101,9 @@ def _is_decision(found: Found) -> bool:
 
 def _is_recorded(memory: Memory, found: Found) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
-    from memctl.record.words import stems
     from memctl.search import ranking
     from memctl.store import load
+    from memctl.text.words import stems
 
     wanted, snapshot = stems(found.text), load.disk(memory)
     near = ranking.nearest(snapshot, found.text.replace('"', " "), memory.now, _LOOKED_AT)
@@ -126,12 +126,12 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.record.markdown import escape_model_tokens
+    from memctl.text.markdown import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 
 
 def _digest(text: str) -> str:
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     return blake2b(" ".join(sorted(stems(text))).encode(), digest_size=8).hexdigest()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memctl.errors import MemctlError
-from memctl.hooks import json_text
+from memctl.hooks import json_edit
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, END, GEMINI, HOSTS, TOOL, Host
 
 _SECONDS = 10
@@ -60,29 +60,29 @@ def groups(host: Host, call: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def added(text: str, host: Host, call: Mapping[str, Any], name: str) -> str:
     """Settings with our hooks in them; raises MemctlError if they are not such as we can add to."""
     text = removed(text, name, host.events) if text.strip() else "{}\n"  # an older memctl hooked other events
-    values = json_text.parse(text, name)
+    values = json_edit.parse(text, name)
     hooks = values.get("hooks", {})
     if not isinstance(hooks, dict):
         raise MemctlError(f"{name}: `hooks` is no object", "nothing was changed")
     if "hooks" not in values:
-        text = json_text.put(text, _at(text, []), {}, "hooks")
+        text = json_edit.put(text, _at(text, []), {}, "hooks")
     for event, group in groups(host, call).items():
         present = hooks.get(event, [])
         if not isinstance(present, list):
             raise MemctlError(f"{name}: `hooks.{event}` is no list", "nothing was changed")
         number = next((i for i, one in enumerate(present) if _is_ours_alone(one)), None)
         if number is not None and {key: one for key, one in present[number].items() if key != "matcher"} != group:
-            text = json_text.replace(text, json_text.spans(text, _at(text, ["hooks", event]))[number], group)
+            text = json_edit.replace(text, json_edit.spans(text, _at(text, ["hooks", event]))[number], group)
         elif number is None and not any(map(_has_ours, present)):
             if event not in hooks:
-                text = json_text.put(text, _at(text, ["hooks"]), [], event)
-            text = json_text.put(text, _at(text, ["hooks", event]), group)
+                text = json_edit.put(text, _at(text, ["hooks"]), [], event)
+            text = json_edit.put(text, _at(text, ["hooks", event]), group)
     return text
 
 
 def listed(text: str, path: Sequence[str], name: str) -> list[Any]:
     """A list in settings, [] if there is none; raises MemctlError if there is something else in its place."""
-    value: Any = json_text.parse(text, name)
+    value: Any = json_edit.parse(text, name)
     for step in path:
         if not isinstance(value, dict):
             raise MemctlError(f"{name}: `{'.'.join(path)}` is no list", "nothing was changed")
@@ -100,14 +100,14 @@ def with_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Colle
             continue
         for depth, step in enumerate(path):
             above: list[str | int] = [*path[:depth]]
-            if json_text.value_at(text, [*above, step]) is None:
-                text = json_text.put(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
-        text = json_text.put(text, _at(text, [*path]), item)
+            if json_edit.value_at(text, [*above, step]) is None:
+                text = json_edit.put(text, _at(text, above), [] if depth == len(path) - 1 else {}, step)
+        text = json_edit.put(text, _at(text, [*path]), item)
     for item in gone:
         while item in (now := listed(text, path, name)):
-            text = json_text.take(text, _at(text, [*path]), now.index(item))
+            text = json_edit.take(text, _at(text, [*path]), now.index(item))
             for depth in range(len(path), 0, -1):
-                if json_text.spans(text, _at(text, [*path[:depth]])):
+                if json_edit.spans(text, _at(text, [*path[:depth]])):
                     break
                 text = _without(text, [*path[: depth - 1]], path[depth - 1])
     return text
@@ -115,7 +115,7 @@ def with_list(text: str, path: Sequence[str], wanted: Sequence[str], gone: Colle
 
 def are_off(text: str, name: str) -> bool:
     """Whether settings turn all hooks off, ours too."""
-    return json_text.parse(text, name).get(OFF) is True
+    return json_edit.parse(text, name).get(OFF) is True
 
 
 def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
@@ -123,13 +123,13 @@ def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
     them; all else stays as it is."""
     if not text.strip():
         return text
-    while (found := _first_of_ours(json_text.parse(text, name), keeps)) is not None:
+    while (found := _first_of_ours(json_edit.parse(text, name), keeps)) is not None:
         event, group, hook = found
         inner: list[str | int] = ["hooks", event, group, "hooks"]
-        text = json_text.take(text, _at(text, inner), hook)
+        text = json_edit.take(text, _at(text, inner), hook)
         above: list[tuple[list[str | int], str | int]] = [(["hooks", event], group), (["hooks"], event), ([], "hooks")]
         for outer, last in above:  # a group without hooks, an event without groups, `hooks` without events
-            if json_text.spans(text, _at(text, inner)):
+            if json_edit.spans(text, _at(text, inner)):
                 break
             text, inner = _without(text, outer, last), outer
     return text
@@ -138,13 +138,13 @@ def removed(text: str, name: str, keeps: Collection[str] = ()) -> str:
 def _without(text: str, path: list[str | int], last: str | int) -> str:
     at = _at(text, path)
     if isinstance(last, int):
-        return json_text.take(text, at, last)
-    keys = [span.key for span in json_text.spans(text, at)]
-    return json_text.take(text, at, len(keys) - 1 - keys[::-1].index(last))
+        return json_edit.take(text, at, last)
+    keys = [span.key for span in json_edit.spans(text, at)]
+    return json_edit.take(text, at, len(keys) - 1 - keys[::-1].index(last))
 
 
 def _at(text: str, path: list[str | int]) -> int:
-    found = json_text.value_at(text, path)
+    found = json_edit.value_at(text, path)
     if found is None:
         raise LookupError(path)
     return found

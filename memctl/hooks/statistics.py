@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memctl.hooks import log
-from memctl.record import moments
+from memctl.record import timestamps
 
 _NEAR = 30 * 60  # seconds: a compaction takes minutes at most
 _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", "calls")
@@ -102,7 +102,7 @@ def figures(found: Iterable[Compaction]) -> Figures:
 def _read(entry: dict[str, Any]) -> Compaction | None:
     """An entry of the log; None if it is broken. The values are a transcript's, or a host's."""
     try:
-        at = moments.parse(str(entry.get("at") or ""))
+        at = timestamps.parse(str(entry.get("at") or ""))
     except ValueError:
         return None
     values: dict[str, Any] = {name: str(entry.get(name) or "")[:200] for name in _TEXTS}
@@ -118,7 +118,7 @@ def _number(value: Any) -> int | None:
 
 def _is_same(noted: Compaction, told: Compaction) -> bool:
     """Whether what a transcript tells is the compaction that a hook noted just before it."""
-    seconds = moments.to_epoch(told.at) - moments.to_epoch(noted.at)
+    seconds = timestamps.to_epoch(told.at) - timestamps.to_epoch(noted.at)
     return noted.session == told.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR
 
 

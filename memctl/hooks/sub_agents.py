@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from memctl.hooks import lines, recall
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given, key
+from memctl.hooks import recall, transcript_tail
+from memctl.hooks.event_payload import Payload
+from memctl.store.session_dir import SessionDir, key
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -25,14 +25,14 @@ _TAKEN = "agent-"
 _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seconds between
 
 
-def told(opened: Callable[[], Memory], given: Given, folder: SessionFolder) -> str:
+def told(opened: Callable[[], Memory], given: Payload, folder: SessionDir) -> str:
     """The text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
     if not folder.is_new(f"{_TAKEN}{key(given.agent)}"):
         return ""
     return recall.for_sub_agent(opened, given.prompt or _prompt(given, folder))
 
 
-def _prompt(given: Given, folder: SessionFolder) -> str:
+def _prompt(given: Payload, folder: SessionDir) -> str:
     """What the main agent asks of a sub-agent, "" if that can't be found.
 
     Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
@@ -53,7 +53,7 @@ def _prompt(given: Given, folder: SessionFolder) -> str:
 def _calls(transcript: str) -> Iterator[dict[str, Any]]:
     """The calls by which the last answer that has any starts sub-agents, the last one first."""
     answer: Any = None
-    for line in lines.backwards(transcript, _REACH):
+    for line in transcript_tail.backwards(transcript, _REACH):
         if not any(b'"%s"' % name.encode() in line for name in _TOOLS):
             continue
         try:

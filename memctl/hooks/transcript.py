@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import lines, pressure
-from memctl.session.claude_code import ClaudeCode, of_sub_agents
-from memctl.session.events import Session, Unanswered
+from memctl.hooks import pressure, transcript_tail
+from memctl.transcript.claude_code import ClaudeCode, of_sub_agents
+from memctl.transcript.events import Session, Unanswered
 
 # Bytes of lines; the tool calls of a longer session are summed up part by part. Two parts are held at a time, the one
 # that is worked on and the next: with 4 MB each, 100 MB took 12 MB more to read than 10 MB; with 1 MB each, 1 MB more.
@@ -43,7 +43,7 @@ def parts(transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_
     """
     reading = _Reading(dict(offsets), waiting)
     for path in (transcript, *of_sub_agents(transcript)):
-        for offset, line in lines.after(path, reading.offsets.get(path, 0)):
+        for offset, line in transcript_tail.after(path, reading.offsets.get(path, 0)):
             if reading.is_full(line):
                 yield reading.part()
                 reading = _Reading(reading.offsets, reading.waiting)
@@ -102,7 +102,7 @@ class _Reading:
         made = _Reading(*self._begun)
         for path, one in self._open.items():
             end = one.settled if one.calls.ids else self.offsets[path]
-            for offset, line in lines.after(path, made.offsets.get(path, 0)):
+            for offset, line in transcript_tail.after(path, made.offsets.get(path, 0)):
                 if offset > end:
                     break
                 made.take(path, offset, line)

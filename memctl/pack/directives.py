@@ -13,7 +13,7 @@ import re
 
 import msgspec
 
-from memctl.record import headings
+from memctl.text import headings
 
 _TARGET = re.compile(r"§\d+\.(?:[./]*[\w*@+-])+|§\d+\b|\b(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}\b", re.IGNORECASE)
 _LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)

@@ -9,8 +9,9 @@ from typing import Protocol
 import msgspec
 
 from memctl.policy.notices import FOREIGN_NOTICE, NOTICE
-from memctl.record import headings, markdown
+from memctl.record import content_fields
 from memctl.record.kinds import KINDS
+from memctl.text import headings, markdown
 
 # Control characters but tab and line end, other ends of lines, marks of direction, invisible tags.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
@@ -58,7 +59,7 @@ class Item(msgspec.Struct, frozen=True):
             if field is None:
                 found.append(Field("", part.heading, text))
             else:
-                items = tuple(headings.parse_items(text)) if field.is_list else text
+                items = tuple(content_fields.parse_items(text)) if field.is_list else text
                 found.append(Field(field.name, field.heading, items))
         return found
 

@@ -16,16 +16,16 @@ from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_context import BRIEF, FULL, LINE, Context
 from memctl.pack.handoff_report import ELSEWHERE, Report
-from memctl.pack.handoff_said import EMERGENCY, Said
+from memctl.pack.handoff_said import EMERGENCY, Asked
 from memctl.pack.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
-from memctl.record.markdown import one_line
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.words import stems
 from memctl.search.filters import ORDERS, severity_rank
+from memctl.text.markdown import one_line
+from memctl.text.words import stems
 
 # Tokens of a package, at most and at least; rules.md#handoffs.
 BUDGETS = {"complete": 25_000, "specialist": 10_000, "continuation": 40_000, "emergency": 15_000}
@@ -52,22 +52,6 @@ _TITLES = {
     "observations": "Learned",
     "other": "Besides",
 }
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
-
-    `changes` are the last modifications of files: path, and when and how.
-    """
-
-    id: str
-    source: str
-    target: str
-    kind: str
-    said: Said
-    sections: tuple[str, ...] = ()
-    transfers: tuple[str, ...] = ()
-    changes: tuple[tuple[str, str], ...] = ()
 
 
 class Package(msgspec.Struct, frozen=True):

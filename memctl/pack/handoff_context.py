@@ -18,12 +18,12 @@ from memctl.pack.last_work import by_last_work
 from memctl.policy import discardable
 from memctl.policy.compaction import Block
 from memctl.policy.relevance import terms
-from memctl.record import headings, moments
+from memctl.record import content_fields, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
-from memctl.record.markdown import first_sentence
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
+from memctl.text.markdown import first_sentence
 
 DECISION, ISSUE, TASK, DETAIL, SECTION = (
     "architectural decisions", "critical and high issues", "current task", "critical details", "sections handed over",
@@ -75,7 +75,7 @@ def gather(
                 keeps=TASK if record in current else _keeps(record, text, now, kind),
                 drops=drops,
                 worth=worth,
-                recency=max(0.0, 1 - moments.days_between(record.timestamp, now) / _FADING_DAYS),
+                recency=max(0.0, 1 - timestamps.days_between(record.timestamp, now) / _FADING_DAYS),
                 references=min(references[record.id] / _REFERENCES, 1.0),
                 relevance=max(matching.get(record.path, 0.0), record.importance / 10),
                 density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
@@ -115,7 +115,7 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
     if not record.is_open:
         return ""
     if record.memory_type == "decision":
-        is_recent = moments.days_between(record.timestamp, now) <= _RECENT_DAYS
+        is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
         return DECISION if is_recent or record.importance >= _WEIGHTY.get(kind, _USUAL) else ""
     if record.memory_type == "issue":
         return ISSUE if record.severity in SEVERITIES[:2] else ""
@@ -127,7 +127,7 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
 
 def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
     """Why a record may go, and its score from 0 to 30 then."""
-    age = moments.days_between(record.timestamp, now)
+    age = timestamps.days_between(record.timestamp, now)
     if record.memory_type == "issue" and not record.is_open:
         return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
     if not record.is_open:
@@ -163,7 +163,7 @@ def written(item: Item, record: Record | None, keeps: str, form: int) -> Item:
 
 def _brief(record: Record, body: str) -> str:
     """The first sentence of every field, of lists that of the first few items."""
-    content = headings.content(record.kind, body)
+    content = content_fields.content(record.kind, body)
     parts = []
     for field in record.kind.fields:
         value = content.get(field.name)
@@ -171,7 +171,7 @@ def _brief(record: Record, body: str) -> str:
             continue
         said: str | list[str]
         said = _sentence(value) if isinstance(value, str) else [_sentence(item) for item in value[:_LINES]]
-        parts.append(headings.compose(field, said))
+        parts.append(content_fields.compose(field, said))
     return "\n".join(part for part in parts if part)
 
 

@@ -12,11 +12,11 @@ import msgspec
 from memctl.pack.context_summary import BUDGET, DECISIONS
 from memctl.pack.filling import CountTokens
 from memctl.pack.phase import Standing
-from memctl.record import headings
-from memctl.record.markdown import one_line
+from memctl.record import content_fields
 from memctl.record.record import Record
-from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.record.snapshot import Snapshot
+from memctl.text.markdown import one_line
 
 EMERGENCY = "emergency"
 _MOST = 20  # lines of a field: what is more belongs into records
@@ -37,6 +37,22 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     approach: tuple[str, ...] = ()
     pitfall: tuple[str, ...] = ()
     resource: tuple[str, ...] = ()
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
+
+    `changes` are the last modifications of files: path, and when and how.
+    """
+
+    id: str
+    source: str
+    target: str
+    kind: str
+    said: Said
+    sections: tuple[str, ...] = ()
+    transfers: tuple[str, ...] = ()
+    changes: tuple[tuple[str, str], ...] = ()
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -114,7 +130,7 @@ def _items(snapshot: Snapshot, records: Sequence[Record], name: str) -> Iterator
     """What some records say under one name, each with its id, as far as it says anything; the first few."""
     found: dict[str, str] = {}
     for record in records:
-        value = headings.content(record.kind, snapshot.body(record)).get(name) or ()
+        value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
         for item in [value] if isinstance(value, str) else value:
             line = one_line(item)
             if is_said(line):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from memctl.git import git, trees
 from memctl.pack.items import Origin
-from memctl.record import moments, pages
+from memctl.record import pages, timestamps
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.last_commits import LastCommit, last_commits
@@ -48,7 +48,7 @@ def last_worked(memory: Memory, records: Iterable[Record], at: str | None) -> di
         found = last_commits(memory, paths, at)
     except git.GitFailed:  # the history of a partial clone is with its remote
         return {}
-    dates = {path: moments.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
+    dates = {path: timestamps.from_epoch(one.seconds) for path, one in found.items() if not one.is_edited}
     now = memory.now
     return {path: dates.get(tracked, now) for tracked, path in paths.items()}
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from memctl.pack.draft import Note
 from memctl.pack.last_work import Ended
-from memctl.record import headings, moments
-from memctl.record.markdown import first_sentence, one_line
+from memctl.record import content_fields, timestamps
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text.markdown import first_sentence, one_line
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended
@@ -44,7 +44,7 @@ def notes(
 def project(snapshot: Snapshot) -> Iterator[str]:
     """What the project is for and where it stands, as its page says, or else its settings."""
     page = snapshot.outline.project
-    content = headings.content(page.kind, page.body) if page else {}
+    content = content_fields.content(page.kind, page.body) if page else {}
     goal = content.get("goal") or snapshot.config.description
     if isinstance(goal, str) and goal.strip():
         yield first_sentence(goal)
@@ -94,7 +94,7 @@ def sessions(seconds: Sequence[int]) -> int:
 
 def gap(earlier: str, later: str) -> str:
     """The time between two moments in its largest unit, such as "3 days"; "" below a minute."""
-    seconds = int(moments.days_between(earlier, later) * 86_400)
+    seconds = int(timestamps.days_between(earlier, later) * 86_400)
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= size:
             count = seconds // size

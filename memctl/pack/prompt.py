@@ -11,13 +11,14 @@ from memctl.pack.draft import NOTICED, Draft, Item, Note, Part
 from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
-from memctl.record import headings
-from memctl.record.markdown import one_line
+from memctl.record import content_fields
 from memctl.record.pages import PROJECT_ID, Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, severity_rank
 from memctl.search.ranking import Ranked
+from memctl.text import headings
+from memctl.text.markdown import one_line
 
 # Tokens of a system prompt and of its parts; rules.md#prompts. The role has no limit of its own: half a role would be
 # another one.
@@ -90,7 +91,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     origins = sources.origins([result.record for result in ranked])
     scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
     scored += [
-        (place.score, _scored(relevance.item(place), place.score))
+        (place.score, _scored(relevance.item(snapshot, place), place.score))
         for place in relevance.places(snapshot, about)
         if place.score >= threshold
     ]
@@ -177,7 +178,7 @@ def _closing(
 
 def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:
     """What a record says of when something is done, with its id."""
-    content = headings.content(record.kind, snapshot.body(record))
+    content = content_fields.content(record.kind, snapshot.body(record))
     if record.memory_type == "state":
         for step in content.get("substeps_remaining") or ():
             yield f"{one_line(step)} [{record.id}]"

@@ -20,13 +20,13 @@ from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
 from memctl.pack.items import PROPOSED, Sources
 from memctl.pack.relevance import Bearing
-from memctl.record import handoff, moments
+from memctl.record import handoff, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
-from memctl.record.markdown import one_line
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
+from memctl.text.markdown import one_line
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
@@ -100,7 +100,8 @@ def draft(
             for name, found in chosen.items()
         ),
     ]
-    parts += [Part("page", "Pages", tuple(map(relevance.item, about.places)))] if about.places else []
+    pages = tuple(relevance.item(snapshot, place) for place in about.places)
+    parts += [Part("page", "Pages", pages)] if pages else []
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
@@ -157,7 +158,7 @@ def choose(
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
     """The records that the windows of rules.md#rehydration let in."""
-    recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
+    recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
     return {
         "decision": [
             r

@@ -13,13 +13,13 @@ import msgspec
 from memctl.pack import items
 from memctl.pack.draft import Item
 from memctl.record import pages, session_page
-from memctl.record.faults import InvalidRecord
-from memctl.record.markdown import one_line
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.record.words import folded, stems
 from memctl.search.filters import Filters
+from memctl.text.markdown import one_line
+from memctl.text.words import folded, stems
 
 if TYPE_CHECKING:
     from memctl.search.ranking import Ranked
@@ -123,10 +123,10 @@ def sessions(snapshot: Snapshot, task: str) -> list[Place]:
     return found
 
 
-def item(place: Place) -> Item:
+def item(snapshot: Snapshot, place: Place) -> Item:
     """A place as an item of a pack."""
     if place.page is None:
-        title, text = f"Session {place.marker}: {place.title}", items.screened(place.text.strip("\n"))
+        title, text = f"Session {place.marker}: {place.title}", items.screened(snapshot, place.text.strip("\n"))
         return Item(SESSION, place.marker, title, text, (), f"{SESSION} {place.marker} {place.title}")
     made = items.of_page(place.page, place.text.strip("\n"), place.marker)
     return msgspec.structs.replace(made, id=place.marker, title=place.title)

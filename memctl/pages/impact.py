@@ -14,11 +14,11 @@ from memctl.git.history import Commit
 from memctl.pages import freshness
 from memctl.pages.coverage import covering, referring
 from memctl.pages.freshness import MISSING, Drift
-from memctl.pages.given_paths import inside, readings, unknown
-from memctl.pages.places import EXECUTIVE, SOURCES, document_of
-from memctl.pages.places import FOLDER as DOCUMENTS
-from memctl.pages.successors import EMPTY, Candidate, candidates
-from memctl.pages.why import beginning
+from memctl.pages.links import EXECUTIVE, SOURCES, document_of
+from memctl.pages.links import FOLDER as DOCUMENTS
+from memctl.pages.path_args import inside, readings, unknown
+from memctl.pages.provenance import beginning
+from memctl.pages.renames import EMPTY, Candidate, candidates
 from memctl.record import pages
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import Page

@@ -11,11 +11,12 @@ import re
 from collections.abc import Sequence
 
 from memctl.pages.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
-from memctl.pages.places import EXECUTIVE, SOURCES, Links, document_of
-from memctl.record import headings, markdown, mentions, pages
+from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
+from memctl.record import content_fields, mentions, pages
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
 
 LIMITS = {1: (0, 1_000), 2: (200, 500), 3: (1_000, 3_000)}  # tokens, least and most; rules.md#levels-of-pages
 _KEY_DECISIONS = 5  # on level 1
@@ -51,7 +52,7 @@ def aggregate(sections: Sequence[Page]) -> float | None:
 def executive(snapshot: Snapshot, links: Links) -> Level1:
     """Level 1: goal, status, priorities, blockers, key decisions."""
     project, catalogue = snapshot.outline.project, snapshot.catalogue
-    content = headings.content(pages.PROJECT, project.body) if project else {}
+    content = content_fields.content(pages.PROJECT, project.body) if project else {}
     latest = catalogue.latest()
     dated = [(page.timestamp, page.agent_id or "") for page in snapshot.outline.pages if page.timestamp]
     dated += [(latest.timestamp, latest.agent_id)] if latest else []
@@ -77,7 +78,7 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[Entry, ...]:
     found = [_brief(links, record, "" if record.severity == "critical" else "high") for record in issues]
     of_tasks: list[Entry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
-        content = headings.content(record.kind, snapshot.body(record))
+        content = content_fields.content(record.kind, snapshot.body(record))
         lines = (markdown.inline(markdown.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
             Entry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
@@ -89,7 +90,7 @@ def _blockers(snapshot: Snapshot, links: Links) -> tuple[Entry, ...]:
 
 def section(snapshot: Snapshot, links: Links, page: Page) -> Level2:
     """Level 2: overview, key decisions with a sentence of why, what is open, next actions, the way to level 3."""
-    content = headings.content(pages.SECTION, page.body)
+    content = content_fields.content(pages.SECTION, page.body)
     details = snapshot.outline.details_of(page.id)
     places = [page.id, *(detail.id for detail in details)]
     decisions = _top(snapshot, "decision", places)
@@ -158,7 +159,7 @@ def index(snapshot: Snapshot, links: Links) -> Index:
 
 def _goal(snapshot: Snapshot, links: Links) -> str:
     project = snapshot.outline.project
-    content = headings.content(pages.PROJECT, project.body) if project else {}
+    content = content_fields.content(pages.PROJECT, project.body) if project else {}
     goal = markdown.one_line(_text(content, "goal"))
     goal = markdown.inline(goal) if _BLOCK.match(goal) else links.prose(goal)
     return goal or markdown.inline(snapshot.config.description)
@@ -171,7 +172,7 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[Summary, ...]:
         issues = sum(snapshot.catalogue.count("issue", place) for place in (page.id, *(d.id for d in details)))
         words = [f"{page.completion_percentage} %"] if page.completion_percentage is not None else []
         words += [f"{issues:,} open issue{'s' if issues > 1 else ''}"] if issues else []
-        overview = _text(headings.content(pages.SECTION, page.body), "overview") or _beginning(page)
+        overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
         parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(detail)))
         found.append(Summary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
@@ -276,7 +277,7 @@ def _reason(snapshot: Snapshot, record: Record) -> str:
 
 
 def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
-    text = _text(headings.content(record.kind, snapshot.body(record)), field)
+    text = _text(content_fields.content(record.kind, snapshot.body(record)), field)
     return markdown.inline(markdown.first_sentence(text))
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages import repository_paths, seal
-from memctl.pages.places import EXECUTIVE, FOLDER, SOURCES, document_of
-from memctl.record import headings, markdown, pages
-from memctl.record.faults import InvalidRecord
+from memctl.pages import generated_header, repository_paths
+from memctl.pages.links import EXECUTIVE, FOLDER, SOURCES, document_of
+from memctl.record import pages
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
 
 if TYPE_CHECKING:
     from memctl.pages.render import Renderer  # Jinja takes 30 ms, and a record is shown without
@@ -126,7 +127,7 @@ def _sources(snapshot: Snapshot) -> Place:
     covered = {path for page in snapshot.outline.sections for path in repository_paths.matching(names, page.paths)}
     path = f"{FOLDER}/{SOURCES}"
     try:
-        document = seal.opened(snapshot.read(path))
+        document = generated_header.opened(snapshot.read(path))
     except (FileNotFoundError, InvalidRecord):
         document = None
     text = markdown.visible(document.text) if document else "".join(f"{name}\n" for name in sorted(covered))

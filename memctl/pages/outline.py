@@ -11,8 +11,8 @@ import msgspec
 
 from memctl.pages import definitions
 from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
-from memctl.record import markdown
 from memctl.record.frontmatter import clean_newlines
+from memctl.text import markdown
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file; more would outline nothing

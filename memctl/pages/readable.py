@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from memctl.errors import MemctlError
-from memctl.pages.places import FOLDER, SOURCES, document_of
+from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.repository_paths import matching
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot

@@ -19,12 +19,12 @@ from jinja2.bccache import Bucket
 from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.git.repository import Repository
-from memctl.pages import fitting, levels
-from memctl.pages.deadline import deadline
-from memctl.pages.places import EXECUTIVE, INDEX, SOURCES, Links, document_of
+from memctl.pages import levels, trim
+from memctl.pages.generated_header import sealed
+from memctl.pages.links import EXECUTIVE, INDEX, SOURCES, Links, document_of
 from memctl.pages.sandbox import Sandbox, TooLarge
-from memctl.pages.seal import sealed
-from memctl.record.faults import InvalidRecord
+from memctl.pages.template_timeout import deadline
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -118,11 +118,11 @@ class Renderer:
 
     def _section(self, page: Page) -> str:
         fill = partial(self._fill, "section.md")
-        return fill(fitting.fit_section(levels.section(self.snapshot, self.links, page), fill, self._family))
+        return fill(trim.fit_section(levels.section(self.snapshot, self.links, page), fill, self._family))
 
     def _detail(self, page: Page) -> str:
         fill = partial(self._fill, "detail.md")
-        return fill(fitting.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._family))
+        return fill(trim.fit_detail(levels.detail(self.snapshot, self.links, page), fill, self._family))
 
     def _fill(self, template: str, page: Any) -> str:
         path = f"templates/{template}.j2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from memctl.record.globs import Globs
+from memctl.text.globs import Globs
 
 _END = "\0"  # which stands in no path
 

@@ -13,11 +13,12 @@ from memctl.git.introductions import last_changes
 from memctl.git.repository import Repository
 from memctl.pages import freshness, levels, repository_paths
 from memctl.pages.contents import Entry
-from memctl.pages.places import Links
-from memctl.pages.seal import digest
-from memctl.record import markdown, mentions
+from memctl.pages.generated_header import digest
+from memctl.pages.links import Links
+from memctl.record import mentions
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
+from memctl.text import markdown
 from memctl.tokens.count import Counter
 from memctl.tokens.families import kind_of_text
 

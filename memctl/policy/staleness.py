@@ -15,7 +15,7 @@ import msgspec
 
 from memctl.policy.blocks import Block, Parsed
 from memctl.policy.pieces import words
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.record import Record
 
 OLD_DAYS = 90
@@ -92,7 +92,7 @@ def stale(parsed: Parsed, known: Over, now: str) -> list[Stale]:
     """Of each block what is stale in it; a block that shows a closed record is stale with all that stands under it."""
     found: list[Stale] = []
     current: list[bool] = []  # whether a block shows a record that holds, or stands under one
-    oldest = moments.days_before(now, OLD_DAYS)[:10]
+    oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
         parent = block.piece.parent
         names = {match[0] for match in _ID.finditer(f"{block.piece.title}\n{block.piece.text}")}

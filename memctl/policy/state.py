@@ -27,7 +27,8 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import settings
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
@@ -59,9 +60,9 @@ def parse(text: str, name: str) -> State:
     try:
         if text.lstrip().startswith("{"):
             return msgspec.json.decode(text, type=State)
-        return msgspec.convert(settings.read(text, name, _HINT), State)
+        return msgspec.convert(read_yaml(text, name, _HINT), State)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{name}: {settings.plain(error)}", _HINT) from None
+        raise MemctlError(f"{name}: {describe(error)}", _HINT) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
 

@@ -14,7 +14,7 @@ from memctl.policy.blocks import Block, CountTokens
 from memctl.policy.contexts import Slice
 from memctl.policy.measures import Measured, Measures
 from memctl.policy.pieces import CODE, DATA, LIST, TEXT
-from memctl.record.markdown import first_sentence
+from memctl.text.markdown import first_sentence
 
 TIERS = (("micro", 50), ("phase", 300), ("macro", 800))  # the most tokens of each
 REDUCTION = 0.12  # of the shared slice, at least

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from memctl.record.said import Line, Lines, Mission, ShortText, is_said
+from memctl.record.required_text import Line, Lines, Mission, ShortText, is_said
 
 TRANSITIONS = ("phase_boundary", "compression", "escalation", "checkpoint")
 PHASES = ("phase_complete", "phase_start")

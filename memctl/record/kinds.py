@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
+SESSIONS, CHECKPOINTS = "sessions", "checkpoints"  # folders of `.memory/` that hold no records
+
 SEVERITIES = ("critical", "high", "medium", "low")  # worst first
 
 # What an issue weighs when nobody says; a critical one has to be kept for ever (rules.md#importance).

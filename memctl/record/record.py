@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from memctl.record import frontmatter, ids, moments
-from memctl.record.faults import invalid, take_apart
+from memctl.record import frontmatter, ids, timestamps
+from memctl.record.errors import Malformed
+from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
-from memctl.record.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
@@ -78,7 +78,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def recorded(self) -> int | None:
         """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says:
         then it was brought in from elsewhere."""
-        dated = moments.to_epoch(self.timestamp)
+        dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
@@ -144,7 +144,7 @@ _ALLOWED = {
     "access_count": "a whole number, 0 or more",
     "tags": "a list of texts without commas or control characters",
     "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
-    **dict.fromkeys(TIMES, moments.ALLOWED),
+    **dict.fromkeys(TIMES, timestamps.ALLOWED),
     **dict.fromkeys(_LINKS, "a list of ids"),
 }
 
@@ -197,9 +197,9 @@ def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
     for name in TIMES:
         if (value := getattr(record, name)) is not None:
             try:
-                canonical = moments.parse(value)
+                canonical = timestamps.parse(value)
             except ValueError:
-                wrong.append((name, found_allowed(value, moments.ALLOWED)))
+                wrong.append((name, found_allowed(value, timestamps.ALLOWED)))
             else:
                 other |= {name: canonical} if canonical != value else {}
     return other, wrong

@@ -13,10 +13,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.record import frontmatter, headings, moments
-from memctl.record.faults import invalid, take_apart
-from memctl.record.folders import SESSIONS
-from memctl.record.markdown import in_cell
+from memctl.record import frontmatter, timestamps
+from memctl.record.errors import located
+from memctl.record.frontmatter import invalid, take_apart
+from memctl.record.kinds import SESSIONS
+from memctl.text import headings
+from memctl.text.markdown import in_cell
 
 FOLDER = SESSIONS
 TRAIL = "trail"  # the key of a page whose files are listed in a file beside it
@@ -210,8 +212,7 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        return [(field.rstrip("`"), message)]
+        return [located(error)]
     wrong = []
     match = _PATH.fullmatch(path)
     if match is not None and match["id"] != front.session_id:
@@ -219,9 +220,9 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     for key in _TIMES:
         given = getattr(front, key)
         try:
-            moments.parse(given) if given is not None else ""
+            timestamps.parse(given) if given is not None else ""
         except ValueError:
-            wrong.append((key, f"{given!r} is not a time ({moments.ALLOWED})"))
+            wrong.append((key, f"{given!r} is not a time ({timestamps.ALLOWED})"))
     return wrong
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from memctl.record.config import Config
-    from memctl.record.faults import Fault
+    from memctl.record.errors import Fault
     from memctl.record.mentions import Mention
     from memctl.record.record import Record
     from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Source, Texts

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memctl.session import patches, shell_files
-from memctl.session.events import Event
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.transcript.events import Event
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
 _ACTIONS = {

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memctl.record import session_page
-from memctl.record.markdown import code, inline
 from memctl.record.session_page import Page, Row
 from memctl.session import labels, tasks
-from memctl.session.events import DIGEST, PROMPT
 from memctl.session.extraction import Found
 from memctl.session.failures import Failure
 from memctl.session.summary import Summary, latest_changes
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.session.trail import Entry
 from memctl.text.credentials import redact
+from memctl.text.markdown import code, inline
 from memctl.text.plain import plain
+from memctl.transcript.events import DIGEST, PROMPT
 
 _LONGEST = 600  # characters of an entry
 OPEN, RESOLVED = "open", "resolved"

@@ -11,13 +11,14 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.record import session_page, xml_text
+from memctl.record import session_page
 from memctl.record.session_page import Page
 from memctl.session.asking import Reply
 from memctl.session.composing import IMPLIED
-from memctl.session.events import PROMPT, Session
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
+from memctl.text import xml
 from memctl.text.plain import plain
+from memctl.transcript.events import PROMPT, Session
 
 _MOST_SAID = 30_000  # characters of the user's prompts, for a judge
 _TASK = """\
@@ -72,11 +73,11 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
     said, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
         if event.kind == PROMPT and not event.agent and room > 0:
-            text = xml_text.clean(plain(event.text)[:room])
+            text = xml.clean(plain(event.text)[:room])
             room -= len(text)
             ElementTree.SubElement(said, "prompt").text = text
     element = ElementTree.Element("summary")
-    element.text = xml_text.clean(summary)
+    element.text = xml.clean(summary)
     texts = [ElementTree.tostring(one, encoding="unicode") for one in (said, element)]
     found = json_object(judge.answer("\n".join([_TASK, *texts])), judge.name)
     try:

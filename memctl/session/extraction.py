@@ -12,12 +12,12 @@ from functools import cache, lru_cache
 
 import msgspec
 
-from memctl.record.markdown import one_line
-from memctl.record.said import is_said
+from memctl.record.required_text import is_said
 from memctl.session import labels
-from memctl.session.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.session.labels import Labelled
 from memctl.statements import cues, statements, units
+from memctl.text.markdown import one_line
+from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 
 _PHRASES = {
     labels.BLOCKER: re.compile(r"\b(?:is|are|am|we're|i'm) blocked (?:by|on|until)\b", re.IGNORECASE),

@@ -9,11 +9,11 @@ import msgspec
 from memctl.git import differences, history, trees
 from memctl.git.differences import FileChange
 from memctl.session import trail
-from memctl.session.events import Session
 from memctl.session.paths import Places
 from memctl.session.running import Running
 from memctl.session.summary import Summary, summarize
 from memctl.store.memory import Memory
+from memctl.transcript.events import Session
 
 
 def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> Summary:

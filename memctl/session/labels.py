@@ -11,8 +11,8 @@ from functools import cache
 
 import msgspec
 
-from memctl.record import headings
 from memctl.statements import cues
+from memctl.text import headings
 
 DECISION, ISSUE, BLOCKER, TODO, LEARNING, NEXT, STATE, SCOPE = (
     "decision", "issue", "blocker", "todo", "learning", "next", "state", "scope",

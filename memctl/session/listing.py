@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memctl.errors import MemctlError
 from memctl.record import session_page
-from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.session_page import Page
 from memctl.record.snapshot import Snapshot
 

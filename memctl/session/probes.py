@@ -13,16 +13,16 @@ import msgspec
 
 from memctl.git import differences
 from memctl.git.differences import FileChange
-from memctl.record import headings
 from memctl.record.session_page import printable
 from memctl.session import labels, trail
-from memctl.session.events import ANSWER, CALL, PROMPT, RESULT, Session
 from memctl.session.extraction import is_nothing
 from memctl.session.paths import Places
 from memctl.session.summary import Summary, latest_changes
 from memctl.session.touches import CREATED, DELETED, MODIFIED
+from memctl.text import headings
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Session
 
 RECALL, ARTIFACT, CONTINUATION, DECISION = "recall", "artifact", "continuation", "decision"
 KINDS = (RECALL, ARTIFACT, CONTINUATION, DECISION)

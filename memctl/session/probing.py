@@ -8,15 +8,15 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import differences, history
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.session_page import Page
 from memctl.session import asking, kept_probes, probes
 from memctl.session.asking import Reply
-from memctl.session.events import Session
 from memctl.session.paths import Places
 from memctl.session.probes import KINDS, Probe
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
+from memctl.transcript.events import Session
 
 TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"
 
@@ -64,7 +64,7 @@ def _of_git(memory: Memory, page: Page) -> list[Probe]:
     started, ended = (page.values.get(name) for name in ("started", "ended"))
     if not isinstance(started, str) or not isinstance(ended, str):
         return []
-    before, after = (history.commit_before(memory.repository, moments.parse(moment)) for moment in (started, ended))
+    before, after = (history.commit_before(memory.repository, timestamps.parse(moment)) for moment in (started, ended))
     if not before or before == after:
         return []
     changes = differences.changed_between(memory.repository, before, after)

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from memctl.record.record import Record
-from memctl.record.said import is_said
+from memctl.record.required_text import is_said
 from memctl.session import labels, tasks
 from memctl.session.extraction import Found
 from memctl.session.failures import Failure

@@ -14,13 +14,13 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.record import xml_text
 from memctl.session import labels
-from memctl.session.events import ANSWER, DIGEST, PROMPT, Event, Session
 from memctl.session.extraction import Found
 from memctl.session.invented import Known
 from memctl.session.summary import Prose, Summary
+from memctl.text import xml
 from memctl.text.plain import plain
+from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event, Session
 
 _LONGEST = {"intent": 400, "state": 600, "reason": 300}  # characters
 _MOST_TALK = 60_000  # characters of what was said: some 15,000 tokens
@@ -93,7 +93,7 @@ def _list(root: ElementTree.Element, name: str, item: str, texts: Iterable[str],
 
 def _safe(text: str) -> str:
     """A text as it may go out: on one line, without credentials, cut where a word ends."""
-    line = xml_text.clean(plain(text[:_LOOKED_AT]))
+    line = xml.clean(plain(text[:_LOOKED_AT]))
     return line if len(line) <= _MOST_SAID else line[:_MOST_SAID].rpartition(" ")[0] + " …"
 
 

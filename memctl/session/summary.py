@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.record import moments
-from memctl.record.markdown import one_line
+from memctl.record import timestamps
 from memctl.session import extraction, failures, labels, tasks
-from memctl.session.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 from memctl.session.extraction import Found
 from memctl.session.failures import Failure
 from memctl.session.tasks import Task
 from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.session.trail import Trail
+from memctl.text.markdown import one_line
+from memctl.transcript.events import ANSWER, CALL, COMPACTION, PROMPT, Event, Session, Usage
 
 _INTENT = 800  # characters of the prompt that a session began with
 _LAST_WORD = 600  # characters of what the agent said last
@@ -120,7 +120,7 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
 def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Metrics:
     minutes = 0.0
     if session.started and session.ended:
-        minutes = moments.days_between(session.started, session.ended) * 24 * 60
+        minutes = timestamps.days_between(session.started, session.ended) * 24 * 60
     return Metrics(
         turns=len(prompts),
         answers=session.answers,

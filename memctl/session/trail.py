@@ -14,9 +14,9 @@ import msgspec
 from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.session import calls, failures, shell_files
-from memctl.session.events import CALL, RESULT, Event, Session, unanswered
 from memctl.session.paths import Places
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.transcript.events import CALL, RESULT, Event, Session, unanswered
 
 _REFUSED = (
     "the user doesn't want to proceed",

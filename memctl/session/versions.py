@@ -11,7 +11,7 @@ import msgspec
 from memctl.git import threeway
 from memctl.git.threeway import Preference
 from memctl.record import frontmatter, session_page
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.session_page import Page
 from memctl.session import fitting, merging
 from memctl.tokens.count import Counter

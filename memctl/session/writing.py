@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from memctl.errors import MemctlError
 from memctl.record import session_page
 from memctl.record.change import Change, Delete, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.session_page import Page
 from memctl.session import composing, fitting, merging
-from memctl.session.events import GIT
 from memctl.session.fitting import Fitted
 from memctl.session.proposals import Proposal
 from memctl.session.summary import Summary
@@ -20,6 +19,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
+from memctl.transcript.events import GIT
 from memctl.write import create
 
 OP = "summarize"

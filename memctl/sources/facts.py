@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 
 from memctl.pages import definitions, outline
-from memctl.record import words
 from memctl.record.frontmatter import clean_newlines
 from memctl.sources import imports, manifests, refused
 from memctl.sources.resolve import code_suffix
@@ -20,6 +19,7 @@ from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.files import MAX_BYTES
 from memctl.store.repository_files import FilesOnDisk
+from memctl.text import words
 from memctl.tokens.families import kind_of_text
 
 Progress = Callable[[int, int], None]

@@ -9,8 +9,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.pages import freshness, repository_paths
-from memctl.pages.given_paths import file_named
-from memctl.record.globs import is_pattern
+from memctl.pages.path_args import file_named
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
 from memctl.sources import facts, ignored, recency, refused, task
@@ -22,6 +21,7 @@ from memctl.sources.sizes import Sizes
 from memctl.store import load, source_facts
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
+from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter
 
 

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.sources.nearness import Near
 from memctl.sources.task import Mention
 
@@ -93,5 +93,5 @@ def _relevance(path: str, known: Known) -> list[tuple[float, str]]:
 
 def _recency(changed: str, now: str) -> list[tuple[float, str]]:
     """The points of the first age that a change is not older than; one of the future, by some other clock, is new."""
-    hours = moments.days_between(changed, now) * 24 if changed else _AGES[-1][0] + 1
+    hours = timestamps.days_between(changed, now) * 24 if changed else _AGES[-1][0] + 1
     return next(([(points, f"changed in the {name}")] for limit, points, name in _AGES if hours <= limit), [])

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from memctl.pages import freshness, repository_paths
-from memctl.record import words
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.sources.facts import Content
+from memctl.text import words
 
 # Shares of a full mention. A file that a task names is meant, and one that is called as a word of it most likely; words
 # that it shares with a path may mean something else. From ACTIVE on a file is taken to be what the task is about.

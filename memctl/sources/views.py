@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.pages import definitions, outline
 from memctl.pages.outline import Marker, suffix_of
-from memctl.record import markdown
 from memctl.sources import imports, said
+from memctl.text import markdown
 
 Rank = tuple[int, ...]  # the least one matters most
 _DATA = ("yaml", "yml", "toml")

@@ -17,7 +17,7 @@ import msgspec
 
 from memctl import __version__
 from memctl.git import private
-from memctl.record.faults import Fault
+from memctl.record.errors import Fault
 from memctl.record.mentions import Mention
 from memctl.record.record import Record
 from memctl.store import schema, texts

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from memctl.record import ids
-from memctl.record.faults import Fault
+from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF
 from memctl.record.mentions import Mention
 from memctl.record.record import Record

@@ -13,7 +13,7 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.record.change import Write
-from memctl.record.faults import Fault, InvalidRecord, NoPlainFile
+from memctl.record.errors import Fault, InvalidRecord, NoPlainFile
 from memctl.record.frontmatter import clean_newlines
 
 MAX_BYTES = 2 * 1024 * 1024  # of one record; a model could not read a larger one anyway

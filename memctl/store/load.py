@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.git import git
 from memctl.record.config import Config
-from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot, body_of

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from memctl.git import index, trees
 from memctl.git.trees import Entry
-from memctl.record import controls, mentions, snapshot
+from memctl.record import mentions, snapshot
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
-from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record, parse
 from memctl.store import files
@@ -19,6 +19,7 @@ from memctl.store.cache import Cache, Parsed
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
+from memctl.text import characters
 
 if TYPE_CHECKING:
     from memctl.store.catalogue import StoredCatalogue
@@ -146,7 +147,7 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return Parsed(path, stat, record, body, found, [], weight, _has_credential(text), bool(controls.first_in(text)))
+    return Parsed(path, stat, record, body, found, [], weight, _has_credential(text), bool(characters.first_in(text)))
 
 
 def _has_credential(text: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memctl.record.words import STOP_WORDS, parts_of, whole_words
+from memctl.text.words import STOP_WORDS, parts_of, whole_words
 
 Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
 

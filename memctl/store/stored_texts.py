@@ -11,10 +11,10 @@ from contextlib import closing, suppress
 from typing import Any
 
 from memctl.record.snapshot import Excerpt, Hit
-from memctl.record.words import STOP_WORDS, words_of
 from memctl.store import questions, texts, vocabulary
 from memctl.store.memory import Memory
 from memctl.store.questions import Question
+from memctl.text.words import STOP_WORDS, words_of
 
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
 # identifiers. Chosen on one half of bench/labelled; near by, the other half differs by less than .01.

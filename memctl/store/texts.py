@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from memctl.record.record import Record
-from memctl.record.words import InnerWords
 from memctl.store import vocabulary
+from memctl.text.words import InnerWords
 
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
 _TABLE = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"

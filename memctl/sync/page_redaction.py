@@ -9,7 +9,7 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.text import credentials
-from memctl.write import blanking, commit
+from memctl.write import commit, redact_file
 
 _MESSAGE = "a commit's message"
 
@@ -49,7 +49,7 @@ def _without_credentials(memory: Memory, since: list[str]) -> tuple[dict[str, st
     for blob, name in names.items():
         text = (contents[blob] or b"").decode(errors="replace")
         written = Change(op="sync", title="", writes=(Write(_below_memory(name), text),))
-        made = blanking.without_credentials(written).writes[0].text
+        made = redact_file.without_credentials(written).writes[0].text
         if made != text:
             found[blob] = made
     return found, tuple(sorted({names[blob] for blob in found}))

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from memctl.record.checkpoint import Checkpoint, Noted
-from memctl.record.markdown import escape_model_tokens, one_line
-from memctl.record.shown import LIMIT, length
 from memctl.task.completeness import Missing
 from memctl.task.environment import Drift
+from memctl.text.host_limits import LIMIT, length
+from memctl.text.markdown import escape_model_tokens, one_line
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # rules.md#checkpoints

@@ -17,8 +17,8 @@ from memctl.git import differences, history
 from memctl.git.git import GitFailed
 from memctl.git.history import Commit
 from memctl.record.checkpoint import Checkpoint, Touched
-from memctl.record.markdown import one_line
 from memctl.store.memory import Memory
+from memctl.text.markdown import one_line
 
 MOST_FILES, MOST_DIRTY = 50, 500  # files kept in a checkpoint; a resume shows 15 of those touched
 _MOST_COMMITS = 500

@@ -13,8 +13,7 @@ from memctl.record import checkpoint
 from memctl.record.change import Change, Write
 from memctl.record.checkpoint import FORMAT, Checkpoint, Metrics, Noted, Version
 from memctl.record.event import Event
-from memctl.record.markdown import one_line
-from memctl.record.said import MOST_LINES, Wrong, is_said, misfits
+from memctl.record.required_text import MOST_LINES, Wrong, is_said, misfits
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import severity_rank
 from memctl.store import event_stream
@@ -23,6 +22,7 @@ from memctl.task import emitting, environment, versions
 from memctl.task.markdown import document
 from memctl.task.progress import moved
 from memctl.task.versions import Found
+from memctl.text.markdown import one_line
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
 _EVENTS_TOLD = 20

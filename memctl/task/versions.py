@@ -13,7 +13,7 @@ from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.record import checkpoint
 from memctl.record.checkpoint import Checkpoint, Version
-from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.expected import encodable
+from memctl.record.argument_checks import encodable
 from memctl.store.cache import Cache, digest
 from memctl.tokens import pieces, reconstruction
 from memctl.tokens.calibration import Learnt

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from memctl.tokens import blocks
-from memctl.tokens.blocks import Block
 from memctl.tokens.families import kind_of_text
+from memctl.transcript import messages as blocks
+from memctl.transcript.messages import Block
 
 # Measured against 450 request-to-request figures of Claude models: what a tool call costs beside its text.
 PER_TOOL_CALL = 75
@@ -103,13 +103,3 @@ def kind_in_messages(text: str, what: str) -> str:
     if kind != "prose":
         return kind
     return "log" if what == "tool result" else "chat"
-
-
-def lines(text: str) -> Iterator[tuple[int, Any]]:
-    """The documents of JSON Lines with their line numbers; None for a line that is not JSON."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, RecursionError):
-                yield number, None

@@ -20,7 +20,9 @@ from memctl.tokens.calibration import digest_of, name_of
 from memctl.tokens.count import Counter
 from memctl.tokens.families import KINDS, family_of, kind_of_text
 from memctl.tokens.messages import Part
-from memctl.tokens.transcripts import Growth, Transcript, context_of
+from memctl.tokens.transcripts import Growth, Transcript
+from memctl.transcript.line import context_of
+from memctl.transcript.messages import lines
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor
 
@@ -59,7 +61,7 @@ def observe(text: str, read_file: ReadFile) -> Observed:
     """The observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
     observed = Observed(defaultdict(list), [])
     transcript = Transcript()
-    for number, line in messages.lines(text):
+    for number, line in lines(text):
         try:
             if not isinstance(line, dict):
                 raise _Unfit("no JSON object")

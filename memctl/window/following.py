@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from memctl.errors import USAGE, MemctlError
+from memctl.transcript.window import Reader
 from memctl.window import status
 from memctl.window.messages import reading
 from memctl.window.messages.content import TokenCounter
-from memctl.window.messages.transcript import Reader
 from memctl.window.pressure.curve import CurveReader
 from memctl.window.status import Seen
 

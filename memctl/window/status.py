@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.markdown import one_line
-from memctl.session.events import decoded
 from memctl.text.credentials import redact
+from memctl.text.markdown import one_line
+from memctl.transcript.events import decoded
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import limits_of

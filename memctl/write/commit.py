@@ -15,7 +15,7 @@ from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, Entry
 from memctl.store.place import CONFIG
-from memctl.write import by_hand, credentials, entry_state, recovery, refreshing
+from memctl.write import credentials, entry_state, manual_edits, recovery, rerender
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -76,9 +76,9 @@ def commit_all(
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
-        edited = [path for path, code in differing if path not in handled and by_hand.is_ours(path, code)]
+        edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
-        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, **allowed))}
+        odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Documents that are rendered anew may come to what HEAD has.
@@ -161,9 +161,9 @@ def _commit_group(
     change = _joint(group)
     changes = [entry.change for entry in group]
     if refused:
-        return _postpone(group, msgspec.structs.replace(refused, warning=refreshing.refresh(memory, changes)[1]))
+        return _postpone(group, msgspec.structs.replace(refused, warning=rerender.refresh(memory, changes)[1]))
     prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
-    rendered, warning = refreshing.refresh(memory, changes)
+    rendered, warning = rerender.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         text = message.compose(changes)
@@ -219,7 +219,11 @@ def commit_paths(
             return ""
         try:
             made = commits.commit(
-                memory.repository, _contents(memory, differing), text, prepared or _prepare(memory, differing)
+                memory.repository,
+                _contents(memory, differing),
+                text,
+                prepared or _prepare(memory, differing),
+                by_agent=memory.by_agent,
             )
             break
         except commits.Overtaken:
@@ -250,9 +254,9 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
     for path, text in texts:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
-            credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
+            credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except credentials.CredentialFound as error:
-            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", by_hand.PASSING) from None
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
@@ -277,7 +281,7 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
     # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
-    rendered, warning = refreshing.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+    rendered, warning = rerender.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.placing import refuse_nowhere
-from memctl.record import frontmatter, headings, ids, moments
+from memctl.pages.section_check import refuse_nowhere
+from memctl.record import content_fields, frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Kind
 from memctl.record.record import ORDER, Record, build, problems
 from memctl.record.snapshot import Snapshot
@@ -57,7 +57,7 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
     for name in ("timestamp", "expires_at"):
         if name in values:
             later = name == "expires_at"
-            values[name] = moments.parse_option(str(values[name]), now, ahead=later, whole_day=later)
+            values[name] = timestamps.parse_option(str(values[name]), now, ahead=later, whole_day=later)
     if draft.kind.name == "issue":
         values.setdefault("severity", "medium")
     if draft.kind.name == "state":
@@ -95,14 +95,14 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
     fields = sorted(draft.kind.fields, key=lambda field: places.get(field.heading.casefold(), len(places)))
     if not body:
         parts = [
-            headings.compose(field, _clean(draft.content[field.name]))
+            content_fields.compose(field, _clean(draft.content[field.name]))
             for field in fields
             if field.name in draft.content
         ]
         return "\n".join(part for part in parts if part)
     for field in fields:
         if field.name in draft.content:
-            body = headings.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+            body = content_fields.replace(draft.kind, body, field, _clean(draft.content[field.name]))
     return body
 
 

@@ -16,11 +16,11 @@ from memctl.errors import MemctlError
 from memctl.git import commits, differences, git, index, message, trust
 from memctl.pages import documents
 from memctl.pages.documents import Comparison
-from memctl.pages.places import FOLDER, INDEX, SOURCES
+from memctl.pages.links import FOLDER, INDEX, SOURCES
 from memctl.pages.render import BrokenTemplate, Renderer, touched
 from memctl.record import pages
 from memctl.record.change import Change
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
@@ -28,9 +28,9 @@ from memctl.store import files, load, lock, place
 from memctl.store.memory import Memory
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
-from memctl.write import by_hand, commit, entry_state, recovery
+from memctl.write import commit, entry_state, manual_edits, recovery
 from memctl.write.commit import Outcome
-from memctl.write.refreshing import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out, unreadable
+from memctl.write.rerender import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering, put, take_rule_out, unreadable
 
 ATTRIBUTES = ".gitattributes"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
@@ -103,7 +103,7 @@ def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> t
         if no_commit and paths:
             why = "no commit was asked for"
             return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
-        ours = [path for path, code in dirty.items() if by_hand.is_ours(path, code) and path != ATTRIBUTES]
+        ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != ATTRIBUTES]
         if operation := memory.repository.under_way():
             hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
             return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found

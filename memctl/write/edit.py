@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pages.placing import refuse_nowhere
-from memctl.record import frontmatter, handoff, headings, moments
+from memctl.pages.section_check import refuse_nowhere
+from memctl.record import content_fields, frontmatter, handoff, timestamps
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import Field
 from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
-from memctl.record.said import refuse_stand_in
+from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
 from memctl.write import transitions
 
@@ -42,7 +42,7 @@ def edit(snapshot: Snapshot, reference: str, edits: Edits, now: str, *, allow_ac
     record = snapshot.resolve(reference)
     text = snapshot.read(record.path)
     values: dict[str, Any] = {}
-    content = dict(headings.content(record.kind, parse(text, record.path)[1]))
+    content = dict(content_fields.content(record.kind, parse(text, record.path)[1]))
     before = dict(content)
     for action, pairs in (("set", edits.set), ("add", edits.add), ("remove", edits.remove)):
         for name, value in pairs:
@@ -103,7 +103,7 @@ def rewrite(
         body = text[head_end:].lstrip("\n")
         for field in record.kind.fields:
             if field.name in content:
-                body = headings.replace(record.kind, body, field, content[field.name])
+                body = content_fields.replace(record.kind, body, field, content[field.name])
         text = text[:head_end] + ("\n" + body if body else "")
     return Write(record.path, text, old)
 
@@ -243,7 +243,7 @@ def _content_field(record: Record, name: str) -> Field | None:
 def _changed_content(field: Field, current: Any, action: str, value: str) -> str | list[str]:
     value = frontmatter.clean_newlines(value)
     if field.is_list:
-        return _changed_list(current or [], action, headings.parse_items(value) if action == "set" else [value])
+        return _changed_list(current or [], action, content_fields.parse_items(value) if action == "set" else [value])
     if action != "set":
         raise MemctlError(f"{field.name} is no list", f"use --set {field.name}=…", USAGE)
     return value.strip("\n")
@@ -274,7 +274,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
         return None
     if name in TIMES:
         later = name == "expires_at"
-        return moments.parse_option(value, now, ahead=later, whole_day=later)
+        return timestamps.parse_option(value, now, ahead=later, whole_day=later)
     if name in _NUMBERS:
         try:
             return int(value)

@@ -30,7 +30,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.git import commits, git, history, trees
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, pending

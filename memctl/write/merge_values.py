@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from memctl.git import threeway
-from memctl.record import moments
+from memctl.record import timestamps
 
 Values = Mapping[str, Any]
 
@@ -73,7 +73,7 @@ def _both_counts(key: str, base: Values, ours: Values, theirs: Values) -> Any:
 def _later(key: str, _: Values, ours: Values, theirs: Values) -> Any:
     found = [values[key] for values in (ours, theirs) if key in values]
     try:
-        return max(found, key=lambda value: moments.parse(str(value)))
+        return max(found, key=lambda value: timestamps.parse(str(value)))
     except ValueError:
         return CONFLICT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memctl.store import files, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import WRITING, Entry
-from memctl.write import entry_state, moves
+from memctl.write import checkout_log, entry_state
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:
@@ -15,7 +15,7 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
     What was undone outside memctl is noted, and remarked once where somebody reads that. Without `remark` the caller
     says it.
     """
-    moves.finish(memory)
+    checkout_log.finish(memory)
     entries = entry_state.entries(memory)
     if entries:  # whoever was killed left one, before it wrote anything else
         files.remove_leftovers(memory.folder)

@@ -10,23 +10,22 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import index, remains, trees
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
-from memctl.record.change import REDACT, Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.change import REDACT, Change, Write, WriteOptions
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import erasing, files, load, lock, pending, sessions_ref
-from memctl.store.erasing import Erased
+from memctl.store import erasure, files, load, lock, pending, sessions_ref
+from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
-from memctl.team import shared
-from memctl.team.place import ref
-from memctl.team.shared import Step, Terms
+from memctl.team import ref_state
+from memctl.team.coordination_ref import ref
+from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
-from memctl.write import blanking, by_hand, door, entry_state
-from memctl.write.blanking import GIVEN, Secrets
+from memctl.write import entry_state, manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
+from memctl.write.redact_file import GIVEN, Secrets
 
 _SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
 _REASON = "a credential is taken out"
@@ -72,12 +71,12 @@ def redact(
     memory: Memory,
     references: Sequence[str],
     given: Sequence[str],
-    how: How,
+    options: WriteOptions,
     *,
     start: Path = Path(),
     folders: Iterable[Path] = (),
 ) -> Redaction:
-    """Blank the secrets in what `references` name (records, pages, checkpoints, sessions, files below `.memory/`), and
+    """Redact the secrets in what `references` name (records, pages, checkpoints, sessions, files below `.memory/`), and
     the `given` texts, wherever this clone has them; one commit takes them out of the memory.
 
     Paths are relative to `start`, or to the memory. `folders` are looked through besides those that memctl has in the
@@ -85,57 +84,59 @@ def redact(
     """
     for text in given:
         if len(text) < _SHORTEST:
-            raise MemctlError(f"a text to be blanked has at least {_SHORTEST} characters", exit_code=USAGE)
+            raise MemctlError(f"a text to be redacted has at least {_SHORTEST} characters", exit_code=USAGE)
     plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
-    how = msgspec.structs.replace(how, reason=how.reason or _REASON, allow_owned=True)
-    outcome = door.carry_out(memory, lambda _: _change(memory, plan, how), how)
-    if not how.dry_run:
+    options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
+    outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
+    if not options.dry_run:
         _replace_loose(memory, plan)
     if not plan.secrets:
         return Redaction(plan.secrets, outcome, {}, (), (), Erased())
-    agreed, failed = _redact_coordination(memory, plan.secrets, how)
+    agreed, failed = _redact_coordination(memory, plan.secrets, options)
     with lock.hold(held := memory.repository.shared / "lock"):
-        if not how.dry_run:
+        if not options.dry_run:
             load.synced(memory)  # or the cache would still have the text of before
-        erased = _erase(plan, held, how)  # what the write itself has left
+        erased = _erase(plan, held, options)  # what the write itself has left
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erased(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
-    named = tuple(path for path in load.disk(memory).names("") if blanking.is_in_name(path, plan.secrets))
-    staged = _staged(memory, plan, dry_run=how.dry_run)
+    named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
+    staged = _staged(memory, plan, dry_run=options.dry_run)
     return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
 
 
-def _change(memory: Memory, plan: _Plan, how: How) -> Change:
+def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
     codes = entry_state.uncommitted(memory, ignored=True)
     _find_staged(memory, plan, [path for path in named if codes.get(path, " ")[0] in "MA"])
     _find(plan, named, texts)
-    if any(blanking.blank_plain(text, plan.secrets) != text for text in (how.reason, memory.actor, memory.session)):
-        raise MemctlError("the reason, the agent's name or that of the session contains what is to be blanked")
+    if any(
+        redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
+    ):
+        raise MemctlError("the reason, the agent's name or that of the session contains what is to be redacted")
     for path, old in texts.items():
-        text = blanking.blank(path, old, plan.secrets)
+        text = redact_file.redact(path, old, plan.secrets)
         if text == old:
             continue
-        if blanking.is_readable(path, old) and not blanking.is_readable(path, text):
+        if redact_file.is_readable(path, old) and not redact_file.is_readable(path, text):
             raise MemctlError(
                 f"{memory.tracked(path)} could not be read any more without it", "take it out in an editor"
             )
-        is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
+        is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
-    if how.no_commit:
+    if options.no_commit:
         _refuse_on_the_ref(memory, plan.writes)
-    if not how.dry_run:  # before the write: if that is killed, the file still tells what is to be blanked
-        _blank_waiting(memory, plan.secrets)
-        plan.erased = _erase(plan, memory.repository.shared / "lock", how)
+    if not options.dry_run:  # before the write: if that is killed, the file still tells what is to be redacted
+        _redact_waiting(memory, plan.secrets)
+        plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
     concerned = tuple(dict.fromkeys(name for path in plan.writes if (name := ids.id_in_path(path))))
     return Change(
         op=REDACT,
-        title=blanking.blank_plain(title, plan.secrets),
+        title=redact_file.redact_text(title, plan.secrets),
         ids=concerned,
         writes=tuple(plan.writes.values()),
     )
@@ -196,7 +197,7 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
             seen.add(path)
             plan.secrets |= {
                 text: rule
-                for text, rule in blanking.find(path, texts.get(path, "")).items()
+                for text, rule in redact_file.find(path, texts.get(path, "")).items()
                 if text not in plan.secrets
             }
         ahead = [
@@ -204,7 +205,7 @@ def _find(plan: _Plan, named: Iterable[str], texts: dict[str, str]) -> None:
             for path, text in texts.items()
             if path not in seen
             and not path.startswith(f"{FOLDER}/")
-            and blanking.blank(path, text, plan.secrets) != text
+            and redact_file.redact(path, text, plan.secrets) != text
         ]
         if not ahead:
             return
@@ -216,12 +217,12 @@ def _find_staged(memory: Memory, plan: _Plan, named: Sequence[str]) -> None:
     contents = trees.blobs(memory.repository, [entry.blob for entry in entries if entry.is_regular], files.MAX_BYTES)
     for entry in entries:
         path, content = entry.path.removeprefix(f"{memory.prefix}/"), contents.get(entry.blob)
-        plan.secrets = blanking.find(path, (content or b"").decode(errors="replace")) | plan.secrets
+        plan.secrets = redact_file.find(path, (content or b"").decode(errors="replace")) | plan.secrets
 
 
 def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     """The files of which Git's index has a text with a secret, but for those that the commit would replace."""
-    forms = [form for secret in plan.secrets for form in blanking.forms(secret)]
+    forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
     return tuple(path for path in remains.staged(memory.repository, forms, memory.prefix) if path not in replaced)
 
@@ -231,21 +232,23 @@ def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:
     for path in paths:
         if path.startswith(sessions_ref.FOLDERS) and not os.path.lexists(memory.folder / path):
             raise MemctlError(
-                f"{memory.tracked(path)} is on {sessions_ref.REF}, where it can't be blanked without a commit",
+                f"{memory.tracked(path)} is on {sessions_ref.REF}, where it can't be redacted without a commit",
                 "leave out --no-commit",
             )
 
 
-def _blank_waiting(memory: Memory, secrets: Secrets) -> None:
-    """Blank the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
+def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
+    """Redact the changes that wait for their commit, or the commit that takes a secret out would bring one in."""
     for entry in entry_state.entries(memory):
-        change = blanking.blank_change(entry.change, secrets)
+        change = redact_file.redact_change(entry.change, secrets)
         if change != entry.change:
             pending.update(entry, change=change)
 
 
-def _erase(plan: _Plan, held: Path, how: How) -> Erased:
-    return erasing.erase(plan.folders, lambda text: blanking.blank_plain(text, plan.secrets), held, dry_run=how.dry_run)
+def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erased:
+    return erasure.erase(
+        plan.folders, lambda text: redact_file.redact_text(text, plan.secrets), held, dry_run=options.dry_run
+    )
 
 
 def _replace_loose(memory: Memory, plan: _Plan) -> None:
@@ -254,22 +257,24 @@ def _replace_loose(memory: Memory, plan: _Plan) -> None:
         files.replace_all(memory.folder, prepared, ())
 
 
-def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[str, str]:
+def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions) -> tuple[str, str]:
     """Take secrets out of the state that agents share: the commit, and why that could not be done."""
 
     def step(state: State) -> Step:
-        blanked = {name: blanking.blank_plain(data.decode(), secrets).encode() for name, data in encode(state).items()}
-        return Step(decode(blanked, ref(memory)), REDACT, "the state that agents share")
+        redacted = {
+            name: redact_file.redact_text(data.decode(), secrets).encode() for name, data in encode(state).items()
+        }
+        return Step(decode(redacted, ref(memory)), REDACT, "the state that agents share")
 
     try:
-        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run or how.no_commit))
-        if how.no_commit and outcome.changed:
+        outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
+        if options.no_commit and outcome.changed:
             why = (
                 f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
             )
             return "", why
     except MemctlError as error:
-        return "", blanking.blank_plain(error.message, secrets)
+        return "", redact_file.redact_text(error.message, secrets)
     return outcome.commit or ("would be made" if outcome.changed else ""), ""
 
 
@@ -285,6 +290,6 @@ def _all(plan: _Plan) -> list[Write]:
 
 def _count(text: str, secrets: Secrets) -> int:
     """How often secrets stand in a text; those within others are not counted again."""
-    blanked = blanking.blank_plain(text, secrets)
+    redacted = redact_file.redact_text(text, secrets)
     markers = {credentials.MARK.format(rule) for rule in secrets.values()}
-    return sum(blanked.count(marker) - text.count(marker) for marker in markers)
+    return sum(redacted.count(marker) - text.count(marker) for marker in markers)

@@ -11,7 +11,7 @@ from memctl.git import history, trees
 from memctl.record import checkpoint, ids
 from memctl.record.change import Change, Delete, Write
 from memctl.record.checkpoint import Version
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import parse

@@ -13,11 +13,11 @@ from typing import Literal
 
 import msgspec
 
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.write import holders
+from memctl.write import backlinks
 
 Action = Literal["archive", "delete", "date"]
 
@@ -73,7 +73,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     if going:
         closing = {verdict.record.path for verdict in kept}
         lasting = [r for r in records if _lasts(r, rules, latest, closing) or r.path in untouchable]
-        held = holders.find(snapshot, going, lasting, untouchable.keys())
+        held = backlinks.find(snapshot, going, lasting, untouchable.keys())
         kept = [_held(verdict, held, spared) for verdict in kept]
     return Judgement(
         tuple(verdict for verdict in kept if not (verdict.action == "archive" and verdict.record.is_archived)),
@@ -102,7 +102,7 @@ def latest_states(records: Sequence[Record]) -> set[str]:
 def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
     if record.expires_at is not None and record.expires_at <= now:
         return f"it expired at {record.expires_at}"
-    age = moments.days_between(record.timestamp, now)
+    age = timestamps.days_between(record.timestamp, now)
     if record.memory_type in ("decision", "state") and record.status == "superseded":
         return "superseded" + (f" by {', '.join(record.superseded_by)}" if record.superseded_by else "")
     if record.memory_type == "decision":
@@ -116,14 +116,14 @@ def _archive_reason(record: Record, rules: Lifecycle, now: str) -> str:
 
 
 def _delete_reason(record: Record, rules: Lifecycle, now: str) -> str:
-    age = moments.days_between(record.timestamp, now)
+    age = timestamps.days_between(record.timestamp, now)
     if record.memory_type == "state" and record.status == "superseded":
         return f"superseded, {_days(age)} old" if age > rules.delete_state_days else ""
     if record.memory_type == "learning" and not record.access_count:
         return f"never retrieved, {_days(age)} old" if age > rules.delete_learning_days else ""
     if not record.is_archived or record.archived_at is None or not _counts_since_archived(record, rules):
         return ""
-    since = moments.days_between(record.archived_at, now)
+    since = timestamps.days_between(record.archived_at, now)
     if record.memory_type == "issue":
         return f"{record.status}, archived for {_days(since)}" if since > rules.delete_issue_days else ""
     is_due = since > rules.delete_decision_days

@@ -8,8 +8,8 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository, open_repository
-from memctl.record import canonical
 from memctl.record import config as configuration
+from memctl.record import frontmatter_writer
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -73,8 +73,8 @@ def _attributes(folder: Path) -> tuple[Write, ...]:
 def _config_text(project: str) -> str:
     return (
         "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
-        + canonical.emit("format", configuration.FORMAT)
-        + canonical.emit("project", project)
+        + frontmatter_writer.emit("format", configuration.FORMAT)
+        + frontmatter_writer.emit("project", project)
         + "# description: one sentence that opens every rehydration\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.cli.main import COMMANDS
-from memctl.hooks import guide, json_text, permissions, settings
+from memctl.hooks import agents_md, json_edit, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl
 
@@ -97,7 +97,7 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
     put(file, FORMS[form])
     memctl("install", "claude-code", "--yes")
     text = file.read_text(encoding="utf-8-sig")
-    changed = json_text.put(text, json_text.value_at(text, []) or 0, "later", "added")
+    changed = json_edit.put(text, json_edit.value_at(text, []) or 0, "later", "added")
     put(file, changed.encode())
     memctl("install", "claude-code", "--uninstall", "--yes")
     old: dict[str, Any] = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] else {}
@@ -203,7 +203,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
         '  // "theme": "dark"',
     ):
         assert f"{line}\n" in text
-    values = json_text.parse(text, "settings")
+    values = json_edit.parse(text, "settings")
     assert list(values)[:3] == ["model", "permissions", "hooks"]
     assert values["permissions"]["allow"][0] == "Bash(ls)"
     assert values["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
@@ -215,7 +215,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
     file.write_text(file.read_text().replace("// mine", "// yours"))
     memctl("install", what, "--uninstall", "--yes")
     left = file.read_text()
-    assert json_text.parse(left, "settings") == json_text.parse(COMMENTED, "settings")
+    assert json_edit.parse(left, "settings") == json_edit.parse(COMMENTED, "settings")
     for comment in ("// yours", '// "the, best"', "/* harmless */", "/* when it is done: */", "// aloud"):
         assert comment in left
 
@@ -411,7 +411,7 @@ def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path)
     before = files(repo)
     memctl("install", "agents-md", "--yes")
     text = (repo / "AGENTS.md").read_bytes()
-    assert text.startswith(b"# Rules\r\n\r\nBe kind.\r\n\r\n" + guide.BEGIN.encode())
+    assert text.startswith(b"# Rules\r\n\r\nBe kind.\r\n\r\n" + agents_md.BEGIN.encode())
     assert text.count(b"\n") == text.count(b"\r\n")
     assert "\n@AGENTS.md\n" in (repo / "CLAUDE.md").read_text()
     assert "unchanged" in memctl("install", "agents-md", "--yes").err
@@ -421,10 +421,10 @@ def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path)
 
 def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memctl: Memctl, repo: Path) -> None:
     file = repo / "AGENTS.md"
-    file.write_text(f"# A\n\n{guide.BEGIN}\nold\n{guide.END}\n\n# B\n")
+    file.write_text(f"# A\n\n{agents_md.BEGIN}\nold\n{agents_md.END}\n\n# B\n")
     memctl("install", "agents-md", "--yes")
     assert "old" not in file.read_text()
-    assert file.read_text().endswith(f"{guide.END}\n\n# B\n")
+    assert file.read_text().endswith(f"{agents_md.END}\n\n# B\n")
     file.write_text(file.read_text() + "more\n")
     memctl("install", "agents-md", "--uninstall", "--yes")
     assert file.read_text() == "# A\n\n# B\nmore\n"
@@ -442,17 +442,17 @@ def test_a_claude_md_that_is_a_link_stays(memctl: Memctl, repo: Path) -> None:
     (repo / "CLAUDE.md").symlink_to("AGENTS.md")
     memctl("install", "agents-md", "--yes")
     assert (repo / "CLAUDE.md").is_symlink()
-    assert (repo / "AGENTS.md").read_text().count(guide.BEGIN) == 1
+    assert (repo / "AGENTS.md").read_text().count(agents_md.BEGIN) == 1
 
 
 def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
-    (repo / "AGENTS.md").write_text(f"{guide.BEGIN}\nhalf\n")
+    (repo / "AGENTS.md").write_text(f"{agents_md.BEGIN}\nhalf\n")
     assert "not a pair" in memctl("install", "agents-md", "--yes", code=1).err
-    assert (repo / "AGENTS.md").read_text() == f"{guide.BEGIN}\nhalf\n"
+    assert (repo / "AGENTS.md").read_text() == f"{agents_md.BEGIN}\nhalf\n"
 
 
 def test_the_block_names_only_commands_that_there_are() -> None:
-    block = guide.added("", guide.AGENTS)
+    block = agents_md.added("", agents_md.AGENTS)
     known = {name for names in COMMANDS.values() for name in names}
     named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
     assert named

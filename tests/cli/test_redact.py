@@ -57,7 +57,7 @@ def record(memctl: Memctl) -> str:
     return made.id
 
 
-def test_a_record_is_blanked_in_one_commit_and_stays_readable(memctl: Memctl, repo: Path, record: str) -> None:
+def test_a_record_is_redacted_in_one_commit_and_stays_readable(memctl: Memctl, repo: Path, record: str) -> None:
     assert kept(repo, TOKEN)
     before = commits(repo)
     made = memctl("redact", record)
@@ -95,7 +95,7 @@ def test_what_cannot_be_reached_is_named(memctl: Memctl, repo: Path, tmp_path: P
         assert word in said
 
 
-def test_nothing_to_blank_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
+def test_nothing_to_redact_exits_with_1_and_a_hint(memctl: Memctl, repo: Path) -> None:
     identifier = memctl("learn", "Clocks drift", "--lesson", "x").id
     made = memctl("redact", identifier, code=1)
     assert "no credential was found there" in made.err
@@ -152,7 +152,7 @@ def test_without_a_commit_the_state_that_agents_share_keeps_it_and_that_is_said(
     assert "Refunds by card" not in git(repo, "show", f"{ref}:agents.json")
 
 
-def test_a_page_on_the_ref_of_sessions_is_not_blanked_without_a_commit(memctl: Memctl, repo: Path) -> None:
+def test_a_page_on_the_ref_of_sessions_is_not_redacted_without_a_commit(memctl: Memctl, repo: Path) -> None:
     git(repo, "config", "memctl.hookCommits", "records")
     memctl("session", "start", "monday", "--intent", "Refunds")
     memctl("session", "end", code=None)
@@ -166,7 +166,7 @@ def test_a_page_on_the_ref_of_sessions_is_not_blanked_without_a_commit(memctl: M
     assert "[redacted: given]" in git(repo, "show", f"{ref}:{page}")
 
 
-def test_a_record_that_the_mark_makes_too_large_is_blanked(memctl: Memctl, repo: Path) -> None:
+def test_a_record_that_the_mark_makes_too_large_is_redacted(memctl: Memctl, repo: Path) -> None:
     memctl("learn", "Ask", "--lesson", "LESSON")
     (file,) = (repo / ".memory/learnings").rglob("*.md")
     text = file.read_text().replace("LESSON", "rabbit ")
@@ -175,7 +175,7 @@ def test_a_record_that_the_mark_makes_too_large_is_blanked(memctl: Memctl, repo:
     git(repo, "commit", "-qm", "large")
     made = memctl("redact", "--text", "-", stdin="rabbit")
     assert "rabbit" not in file.read_text()
-    assert "blanked 1 credential in" in made.out
+    assert "redacted 1 credential in" in made.out
 
 
 def test_a_dry_run_writes_nothing_and_shows_no_secret(memctl: Memctl, repo: Path, record: str) -> None:
@@ -188,7 +188,7 @@ def test_a_dry_run_writes_nothing_and_shows_no_secret(memctl: Memctl, repo: Path
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_a_text_that_no_rule_knows_is_blanked_everywhere(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+def test_a_text_that_no_rule_knows_is_redacted_everywhere(memctl: Memctl, repo: Path, tmp_path: Path) -> None:
     record = memctl(
         "issue", f"Doors want {PASSPHRASE}", "--severity", "critical", "--description", f"Say {PASSPHRASE} to the guard"
     ).id
@@ -253,7 +253,7 @@ def test_an_accepted_decision_redacted_by_hand_is_no_other_decision(memctl: Memc
     assert made.id
 
 
-def test_a_change_that_waits_is_blanked_before_it_is_committed(memctl: Memctl, repo: Path) -> None:
+def test_a_change_that_waits_is_redacted_before_it_is_committed(memctl: Memctl, repo: Path) -> None:
     made = memctl("learn", f"Ask with {TOKEN}", "--lesson", "x", "--allow-secret", "--no-commit")
     memctl("redact", made.id)
     assert TOKEN not in git(repo, "log", "-p", "--all", "--format=%B")
@@ -284,7 +284,7 @@ def tracked(repo: Path) -> list[str]:
     return [line.removeprefix(".memory/") for line in git(repo, "ls-files", ".memory").splitlines()]
 
 
-def test_a_checkpoint_is_blanked_and_can_still_be_resumed(memctl: Memctl, repo: Path) -> None:
+def test_a_checkpoint_is_redacted_and_can_still_be_resumed(memctl: Memctl, repo: Path) -> None:
     text = saved(mission=f"Refunds with {TOKEN}", planned=(f'Say "{TOKEN}"',))
     file = repo / ".memory/checkpoints/main/w1-v1-0a0a0a.json"
     file.parent.mkdir(parents=True)
@@ -314,7 +314,7 @@ def test_a_session_page_is_searched_strictly(memctl: Memctl, repo: Path) -> None
     assert memctl("session", "show", "refunds").out
 
 
-def test_a_handoff_is_blanked_with_its_package(memctl: Memctl, repo: Path) -> None:
+def test_a_handoff_is_redacted_with_its_package(memctl: Memctl, repo: Path) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money.")
     made = memctl(
         "handoff", "--to", "codex", "--section", "2.1", "--reason", "Out of room", "--summary", f"Ask with {TOKEN}",
@@ -327,7 +327,7 @@ def test_a_handoff_is_blanked_with_its_package(memctl: Memctl, repo: Path) -> No
     assert "MEM101" not in memctl("check", code=None).out
 
 
-def test_settings_pages_and_a_record_that_cannot_be_read_are_blanked(memctl: Memctl, repo: Path) -> None:
+def test_settings_pages_and_a_record_that_cannot_be_read_are_redacted(memctl: Memctl, repo: Path) -> None:
     memctl("section", "add", "Payment", "--overview", "Takes money.")
     broken = memctl("learn", "Clocks drift", "--lesson", "x").id
     (file,) = (repo / ".memory/learnings").rglob(f"{broken}*")
@@ -337,7 +337,7 @@ def test_settings_pages_and_a_record_that_cannot_be_read_are_blanked(memctl: Mem
     config = repo / ".memory/config.yaml"
     config.write_text(config.read_text() + f"# {TOKEN}\nsemantic_model: {TOKEN}\nwindow:\n  x: [1, {TOKEN}]\n")
     for name in ("§2.1", broken, ".memory/config.yaml"):
-        memctl("redact", name, code=None)  # what is in several files is blanked in all of them at once
+        memctl("redact", name, code=None)  # what is in several files is redacted in all of them at once
     assert kept(repo, TOKEN) == []
     assert memctl("show", "§2.1").code == 0
     assert "[redacted: GitHub token]" in page.read_text()
@@ -345,7 +345,7 @@ def test_settings_pages_and_a_record_that_cannot_be_read_are_blanked(memctl: Mem
     memctl("list", code=None)
 
 
-def test_a_file_that_git_does_not_have_is_blanked_and_stays_out_of_git(memctl: Memctl, repo: Path) -> None:
+def test_a_file_that_git_does_not_have_is_redacted_and_stays_out_of_git(memctl: Memctl, repo: Path) -> None:
     file = repo / ".memory/notes.env"
     file.write_text(f"A: {KEY}\n")
     before = commits(repo)
@@ -356,14 +356,14 @@ def test_a_file_that_git_does_not_have_is_blanked_and_stays_out_of_git(memctl: M
     assert git(repo, "ls-files", ".memory/notes.env") == ""
 
 
-def test_a_document_edited_by_hand_is_blanked(memctl: Memctl, repo: Path) -> None:
+def test_a_document_edited_by_hand_is_redacted(memctl: Memctl, repo: Path) -> None:
     file = repo / ".memory/docs/INDEX.md"
     file.write_text(file.read_text() + f"\n{TOKEN}\n")
     memctl("redact", ".memory/docs/INDEX.md")
     assert kept(repo, TOKEN) == []
 
 
-def test_backups_of_settings_are_blanked(memctl: Memctl, repo: Path, record: str) -> None:
+def test_backups_of_settings_are_redacted(memctl: Memctl, repo: Path, record: str) -> None:
     folder = repo / ".git/memctl/installed"
     folder.mkdir(parents=True, exist_ok=True)
     before = base64.b64encode(f'{{"env": {{"K": "{TOKEN}"}}}}'.encode()).decode()

@@ -16,10 +16,10 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from memctl.transcript import locations as transcript_files
 from memctl.window.config import WindowConfig
-from memctl.window.messages import transcript_files
 from tests.conftest import Memctl
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 from tests.window import generated
 
 TASK = "Migrate all axios calls in user-service to fetch, preserving error-handling logic."

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from memctl.exchange import adr_text
 from memctl.exchange.adr_status import refreshed, statement_of
 from memctl.exchange.adr_text import KEY, Origin
-from memctl.record import frontmatter, moments
+from memctl.record import frontmatter, timestamps
+from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION
-from memctl.record.malformed import Malformed
 from memctl.record.record import Record
 from memctl.write.create import Draft, body_of
 
@@ -80,7 +80,7 @@ def decision(origin: Origin, body: str) -> Record:
         title=" ".join(head.at(head.title).split()),
         status=statement_of(origin, body).status,
         importance=7,
-        timestamp=moments.parse(head.at(head.date) or "2025-11-04"),
+        timestamp=timestamps.parse(head.at(head.date) or "2025-11-04"),
         project_id="shop",
         agent_id="claude",
     )

@@ -37,7 +37,7 @@ def test_hooks_commit_no_credential_that_was_said_run_or_learnt(session: Session
     assert [text for _, text, secret in some if any(piece in kept for piece in _pieces(secret))] == []
 
 
-def test_a_credential_in_the_name_of_the_branch_is_blanked_and_the_session_kept(session: Session) -> None:
+def test_a_credential_in_the_name_of_the_branch_is_redacted_and_the_session_kept(session: Session) -> None:
     token = "gh" + "p_16C7e42F292c6912E7710c838347Ae178B4a"
     git(session.repo, "checkout", "-qb", f"wip-{token}")
     session.transcript.prompt("Take refunds up again")

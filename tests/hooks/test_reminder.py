@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.compaction import INSTRUCTIONS
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 

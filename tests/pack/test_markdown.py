@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from memctl.pack.draft import NOTICED, Contents, Draft, Group, Item, Left, Note, Part
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
-from memctl.record.markdown import contained
+from memctl.text.markdown import contained
 from tests.generated import memory
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from memctl.pages.impact import MATRIX
 from tests.conftest import Memctl, Once, commits, git
-from tests.pages.test_why import committed, write
+from tests.pages.test_provenance import committed, write
 
 L4, L3, L2, L1 = (
     ".memory/docs/4-sources.md",

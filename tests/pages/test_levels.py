@@ -9,11 +9,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from memctl.pages import levels
-from memctl.pages.places import Links
+from memctl.pages.links import Links
 from memctl.pages.render import Renderer
 from memctl.record import frontmatter
 from memctl.record.config import Config
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER, KINDS, KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import ORDER

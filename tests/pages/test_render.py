@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memctl.pages import seal
+from memctl.pages import generated_header
 from memctl.pages.render import Renderer, touched
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 
@@ -110,8 +110,8 @@ def test_an_empty_memory_has_documents_that_say_how_to_go_on() -> None:
 def test_a_document_is_its_page_with_a_head() -> None:
     making = Renderer(memory(*PAGES))
     for name in making.names():
-        opened = seal.opened(making.document(name))
-        assert opened == seal.Document(making.page(name), "", True)
+        opened = generated_header.opened(making.document(name))
+        assert opened == generated_header.Document(making.page(name), "", True)
 
 
 @pytest.mark.parametrize(

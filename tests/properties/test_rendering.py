@@ -9,13 +9,14 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from memctl.pages import seal
+from memctl.pages import generated_header
 from memctl.pages.render import Renderer
-from memctl.record import headings, markdown
+from memctl.record import content_fields
 from memctl.record.config import Config
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
 from memctl.record.record import parse
+from memctl.text import markdown
 from tests.pages.test_levels import Texts, detail, memory, project, record, section
 from tests.pages.test_render import Shown, seen
 from tests.record.test_markdown import BODIES, HOSTILE
@@ -136,7 +137,7 @@ def test_a_body_stays_below_its_title_and_says_nothing_of_the_page(compiled: Pat
 def test_a_reason_is_one_line_of_its_section(compiled: Path, body: str) -> None:
     text = f"## Rationale\n\n{body}\n"
     assume(valid(record(1, body=text)))
-    made = headings.content(KINDS["decision"], text).get("rationale", "")
+    made = content_fields.content(KINDS["decision"], text).get("rationale", "")
     assert isinstance(made, str)
     sentence = markdown.first_sentence(made.strip())
     harmless = "## Rationale\n\nHarmless\n" if sentence else ""
@@ -159,7 +160,7 @@ def test_the_same_memory_gives_the_same_bytes_and_is_found_intact(compiled: Path
     for name in reversed(other.names()):
         document = other.document(name)
         assert document == one.document(name)
-        opened = seal.opened(document)
+        opened = generated_header.opened(document)
         assert opened is not None
         assert opened.is_intact
 

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.record import session_page
-from memctl.record.markdown import inline
 from memctl.record.session_page import CHANGED, READ, Page, Row
 from memctl.session import fitting, merging
 from memctl.store.files import MAX_BYTES
+from memctl.text.markdown import inline
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
 

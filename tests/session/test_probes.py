@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from memctl.git.differences import ADDED, CHANGED, DELETED, RENAMED, FileChange
 from memctl.record import session_page
-from memctl.session import asking, composing, probes, reading, trail
+from memctl.session import asking, composing, probes, trail
 from memctl.session.paths import Places
 from memctl.session.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
 from memctl.session.summary import Summary, summarize
-from tests.session.claude import Transcript
+from memctl.transcript import reading
+from tests.transcript.claude import Transcript
 
 HOME = "/home/ada/shop"
 SAID = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=60)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memctl.session import reading, trail
+from memctl.session import trail
 from memctl.session.paths import Places
 from memctl.session.summary import Summary, summarize
-from tests.session.claude import Transcript
+from memctl.transcript import reading
+from tests.transcript.claude import Transcript
 
 
 def summed_up(made: Transcript) -> Summary:

@@ -12,11 +12,11 @@ import pytest
 
 from memctl.pack import summary_rules
 from memctl.session import extraction, labels
-from memctl.session.events import ANSWER, CALL, PROMPT, RESULT, Event
 from memctl.session.extraction import Found
 from memctl.statements import statements
 from memctl.statements.statements import DECISION, LESSON, REJECTED
 from memctl.statements.units import units
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event
 
 TABLE = [line.split("\t") for line in (Path(__file__).parent / "labelled.tsv").read_text().splitlines()]
 EXPECTED = {"decision": labels.DECISION, "rejected": labels.DECISION, "lesson": labels.LEARNING, "none": ""}

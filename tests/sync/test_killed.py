@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Memctl, Once, git, strides
 from tests.sync.test_sync import errors, refused, the, write
-from tests.write.test_door import run_until
+from tests.write.test_transaction import run_until
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,9 @@ def assert_whole(memctl: Memctl, one: Path, two: Path, before: set[str]) -> None
     assert not list((two / ".memory").rglob(".memctl-*"))
     assert errors(memctl, two) == []
     memctl("sync", where=one)
-    assert git(one, "rev-parse", "HEAD", "refs/memctl/coordination") == git(two, "rev-parse", "HEAD", "refs/memctl/coordination")
+    assert git(one, "rev-parse", "HEAD", "refs/memctl/coordination") == git(
+        two, "rev-parse", "HEAD", "refs/memctl/coordination"
+    )
     assert before <= set(git(two, "rev-list", "HEAD").split())
     titles = {record["title"] for record in memctl("list", "--json", where=two).data["records"]}
     assert {"By one", "By two", "Shared"} <= titles

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from memctl.record import checkpoint
 from memctl.record.checkpoint import Checkpoint, Noted, Touched
-from memctl.record.markdown import one_line
-from memctl.record.said import LONGEST_LINE, LONGEST_MISSION
-from memctl.record.shown import LIMIT, length
+from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION
 from memctl.task.bootstrap import Bootstrap, bootstrap
 from memctl.task.completeness import missing
 from memctl.task.environment import Drift
+from memctl.text.host_limits import LIMIT, length
+from memctl.text.markdown import one_line
 from tests.checkpoints import made
 
 LABELS = ("RESUME:", "DATA:", "TASK:", "PHASE:", "MISSING,", "IN PROGRESS,", "NEXT:", "DRIFT,", "CONSTRAINTS:")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, PER_TOOL_CALL, Conversation, lines, parse
+from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST, PER_TOOL_CALL, Conversation, parse
+from memctl.transcript.messages import lines
 
 ANTHROPIC = {
     "model": "claude-sonnet-4-5",

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memctl.tokens.transcripts import Growth, Transcript, context_of, without_added
+from memctl.tokens.transcripts import Growth, Transcript
+from memctl.transcript.line import context_of, without_added
 
 MODEL = "claude-sonnet-4-5"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from memctl.pack.draft import Contents, Item, Note, harmless
 from memctl.pack.formats import short
-from memctl.record.markdown import one_line
+from memctl.text.markdown import one_line
 
 name = "yaml"
 _NEVER_FOLD = 1 << 30

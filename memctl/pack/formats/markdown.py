@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from memctl.pack.draft import Contents, Group, Item, Left, Note
-from memctl.record.markdown import contained, escape_model_tokens, one_line
+from memctl.text.markdown import contained, escape_model_tokens, one_line
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".

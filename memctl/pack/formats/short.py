@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memctl.pack.draft import NOTICED, Item, Note
 from memctl.policy.notices import SHORT_NOTICE
-from memctl.record.markdown import one_line
+from memctl.text.markdown import one_line
 
 PARTS = {
     "notice": "DATA",

@@ -10,8 +10,8 @@ import re
 
 from memctl.pack.draft import Contents, Field, Item, Note
 from memctl.pack.formats import short
-from memctl.record import headings
-from memctl.record.markdown import escape_model_tokens, one_line
+from memctl.text import headings
+from memctl.text.markdown import escape_model_tokens, one_line
 
 name = "tokens"
 _LIST_MARK = "- "

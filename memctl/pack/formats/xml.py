@@ -8,8 +8,8 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from memctl.pack.draft import Contents, Field, Group, Item, Note
-from memctl.record.markdown import one_line
-from memctl.record.xml_text import clean
+from memctl.text.markdown import one_line
+from memctl.text.xml import clean
 
 name = "xml"
 # Names of elements that are not those of parts and notes.

@@ -1,5 +1,5 @@
 """Credentials in a text: one table of rules, one function that finds them, one that takes them out."""
 
-from memctl.text.credentials.finding import GIVEN, MARK, Span, describe, find, is_in, lines, mark_pattern, redact
+from memctl.text.credentials.finder import GIVEN, MARK, Span, describe, find, is_in, lines, mark_pattern, redact
 
 __all__ = ["GIVEN", "MARK", "Span", "describe", "find", "is_in", "lines", "mark_pattern", "redact"]

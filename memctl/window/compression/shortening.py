@@ -12,8 +12,8 @@ import msgspec
 
 from memctl.pack import mentioned, summary_rules
 from memctl.providers.provider import Provider
-from memctl.record.markdown import one_line
 from memctl.statements import units as summary_units
+from memctl.text.markdown import one_line
 from memctl.window.compression import worded
 from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
 from memctl.window.compression.worded import UntilItFails

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.policy.relevance import terms
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window.eviction.candidates import Candidates, Unit, WhereKept
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
@@ -111,7 +111,7 @@ class EvictionEngine:
         minimum_gain: int = MINIMUM_GAIN,
         where_kept: WhereKept | None = None,
     ) -> None:
-        expected.numbers(placeholder_max_tokens=placeholder_max_tokens, minimum_gain=minimum_gain)
+        argument_checks.numbers(placeholder_max_tokens=placeholder_max_tokens, minimum_gain=minimum_gain)
         self.counter = counter or _default_counter()
         self.numbers = numbers or Scoring()
         self.protected_types = tuple(map(_type, protected_types))
@@ -145,10 +145,10 @@ class EvictionEngine:
         `current_turn` is that of the request to be made next (default: by the blocks), `task` what the model is to do
         (default: the first message of the user). `spared` are ids of blocks that stay too, each with the reason.
         """
-        expected.numbers(target_free_tokens=target_free_tokens)
-        expected.numbers_or_none(current_turn=current_turn)
-        expected.texts(task=task or "")
-        expected.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
+        argument_checks.numbers(target_free_tokens=target_free_tokens)
+        argument_checks.numbers_or_none(current_turn=current_turn)
+        argument_checks.texts(task=task or "")
+        argument_checks.instance(spared, Mapping, "spared", "a mapping of ids to reasons")
         check_blocks(blocks)
         turn = turn_of(blocks) if current_turn is None else current_turn
         known = referenced(blocks, self._names)

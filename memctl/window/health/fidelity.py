@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from memctl.pack.summary_words import PATH
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.text.credentials import redact
 from memctl.window.health.questions import Question, terms
 
@@ -84,7 +84,7 @@ def evaluate(
     A judge is asked twice for each question and once more to compare, and more where a context has several pieces.
     What looks like a credential is redacted before it is sent.
     """
-    expected.texts(original=original, compressed=compressed)
+    argument_checks.texts(original=original, compressed=compressed)
     if judge is None:
         context = _Searched(original), _Searched(compressed)
         return _scored([_by_facts(question, *context) for question in questions], FACTS)

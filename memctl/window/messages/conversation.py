@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import expected
-from memctl.tokens import blocks
+from memctl.record import argument_checks
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.transcript import messages as blocks
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.parsing import Place, elements
@@ -43,7 +43,7 @@ class Conversation(msgspec.Struct, frozen=True):
         line has. Raises MemctlError for what is no conversation.
         """
         key = key_of(given)
-        expected.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
+        argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
         reader = parsing.Reader(counter, lines)
         if key is not None:
             reader.read_frame(given)
@@ -95,10 +95,10 @@ class Conversation(msgspec.Struct, frozen=True):
         for arguments that are no JSON object.
         """
         edits = []
-        expected.instance(texts, Mapping, "texts", "texts by the ids of blocks")
+        argument_checks.instance(texts, Mapping, "texts", "texts by the ids of blocks")
         known = {block.block_id: block for block in self.blocks}
         for block_id, text in texts.items():
-            expected.instance(text, (str, type(None)), f"the text for {block_id}", "a text or None")
+            argument_checks.instance(text, (str, type(None)), f"the text for {block_id}", "a text or None")
             block = known.get(block_id)
             if block is None:
                 raise MemctlError(f"the conversation has no block {block_id!r}")
@@ -128,7 +128,7 @@ class Conversation(msgspec.Struct, frozen=True):
 def check(given: object) -> None:
     """Raise MemctlError for what is given in the place of a conversation, such as its messages."""
     hint = "Conversation.parse(messages, counter) makes one of messages"
-    expected.instance(given, Conversation, "conversation", "a Conversation", hint)
+    argument_checks.instance(given, Conversation, "conversation", "a Conversation", hint)
 
 
 def messages_of(given: Any) -> list[dict[str, Any]]:

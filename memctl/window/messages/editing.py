@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.tokens.blocks import CALL, RESULT, TEXT
+from memctl.transcript.messages import CALL, RESULT, TEXT
 from memctl.window.messages import parsing
 from memctl.window.messages.parsing import THINKING, Place
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.expected import encodable
-from memctl.tokens import blocks
-from memctl.tokens.blocks import CALL, OTHER, RESULT, TEXT, Block
+from memctl.record.argument_checks import encodable
 from memctl.tokens.families import is_pack
-from memctl.tokens.transcripts import without_added
+from memctl.transcript import messages as blocks
+from memctl.transcript.line import without_added
+from memctl.transcript.messages import CALL, OTHER, RESULT, TEXT, Block
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, count_call
 
 THINKING = "thinking"

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.window.messages import transcript
+from memctl.transcript import window as transcript
+from memctl.transcript.window import Transcript
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
-from memctl.window.messages.transcript import Transcript
 
 
 class Opened(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from memctl.tokens.blocks import CALL, RESULT, TEXT
+from memctl.transcript.messages import CALL, RESULT, TEXT
 from memctl.window.messages.conversation import messages_of
 from memctl.window.messages.parsing import SYSTEM, THINKING, Element, elements_of, is_items
 

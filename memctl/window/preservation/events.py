@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from memctl.session import extraction, failures, labels, tasks, trail
-from memctl.session.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.session.extraction import Found
 from memctl.session.failures import Failure
 from memctl.session.tasks import Task
 from memctl.session.touches import READ
+from memctl.transcript.events import ANSWER, CALL, DIGEST, PROMPT, RESULT, Event
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text
 from memctl.window.preservation.digest_text import Sections

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from memctl.tokens import blocks
-from memctl.tokens.transcripts import context_of
+from memctl.transcript import messages as blocks
+from memctl.transcript.line import context_of
+from memctl.transcript.window import LONGEST
 from memctl.window.messages.content import ContentBlock
-from memctl.window.messages.transcript import LONGEST
 from memctl.window.pressure.monitor import CLIENT_ESTIMATED, MODEL_REPORTED
 
 _TELLING = ('"usage"', "compact_boundary")

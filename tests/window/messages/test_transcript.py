@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from memctl.errors import MemctlError
+from memctl.transcript import window as transcript
 from memctl.window import validate
-from memctl.window.messages import reading, transcript
-from tests.session.claude import Transcript
+from memctl.window.messages import reading
+from tests.transcript.claude import Transcript
 from tests.window import texts
 from tests.window.texts import COUNTER, result, thinking, use
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
+from memctl.transcript import locations as transcript_files
 from memctl.window import status
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.config import WindowConfig
-from memctl.window.messages import transcript_files
 from memctl.window.pressure import drawing
 from memctl.window.pressure.curve import Compaction, Curve, CurveReader
 from memctl.window.pressure.limits import Limit

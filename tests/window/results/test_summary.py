@@ -139,7 +139,7 @@ def test_json_keeps_what_tells_and_its_errors() -> None:
 
 
 def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
-    text = (ROOT / "memctl" / "packs" / "draft.py").read_text()
+    text = (ROOT / "memctl" / "pack" / "draft.py").read_text()
     shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
     made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)
     assert made.form == forms.FILE

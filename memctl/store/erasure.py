@@ -1,0 +1,122 @@
+"""Erasing secrets from what memctl keeps in the Git directory: drafts, logs, notes, events, backups and the cache.
+
+Whatever lies there is looked through, so that what is added later is, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.store import files, lock
+from memctl.store.cache import Cache
+
+_CACHE = "cache.db"
+_BACKUPS = "installed"  # files as they were before `memctl install`, in JSON and base64
+_PATIENCE = 10.0  # seconds; who writes these files holds their locks for milliseconds
+
+Redact = Callable[[str], str]
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """The files from which a secret was taken, and those of which that could not be done, with why."""
+
+    files: tuple[Path, ...] = ()
+    failed: tuple[tuple[Path, str], ...] = ()
+
+
+def erase(folders: Iterable[Path], redact: Redact, held: Path, *, dry_run: bool = False) -> Erased:
+    """Replace every text file below some folders by what `redact` makes of its text, and make each cache forget.
+
+    A file that is no text and has a secret in it is deleted: only what can be made again is kept in that form. `held`
+    is the lock that the caller holds; others are taken while a file beside them is rewritten.
+    """
+    done: list[Path] = []
+    failed: list[tuple[Path, str]] = []
+    for file in _files(folders):
+        try:
+            if file.name == _CACHE:
+                _forget(file, dry_run)
+            elif _erase_file(file, redact, held, dry_run):
+                done.append(file)
+        except (OSError, sqlite3.Error) as error:
+            failed.append((file, str(error)))
+        except MemctlError as error:
+            failed.append((file, error.message))
+    return Erased(tuple(done), tuple(failed))
+
+
+def _files(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in dict.fromkeys(folders):
+        for base, _, names in os.walk(folder):
+            for name in sorted(names):
+                file = Path(base, name)
+                if file.is_file() and not file.is_symlink():
+                    yield file
+
+
+def _erase_file(file: Path, redact: Redact, held: Path, dry_run: bool) -> bool:
+    """Erase secrets from one file; whether there were any."""
+    if _erased(file, redact) is None:
+        return False
+    if dry_run:
+        return True
+    with ExitStack() as locks:
+        for beside in (file.with_suffix(".lock"), file.with_name(f"{file.name}.lock"), file.with_name("lock")):
+            if beside.exists() and beside not in (file, held):
+                locks.enter_context(lock.hold(beside, _PATIENCE))
+        text = _erased(file, redact)  # as it is now that nobody else writes
+        if text == "":
+            file.unlink()
+        elif text is not None:
+            files.replace_private(file, text)
+    return True
+
+
+def _erased(file: Path, redact: Redact) -> str | None:
+    """The text of a file without secrets, "" if it is no text; None if there is no secret in it."""
+    data = file.read_bytes()
+    text = data.decode("utf-8", "surrogateescape")
+    if file.parent.name == _BACKUPS:
+        text = _backup(text, redact)
+    redacted = redact(text)
+    if redacted.encode("utf-8", "surrogateescape") == data:
+        return None
+    try:
+        redacted.encode()
+    except UnicodeEncodeError:
+        return ""
+    return redacted
+
+
+def _backup(text: str, redact: Redact) -> str:
+    """A backup with the content that it keeps redacted; as it is if it keeps none."""
+    try:
+        kept = json.loads(text)
+        before = base64.b64decode(kept["before"], validate=True).decode()
+    except (ValueError, KeyError, TypeError, binascii.Error):
+        return text
+    redacted = redact(before)
+    if redacted == before:
+        return text
+    return json.dumps({**kept, "before": base64.b64encode(redacted.encode()).decode()})
+
+
+def _forget(file: Path, dry_run: bool) -> None:
+    if not dry_run:
+        cache = Cache.open(file)
+        try:
+            if not cache.database.execute("PRAGMA database_list").fetchone()[2]:  # it could not be opened
+                raise MemctlError("it is in use", "run this again")
+            cache.erase()
+        finally:
+            cache.database.close()

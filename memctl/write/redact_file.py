@@ -1,0 +1,216 @@
+"""Redact the secrets in the text of one file of the memory; whoever can read the file still can afterwards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.pages import generated_header
+from memctl.pages.links import FOLDER
+from memctl.record import checkpoint, config, frontmatter, pages, session_page
+from memctl.record.change import Change, Write
+from memctl.record.errors import InvalidRecord, Malformed
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
+from memctl.store import files
+from memctl.store.place import CONFIG
+from memctl.text import credentials, markdown
+from memctl.text.credentials import randomness
+
+Secrets = dict[str, str]  # the text of each secret, and the rule that found it
+_AROUND = " \t\n\"'`"  # what may stand around a secret: YAML needs its quotes
+_PASSES = 8  # of taking secrets out of one text
+_TELLING = 10  # characters by which a name is known to have a secret in it; records' names are cut
+GIVEN = credentials.GIVEN
+
+
+def find(path: str, text: str) -> Secrets:
+    """Return the secrets in a file's text. Pages that nobody reads before they are committed are searched strictly."""
+    strict = session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
+    texts = [text]
+    if checkpoint.is_json(path):
+        try:
+            texts = [*_strings(json.loads(text))]
+        except (ValueError, RecursionError):
+            strict = False  # what is no JSON is shown to nobody as a checkpoint
+    found = {one[span.start : span.end]: span.rule for one in texts for span in credentials.find(one, strict=strict)}
+    return {bare: rule for secret, rule in found.items() if (bare := secret.strip(_AROUND))}
+
+
+def redact(path: str, text: str, secrets: Secrets) -> str:
+    """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
+    if not any(form in text for secret in secrets for form in forms(secret)):
+        return text
+    if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
+        return generated_header.sealed(redact_text(document.text, secrets), document.made_from)
+    if path == CONFIG:
+        text = _redact_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
+    if text.startswith(f"{frontmatter.FENCE}\n"):
+        text = _redact_head(text, secrets)
+    if checkpoint.is_json(path) and any(map(is_common, secrets)) and is_readable(path, text):
+        text = _with_values(text, lambda one: redact_text(one, secrets))
+    return redact_text(text, secrets)
+
+
+def redact_text(text: str, secrets: Secrets) -> str:
+    """Return a text with each secret replaced by `[redacted: RULE]`, as it is and as JSON writes it.
+
+    A secret that is a common word is replaced only where a rule finds it.
+    """
+    words = {secret for secret, rule in secrets.items() if rule != GIVEN and is_common(secret)}
+    for secret in sorted(secrets.keys() - words, key=len, reverse=True):
+        for form in forms(secret):
+            text = text.replace(form, credentials.MARK.format(secrets[secret]))
+    return _redact_where_found(text, words) if any(word in text for word in words) else text
+
+
+def is_common(secret: str) -> bool:
+    """Tell whether a secret is a word that may stand elsewhere and mean something else: `sommer` and `session` may."""
+    return secret.isalpha() and not randomness.is_random(secret)
+
+
+def _redact_where_found(text: str, words: Collection[str]) -> str:
+    """Return a text with some secrets replaced where a rule says that they are one, and nowhere else."""
+    spans = [span for span in credentials.find(text) if text[span.start : span.end].strip(_AROUND) in words]
+    for span in reversed(spans):
+        text = f"{text[: span.start]}{credentials.MARK.format(span.rule)}{text[span.end :]}"
+    return text
+
+
+def map_texts(value: Any, mapped: Callable[[str], str]) -> Any:
+    """Return a value of JSON or YAML with all texts in it, keys too, replaced by what a function makes of them."""
+    if isinstance(value, str):
+        return mapped(value)
+    if isinstance(value, Mapping):
+        return {map_texts(key, mapped): map_texts(item, mapped) for key, item in value.items()}
+    return [map_texts(item, mapped) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def forms(secret: str) -> tuple[str, ...]:
+    """Return the ways in which a secret stands in a file: as it is, escaped as JSON does (both kinds), and as the
+    rendered documents have it."""
+    escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
+    return tuple(dict.fromkeys((secret, *escaped, markdown.inline(secret))))
+
+
+def is_in_name(path: str, secrets: Secrets) -> bool:
+    """Tell whether a file's name was made of a secret: in small letters, with dashes between words."""
+    slugs = (re.sub(r"[^a-z0-9]+", "-", secret.lower()).strip("-")[:_TELLING] for secret in secrets)
+    return any(len(slug) == _TELLING and slug in path.lower() for slug in slugs)
+
+
+def redact_change(change: Change, secrets: Secrets) -> Change:
+    """Return a change with each secret replaced in its texts and in what its commit says."""
+    plain = map_texts(msgspec.to_builtins(change), lambda text: redact_text(text, secrets))
+    writes = tuple(
+        msgspec.structs.replace(
+            write,
+            path=write.path,
+            text=redact(write.path, write.text, secrets),
+            old=None if write.old is None else redact(write.path, write.old, secrets),
+        )
+        for write in change.writes
+    )
+    deletes = tuple(msgspec.structs.replace(one, old=redact(one.path, one.old, secrets)) for one in change.deletes)
+    return msgspec.structs.replace(msgspec.convert(plain, Change), writes=writes, deletes=deletes)
+
+
+def without_credentials(change: Change) -> Change:
+    """Return a change whose new texts have no credential, nor its commit's message; what a file had before stays.
+
+    What stands in the name of a file stays in it: it is part of a checkpoint's id. Raises MemctlError for a text that
+    could not be read any more without its credentials.
+    """
+    writes = tuple(msgspec.structs.replace(write, text=_without_credentials(write)) for write in change.writes)
+    words = {name: credentials.redact(getattr(change, name), strict=False) for name in ("title", "session", "reason")}
+    return msgspec.structs.replace(change, writes=writes, **words)
+
+
+def _without_credentials(write: Write) -> str:
+    """Return the text of a file without credentials: all at once or, if that leaves it unreadable, one by one."""
+    text = write.text
+    for _ in range(_PASSES):  # a mark may uncover what stood too near to another credential
+        found = _new(write, text)
+        if not found:
+            return text
+        several = [found, *({secret: found[secret]} for secret in sorted(found, key=len, reverse=True))]
+        before = text
+        for secrets in several:
+            redacted = redact(write.path, text, secrets)
+            if checkpoint.is_json(write.path) and not is_readable(write.path, redacted):
+                redacted = _redact_to_size(text, secrets)
+            if is_readable(write.path, redacted) or not is_readable(write.path, text):
+                text = redacted
+                if secrets is found:
+                    break
+        if text == before:
+            break
+    if left := _new(write, text):
+        rules = ", ".join(sorted(set(left.values())))
+        raise MemctlError(
+            f"{write.path} is not written: it has what looks like a credential ({rules}) where it needs a text",
+            "take it out of what the page is made from",
+        )
+    return text
+
+
+def _new(write: Write, text: str) -> Secrets:
+    """Return the secrets of a text that the file did not have before, but for those in its name."""
+    found = find(write.path, text)
+    before = find(write.path, write.old) if found and write.old else {}
+    known = f"{write.old or ''}\n{write.path.replace('/', '-')}"
+    return {
+        secret: rule
+        for secret, rule in found.items()
+        if secret not in before and (is_common(secret) or secret not in known)
+    }
+
+
+def _redact_to_size(text: str, secrets: Secrets) -> str:
+    """Redact the values of a checkpoint so that none gets longer: a mark is cut where there is no room for it."""
+    return _with_values(text, lambda one: redact_text(one, secrets)[: len(one)])
+
+
+def _with_values(text: str, changed: Callable[[str], str]) -> str:
+    """Return a checkpoint with all texts in it replaced by what a function makes of them."""
+    return json.dumps(map_texts(json.loads(text), changed), ensure_ascii=False, indent=2) + "\n"
+
+
+def is_readable(path: str, text: str) -> bool:
+    """Tell whether memctl can read a text as what the file at a path is to be; any text will do for most files."""
+    try:
+        if files.is_record_path(path, BY_FOLDER):
+            parse(text, path)
+        elif pages.kind_at(path) is not None:
+            pages.parse(text, path)
+        elif session_page.is_page(path) or session_page.is_trail(path):
+            session_page.parse(text, path)
+        elif checkpoint.is_json(path):
+            checkpoint.parse(text, path)
+        elif path == CONFIG:
+            config.parse(text, path)
+    except (InvalidRecord, MemctlError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _redact_head(text: str, secrets: Secrets) -> str:
+    """Redact the values of a front matter; what can't be read as one is left to be redacted as any other text."""
+    try:
+        values, _ = frontmatter.read(text)
+    except Malformed:
+        return text
+    redacted = {key: map_texts(value, lambda one: redact_text(one, secrets)) for key, value in values.items()}
+    changed = {key: value for key, value in redacted.items() if value != values[key]}
+    return frontmatter.replace(text, changed, tuple(values)) if changed else text
+
+
+def _strings(value: Any) -> list[str]:
+    found: list[str] = []
+    map_texts(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
+    return found

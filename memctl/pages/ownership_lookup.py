@@ -11,6 +11,7 @@ from memctl.pages.coverage import covering
 from memctl.pages.path_args import inside, readings
 from memctl.pages.section_check import missing
 from memctl.record.errors import InvalidRecord
+from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.team import guard
@@ -46,7 +47,7 @@ def owners(memory: Memory, snapshot: Snapshot, state: State, folder: Path, place
 def _section(snapshot: Snapshot, state: State, place: str) -> tuple[str, ...]:
     outline = snapshot.outline
     markers = guard.around("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
-    known = {page.id for page in outline.pages} | state.section_ownership_map.keys()
+    known = {PROJECT_ID} | {page.id for page in outline.pages} | state.section_ownership_map.keys()
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
         raise missing(outline, markers[0])
     return markers

@@ -17,7 +17,7 @@ from memctl.cli import terminal
 from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, UNANSWERED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.changes import Asked
+    from memctl.git.changes import StatusProcess
     from memctl.store.memory import Memory
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
@@ -119,7 +119,7 @@ class Start:
 
     def __init__(self) -> None:
         self.folder = Path(".")
-        self.asked: Asked | None = None
+        self.asked: StatusProcess | None = None
         self.memory: Memory | None = None
 
     @staticmethod

@@ -13,7 +13,7 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.pack import relevance
-from memctl.pack.relevance import Place
+from memctl.pack.relevance import PagePlace
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.search import ranking
@@ -76,7 +76,7 @@ def search_command(
 def _search(
     memory: Memory, snapshot: Snapshot, query: str, filters: Filters, limit: int, explain: bool, as_json: bool
 ) -> None:
-    found: list[Ranked | Place] = [*ranking.search(snapshot, query, filters, memory.now)]
+    found: list[Ranked | PagePlace] = [*ranking.search(snapshot, query, filters, memory.now)]
     if filters == Filters():  # pages and sessions have none of what a filter asks for
         found += relevance.found_places(snapshot, query)
         found.sort(key=lambda result: -result.score)
@@ -87,7 +87,7 @@ def _search(
     if as_json:
         results = [
             _place_data(r)
-            if isinstance(r, Place)
+            if isinstance(r, PagePlace)
             else {
                 "type": "record",
                 **_parts(r),
@@ -103,26 +103,26 @@ def _search(
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:
         _explain(records, snapshot.config.search_weights)
-        found_places = [result for result in shown if isinstance(result, Place)]
+        found_places = [result for result in shown if isinstance(result, PagePlace)]
         output.columns([(f"{one.score:.3f}", one.marker, one.kind, one.title) for one in found_places])
     else:
-        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, Place) else row(r.record))) for r in shown]
+        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, PagePlace) else row(r.record))) for r in shown]
         output.columns(rows, ({}, *STYLES), [_below(result, excerpts) for result in shown])
     _tell(len(found), len(shown), "nothing matches")
 
 
-def _below(result: Ranked | Place, excerpts: Mapping[str, Excerpt]) -> str:
+def _below(result: Ranked | PagePlace, excerpts: Mapping[str, Excerpt]) -> str:
     """What stands below a result: the piece of a record's text that matches, of a place how it begins."""
-    if isinstance(result, Place):
+    if isinstance(result, PagePlace):
         return _INDENT + output.plain(first_sentence(result.text)) if result.text.strip() else ""
     return _INDENT + output.marked(excerpts[result.record.path]) if result.record.path in excerpts else ""
 
 
-def _place_row(place: Place) -> tuple[str, ...]:
+def _place_row(place: PagePlace) -> tuple[str, ...]:
     return place.marker, place.kind, "", place.title
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _place_data(place: PagePlace) -> dict[str, Any]:
     return {
         "type": place.kind,
         "score": round(place.score, 6),

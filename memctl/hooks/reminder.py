@@ -18,7 +18,7 @@ from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.session.extraction import Found
+    from memctl.session.extraction import Extract
     from memctl.store.memory import Memory
     from memctl.transcript.events import Event
 
@@ -87,7 +87,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
             yield from (event for event in reader.read(values) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
-def _is_decision(found: Found) -> bool:
+def _is_decision(found: Extract) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
     from memctl.transcript.events import PROMPT
@@ -99,7 +99,7 @@ def _is_decision(found: Found) -> bool:
     return found.explicit or bool((found.reason or found.alternatives) and _OURS.match(found.text))
 
 
-def _is_recorded(memory: Memory, found: Found) -> bool:
+def _is_recorded(memory: Memory, found: Extract) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
     from memctl.search import ranking
     from memctl.store import load
@@ -111,7 +111,7 @@ def _is_recorded(memory: Memory, found: Found) -> bool:
     return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
 
 
-def _told(found: Found) -> str:
+def _told(found: Extract) -> str:
     from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN

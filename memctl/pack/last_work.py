@@ -19,7 +19,7 @@ from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
-from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
+from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Catalogue, Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
@@ -63,7 +63,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[Page]:
+def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
     """The pages of sessions, as far as they can be read."""
     for one in found:
         try:
@@ -148,7 +148,7 @@ def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: CountTokens) -> Item | None:
+def _session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
@@ -169,7 +169,7 @@ def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: Coun
     return made if (any(lines.values()) or waiting) and count(markdown.item(made)) <= limit else None
 
 
-def _lines(page: Page, heading: str, most: int) -> list[str]:
+def _lines(page: SessionPage, heading: str, most: int) -> list[str]:
     """The lines of a section that count: of errors the open ones, of decisions and errors the latest."""
     found = list(page.lines.get(heading, ()))
     if heading == ERRORS:
@@ -178,7 +178,7 @@ def _lines(page: Page, heading: str, most: int) -> list[str]:
     return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 2].rstrip()} …" for line in found]
 
 
-def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
+def _item(page: SessionPage, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
     parts = []
     for heading, title in _TITLES.items():
         if found := lines[heading]:
@@ -192,7 +192,7 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
     return Item("session", page.id, f"Session {page.id}", "\n".join(parts), told, f"session {page.id}")
 
 
-def _waiting(latest: Sequence[Page], catalogue: Catalogue) -> str:
+def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
     """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
     counts = {}
     for heading, name in _WAITING.items():

@@ -19,7 +19,7 @@ from memctl.record.pages import Page
 from memctl.record.record import ORDER
 from memctl.record.snapshot import Files, Snapshot
 from memctl.store import files, objects
-from memctl.store.cache import Cache, Parsed
+from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
 from tests.snapshots import SHOP, Given, no_match
 
@@ -46,7 +46,7 @@ class InHand(Given):
     """A source of some texts; the catalogue is the real one, over a cache in memory."""
 
     def __init__(self, texts: Texts, contents: Mapping[str, bytes], config: Config) -> None:
-        self._parsed: list[Parsed] = []
+        self._parsed: list[ParsedFile] = []
         self._contents = contents
         for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
             try:

@@ -20,7 +20,7 @@ from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import State
 from memctl.write import autofix, documents, entry_state, transaction
 
@@ -171,7 +171,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
 def _staged(memory: Memory) -> Staged | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
-    state = shared.read(memory).state
+    state = ref_state.read(memory).state
     if commits.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
@@ -182,7 +182,7 @@ def _staged(memory: Memory) -> Staged | None:
 def _agreed(memory: Memory) -> State | None:
     """What the agents agree on; if that can't be read, the memory can be checked all the same."""
     try:
-        return shared.read(memory).state
+        return ref_state.read(memory).state
     except MemctlError as error:
         output.note(f"warning: {output.plain(error.message)}")
         return None
@@ -245,6 +245,8 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
             output.text("\n".join(lines))
         output.note(formats.summary(found))
+    if omitted := formats.omission(found):
+        output.note(f"warning: {omitted}")
 
 
 def _explain(wanted: str, style: str) -> None:

@@ -128,7 +128,11 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
             ["--expires", "expires_at"], metavar="TIME", help="When it stops to matter: a date, or 90d from now."
         ),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened. [default: now]"),
-        click.Option(["--agent", "agent_id"], help="Who made it. [default: MEMCTL_AGENT, or your name in Git]"),
+        click.Option(
+            ["--agent", "agent_id"],
+            callback=for_people,
+            help="Who made it. [default: MEMCTL_AGENT, or your name in Git]",
+        ),
         click.Option(
             ["--file", "-f"],
             metavar="FILE",

@@ -19,7 +19,7 @@ from memctl.record.kinds import HANDOFF
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import SECTION, State
 from memctl.write import handoffs, merge_staging, renumber, transaction
 from memctl.write.commit import Outcome
@@ -91,7 +91,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
     """Ownerships of numbers that two sections had: which of the two was meant, only their owners know."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
-    state = shared.read(memory).state if pages else State()
+    state = ref_state.read(memory).state if pages else State()
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"

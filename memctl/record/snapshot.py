@@ -257,6 +257,11 @@ class Snapshot:
         return self._source.catalogue()
 
     @cached_property
+    def suspicious(self) -> frozenset[str]:
+        """The paths of records in which something looks like a credential."""
+        return frozenset(self.catalogue.suspicious())
+
+    @cached_property
     def files(self) -> Files:
         return self._source.files()
 

@@ -4,7 +4,7 @@ Each program sets a variable of its own in them; Codex names the session in it. 
 shells read, into which the hook of a session's start writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from memctl.errors import MemctlError
@@ -24,6 +24,15 @@ CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
 GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
+# What an agent may run of memctl without asking, if the user lets it: what `install` offers, group by group.
+READ, RECORD = "read", "record"
+COMMANDS: Mapping[str, Sequence[str]] = {
+    READ: (
+        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
+        *("checkpoint show", "checkpoint list", "checkpoint resume"),
+    ),
+    RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
+}
 
 
 def shell_of(environ: Mapping[str, str]) -> Shell | None:
@@ -31,16 +40,27 @@ def shell_of(environ: Mapping[str, str]) -> Shell | None:
     return next((one for one in _SHELLS if environ.get(one.variable)), None)
 
 
-def refuse(option: str, environ: Mapping[str, str]) -> None:
-    """Raise MemctlError in the shell of an agent, for an option by which a command that it may run without asking would
-    do what it may not: write or read any file, start an editor, set the clipboard, let a credential pass. Programs look
-    at the beginning of a command line, and do not see it."""
+def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
+    """Return whether an agent, in whose shell this is, may run a command such as "checkpoint save" without asking.
+
+    By what `install` offers, whatever part of it is installed: rules that a user made wider are the user's.
+    """
+    return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
+
+
+def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
+    """Raise MemctlError for an option of a command that an agent may run without asking.
+
+    With it the command would do what nobody let the agent do: write or read any file, start an editor, set the
+    clipboard, let a credential pass, write to another's section, sign as somebody else. Hosts look at the beginning of
+    a command line and do not see it. For any other command they ask the user, who sees the whole line.
+    """
     shell = shell_of(environ)
-    if shell is not None:
+    if shell is not None and may_run_unasked(command, environ):
         raise MemctlError(
             f"{option} is not for an agent's shell ({shell.title})",
-            "hosts let agents run this command without asking: use the program's own tools for files and - for standard"
-            " input, or ask the user to run it",
+            f"agents may run `memctl {command}` without asking, but not with that: leave it out (a text can come by"
+            " standard input, `--file -`), or ask the user to run it",
         )
 
 

@@ -18,9 +18,9 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
-from memctl.team import shared
-from memctl.team.place import ref
-from memctl.team.shared import Step, Terms
+from memctl.team import ref_state
+from memctl.team.coordination_ref import ref
+from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
 from memctl.write import entry_state, manual_edits, redact_file, transaction
@@ -267,7 +267,7 @@ def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions
         return Step(decode(redacted, ref(memory)), REDACT, "the state that agents share")
 
     try:
-        outcome = shared.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
+        outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
         if options.no_commit and outcome.changed:
             why = (
                 f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"

@@ -11,7 +11,11 @@ from memctl.cli import output
 from memctl.cli.command import json_option, said
 from memctl.store.memory import Memory
 from memctl.team import ref_state, remote_state
-from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
+from memctl.team.ref_state import Plan
+from memctl.team.ref_state import ReadState
+from memctl.team.ref_state import StateOutcome
+from memctl.team.ref_state import Terms
+from memctl.write import transaction
 from memctl.write import two_phase
 
 
@@ -47,7 +51,7 @@ def carry_out(
     """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
     remote = given["remote"]
     if not given["dry_run"]:
-        two_phase.recover(memory, ask_remote=bool(remote))
+        two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
     result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)

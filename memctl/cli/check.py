@@ -22,7 +22,7 @@ from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import autofix, documents, entry_state, transaction
+from memctl.write import autofix, documents, entry_state, render, transaction
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -223,7 +223,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         if dry_run:
             say("would render the documents")
             return
-        outcome, _ = documents.render(memory)
+        outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         report.pending(outcome)

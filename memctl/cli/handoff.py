@@ -22,7 +22,7 @@ from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import ownership
-from memctl.write import two_phase
+from memctl.write import transaction, two_phase
 from memctl.write.two_phase import Done
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
@@ -127,7 +127,9 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     )
     try:
         offering.prepare()
-        done = two_phase.carry_out(memory, offering.plan, offering.make, write_options(flags), remote)
+        done = two_phase.carry_out(
+            memory, transaction.write, offering.plan, offering.make, write_options(flags), remote
+        )
     except HandoffRefused as error:
         if not flags["as_json"]:
             raise

@@ -19,7 +19,9 @@ from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
-from memctl.write import handoffs, two_phase
+from memctl.write import handoffs
+from memctl.write import transaction
+from memctl.write import two_phase
 from memctl.write.handoffs import HandoffAnswer
 
 
@@ -166,7 +168,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
-    lines = two_phase.recover(memory, ask_remote=True)
+    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     for line in settled.lost:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from memctl.pages import repository_paths
 from memctl.record import pages
+from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -18,6 +19,8 @@ FOLDER = "docs"
 INDEX = "INDEX.md"
 EXECUTIVE = "1.0-executive-summary.md"
 SOURCES = "4-sources.md"
+UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
 _ID = re.compile(r"(?<![\w/-])(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}(?![\w-])")

@@ -45,6 +45,14 @@ class Outcome(msgspec.Struct, frozen=True):
     def paths(self) -> tuple[str, ...]:
         return self.change.paths + self.by_hand
 
+    @property
+    def described(self) -> str:
+        """A line for somebody who interrupted a write that was made all the same."""
+        change = f"{self.change.op} {self.change.title}"
+        if self.commit:
+            return f"it was written already, in commit {self.commit[:10]}: {change}"
+        return f"it was written already, and waits for its commit (`memctl commit`): {change}"
+
 
 def commit_all(
     memory: Memory, *, dry_run: bool = False, allow_accepted: bool = False, allow_secret: bool = False

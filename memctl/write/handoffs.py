@@ -18,7 +18,7 @@ from memctl.team import handoff_ownership, reconcile, ref_state, remote_state
 from memctl.team.handoff_ownership import Given
 from memctl.team.ref_state import Terms
 from memctl.team.state import plain_line
-from memctl.write import edit, two_phase
+from memctl.write import edit, transaction, two_phase
 from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
@@ -40,7 +40,7 @@ def answer(
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
     handoff is answered already.
     """
-    two_phase.recover(memory, ask_remote=bool(remote))
+    two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, options, force, declined)
@@ -61,7 +61,7 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return HandoffAnswer(two_phase.carry_out(memory, plan, make, options, remote), one, given)
+    return HandoffAnswer(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
 
 
 class HandoffAnswer(msgspec.Struct, frozen=True):

@@ -204,7 +204,8 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
         missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
         above = _lines_above(snapshot, page) if missing else 0
         broken = []
-        for sought, ref in enumerate(missing.values(), sought + 1):
+        for ref in missing.values():
+            sought += 1
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
             broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.drifted(snapshot, page)) or broken:

@@ -11,11 +11,10 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import OK, REFUSED
-from memctl.hooks import agent_env
 from memctl.record import content_fields
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access
+from memctl.store import access, agent_env
 from memctl.store.memory import Memory
 from memctl.text import markdown
 
@@ -52,7 +51,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
-            agent_env.refuse(item.marker, os.environ)  # an agent may not be let to read that file
+            agent_env.refuse(item.marker, "show", os.environ)  # an agent may not be let to read that file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.record import frontmatter, timestamps
+from memctl.record.errors import located
 from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import SESSIONS
 from memctl.text import headings
@@ -211,8 +212,7 @@ def _problems(values: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
     try:
         front = msgspec.convert(values, _Front)
     except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        return [(field.rstrip("`"), message)]
+        return [located(error)]
     wrong = []
     match = _PATH.fullmatch(path)
     if match is not None and match["id"] != front.session_id:

@@ -17,7 +17,7 @@ from memctl.record import config as configuration
 from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from memctl.store import files, place
-from memctl.store.place import CONFIG
+from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
@@ -33,7 +33,7 @@ class Memory:
         self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
-        self.by_agent = False  # whether that shell is one that an agent's program has opened
+        self.by_agent = False  # whether that is for an agent: in a shell that its program has opened, or in a hook
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
 
     @property
@@ -113,6 +113,16 @@ class Memory:
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+
+    @property
+    def hooks(self) -> Path:
+        """Where hooks keep what they know of sessions, in what all worktrees share."""
+        return self.repository.shared / "hooks" / self.private.name
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a hook may have left work to be done (`store.job_queue`)."""
+        return (self.hooks / JOBS).is_dir()
 
     def ask(self) -> Asked:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""

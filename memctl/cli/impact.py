@@ -118,6 +118,9 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None
         output.text(("\n" if blocks else "") + click.style("Stale pages", bold=True))
     for item in stale:
         _print_stale(memory, item)
+    unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
+    if unsought:
+        output.note(f"hint: what has become of the last {unsought:,} of these was not looked for; mend the first ones")
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
@@ -148,7 +151,7 @@ def _print_stale(memory: Memory, item: StalePage) -> None:
         output.text(f"    {output.plain(drift.path)} was {drift.reviewed} when reviewed, is {drift.now}")
     for broken in item.broken:
         where = f" (line {broken.line})" if broken.line else ""
-        likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates)
+        likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
         output.text(
             output.plain(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
         )
@@ -201,7 +204,9 @@ def _stale_data(memory: Memory, item: StalePage) -> dict[str, Any]:
             {
                 "reference": broken.reference,
                 "line": broken.line or None,
-                "candidates": [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
+                "candidates": None
+                if broken.candidates is None
+                else [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
             }
             for broken in item.broken
         ],

@@ -55,6 +55,7 @@ _SUBJECT = re.compile(r"(\w+)(?:\([^)]*\))?!?: ")  # Conventional Commits 1.0.0
 _BY_TYPE = {"fix": FIX, "feat": FEATURE}
 _CONFIG_FILE = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env)|\.env(?:\..*)?|Dockerfile(?:\..*)?", re.IGNORECASE)
 _CONFIG_FOLDER = ".github/"
+MOST_SOUGHT = 20  # broken references whose files are sought: each takes Git 30 ms, and a flood has another cause
 _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
 
@@ -81,11 +82,14 @@ class ImpactLevel(msgspec.Struct, frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now."""
+    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now.
+
+    `candidates` is None if nobody looked: Git is asked for each reference, and only for the first `MOST_SOUGHT`.
+    """
 
     reference: str
     line: int
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] | None
 
 
 class StalePage(msgspec.Struct, frozen=True):
@@ -195,16 +199,15 @@ def touched(reaches: Iterable[Reach]) -> list[Page]:
 def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
     """Those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of disk or index."""
     found = []
+    sought = 0
     for page in among:
         missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
-        broken = [
-            Broken(
-                ref.reference,
-                ref.line and ref.line + _lines_above(snapshot, page),
-                tuple(candidates(memory, snapshot, page, ref, at)),
-            )
-            for ref in missing.values()
-        ]
+        above = _lines_above(snapshot, page) if missing else 0
+        broken = []
+        for ref in missing.values():
+            sought += 1
+            likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
+            broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.drifted(snapshot, page)) or broken:
             found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found

@@ -30,7 +30,7 @@ class FilesInGit:
         self._commit = commit
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._entries)
+        return self._names
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._entries[path].blob for path in paths if path in self._entries}
@@ -42,6 +42,10 @@ class FilesInGit:
         wanted = self.blobs(paths)
         contents = trees.blobs(self._repository, wanted.values(), files.MAX_BYTES if limit is None else limit)
         return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._entries)
 
     @cached_property
     def _entries(self) -> dict[str, TreeEntry]:
@@ -60,7 +64,7 @@ class FilesOnDisk:
         self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._known)
+        return self._names
 
     def unchanged(self) -> dict[str, str]:
         """The blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
@@ -113,6 +117,10 @@ class FilesOnDisk:
             self._looked |= {path: found.get(path) for path in look.paths}
             return True
         return False
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._known)
 
     @cached_property
     def _known(self) -> dict[str, str]:

@@ -325,15 +325,21 @@ def _reminder(call: _Call) -> str:
         return ""
     from memctl.hooks import reminder
 
-    rows: list[bytes] = []
-    _attempt(call, lambda: rows.extend(reminder.rows(call.folder, call.given.transcript)))
+    unread: list[reminder.Unread] = []
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.given.transcript)))
+    if not unread:
+        return ""
+    rows, end = unread[0]
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(reminder.line(partial(_opened, call), call.folder, rows)))
+        _attempt(call, lambda: found.append(reminder.find(partial(_opened, call), call.folder, rows)))
         return "".join(found)
 
-    return (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    made = (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    said: list[str] = []
+    _attempt(call, lambda: said.append(reminder.give(call.folder, made, end)))
+    return "".join(said)
 
 
 def _leave(call: _Call, what: str) -> None:

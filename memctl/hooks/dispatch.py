@@ -229,10 +229,11 @@ def _owed(call: _Call) -> str:
     return text
 
 
-def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
-    """What is made within the time that a start has, or that it is missing; whether it is there."""
+def _within(call: _Call, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
+    """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
+    is there."""
     seconds = time_limit.seconds(call.environ)
-    text = time_limit.within(seconds, make)
+    text = time_limit.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
@@ -255,11 +256,12 @@ def _given(call: _Call, memory: "Memory") -> str:
 
 
 def _start(call: _Call) -> str:
+    begun = time.monotonic()
     if call.given.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
-    text, is_given = _within(call, lambda: _given(call, memory))
+    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
     from memctl.hooks import primer, recall, session_start, session_state
 
     state = session_state.read(call.folder)

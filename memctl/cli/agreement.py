@@ -11,12 +11,8 @@ from memctl.cli import output
 from memctl.cli.command import json_option, said
 from memctl.store.memory import Memory
 from memctl.team import ref_state, remote_state
-from memctl.team.ref_state import Plan
-from memctl.team.ref_state import ReadState
-from memctl.team.ref_state import StateOutcome
-from memctl.team.ref_state import Terms
-from memctl.write import transaction
-from memctl.write import two_phase
+from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
+from memctl.write import transaction, two_phase
 
 
 def agreeing(function: Any) -> Any:

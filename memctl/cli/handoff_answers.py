@@ -19,9 +19,7 @@ from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
-from memctl.write import handoffs
-from memctl.write import transaction
-from memctl.write import two_phase
+from memctl.write import handoffs, transaction, two_phase
 from memctl.write.handoffs import HandoffAnswer
 
 

@@ -229,10 +229,11 @@ def _owed(call: _EventCall) -> str:
     return text
 
 
-def _within(call: _EventCall, make: Callable[[], str]) -> tuple[str, bool]:
-    """What is made within the time that a start has, or that it is missing; whether it is there."""
+def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
+    """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
+    is there."""
     seconds = time_limit.seconds(call.environ)
-    text = time_limit.within(seconds, make)
+    text = time_limit.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
@@ -255,11 +256,12 @@ def _given(call: _EventCall, memory: "Memory") -> str:
 
 
 def _start(call: _EventCall) -> str:
+    begun = time.monotonic()
     if call.given.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
-    text, is_given = _within(call, lambda: _given(call, memory))
+    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
     from memctl.hooks import primer, recall, session_start, session_state
 
     state = session_state.read(call.folder)
@@ -325,15 +327,21 @@ def _reminder(call: _EventCall) -> str:
         return ""
     from memctl.hooks import reminder
 
-    rows: list[bytes] = []
-    _attempt(call, lambda: rows.extend(reminder.rows(call.folder, call.given.transcript)))
+    unread: list[reminder.Unread] = []
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.given.transcript)))
+    if not unread:
+        return ""
+    rows, end = unread[0]
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(reminder.line(partial(_opened, call), call.folder, rows)))
+        _attempt(call, lambda: found.append(reminder.find(partial(_opened, call), call.folder, rows)))
         return "".join(found)
 
-    return (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    made = (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    said: list[str] = []
+    _attempt(call, lambda: said.append(reminder.give(call.folder, made, end)))
+    return "".join(said)
 
 
 def _leave(call: _EventCall, what: str) -> None:

@@ -21,7 +21,7 @@ from memctl.pages.render import BrokenTemplate, Renderer, touched
 from memctl.record import pages
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
+from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load, lock, place
@@ -34,7 +34,8 @@ from memctl.write.rerender import IGNORE_ALL, NEVER_SHOWN, UNTRACKED, Rendering,
 
 ATTRIBUTES = ".gitattributes"
 TRUST_HINT = f"if you trust who wrote them: `{trust.COMMAND}`, or MEMCTL_TRUST=1 for one command"
-_LATER = ("sessions/**", "checkpoints/**", "handoffs/**/*.md")  # patterns that the first memories did not get
+# What the first memories had lines for in their .gitattributes; lines for anything else are added to theirs.
+_FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "details", "project.md")
 
 
 def touched_by(memory: Memory, changes: Sequence[Change]) -> Rendering:
@@ -151,7 +152,13 @@ def complete_merge(memory: Memory) -> str:
 
 def attributes() -> str:
     """The `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which files."""
-    return (files.templates() / "gitattributes").read_text(encoding="utf-8")
+    first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
+    records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
+    return "\n".join([first, documents, *records, *others, ""])
+
+
+def _merged_files(kind: Kind) -> str:
+    return f"{kind.folder}/{kind.merged_files}"
 
 
 def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
@@ -166,8 +173,8 @@ def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
     if ATTRIBUTES in dirty or "merge=memctl-record" not in old:
         return None
     said = {line.split()[0] for line in old.split("\n") if line.split()}
-    lines = attributes().splitlines()
-    missing = [line for line in lines if line.split()[0] in _LATER and line.split()[0] not in said]
+    later = [line for line in attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST]
+    missing = [line for line in later if line.split()[0] not in said]
     return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None
 
 

@@ -11,7 +11,7 @@ import click
 
 from memctl.cli.main import all_commands, cli
 from memctl.record.kinds import KINDS
-from tests.transcript import regenerate
+from tests.shell_session import regenerate
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

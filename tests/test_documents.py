@@ -17,7 +17,7 @@ from memctl.store import load
 from memctl.store.memory import open_memory
 from tests.conftest import slow
 from tests.regenerate import DOCS, DOCUMENTS, ROOT, runnable_commands, with_generated
-from tests.transcript import commands, regenerate
+from tests.shell_session import commands, regenerate
 
 OVERVIEW = [name for group in all_commands().values() for name in group]
 RUNNABLE = dict(runnable_commands())

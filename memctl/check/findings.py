@@ -19,7 +19,6 @@ from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
-    from memctl.check.ownership import Staged
     from memctl.team.state import State
 
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
@@ -37,6 +36,14 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def rule(self) -> Rule:
         return RULES[self.code]
+
+
+class Staged(msgspec.Struct, frozen=True):
+    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
+
+    paths: tuple[str, ...]
+    state: State
+    agent: str
 
 
 class Subject:

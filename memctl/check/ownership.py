@@ -5,23 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, Staged, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
-from memctl.team import guard, settling
-from memctl.team.state import Ownership, State
+from memctl.team import guard, reconcile
+from memctl.team.state import Ownership
 
 _LISTED = 3  # files of a section that a finding names
-
-
-class Staged(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
-
-    paths: tuple[str, ...]
-    state: State
-    agent: str
 
 
 def owned(subject: Subject) -> Iterator[Finding]:
@@ -35,10 +25,10 @@ def owned(subject: Subject) -> Iterator[Finding]:
 def answered(subject: Subject) -> Iterator[Finding]:
     """Sections are whose the answers of handoffs say, unless they went on to somebody else since."""
     state = subject.agreed
-    if state is None or not settling.concerns(state):
+    if state is None or not reconcile.concerns(state):
         return
     handoffs = handoff.found(subject.snapshot, everything=True)
-    for one in settling.contradictions(handoffs, state, subject.now):
+    for one in reconcile.contradictions(handoffs, state, subject.now):
         path = one.handoff.record.path
         hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)

@@ -12,7 +12,6 @@ from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import Record, parse
-from memctl.record.snapshot import Snapshot
 from memctl.text import characters
 
 _MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages
@@ -66,15 +65,9 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
-        if (meant := meant_under_alias(subject.snapshot, record, identifier, other_end)) is not None:
+        if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
             hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
         yield Finding("MEM107", record.path, line, message, hint)
-
-
-def meant_under_alias(snapshot: Snapshot, record: Record, identifier: str, other_end: str) -> Record | None:
-    """The record that a link means by the id of another: one that was once called so, and has the other end."""
-    names = {record.id, *record.aliases}
-    return next((one for one in snapshot.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
 
 def circles(subject: Subject) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ import click
 from memctl.cli import output
 from memctl.cli.command import json_option, said
 from memctl.store.memory import Memory
-from memctl.team import exchange, shared
-from memctl.team.shared import Outcome, Plan, Seen, Terms
+from memctl.team import ref_state, remote_state
+from memctl.team.ref_state import Outcome, Plan, Seen, Terms
 from memctl.write import two_phase
 
 
@@ -35,8 +35,8 @@ def agreeing(function: Any) -> Any:
 def seen(memory: Memory, remote: str | None) -> Seen:
     """The state as this clone has it, with what a remote has taken in if one is named."""
     if remote is None:
-        return shared.read(memory)
-    taken = exchange.take_in(memory, remote)
+        return ref_state.read(memory)
+    taken = remote_state.take_in(memory, remote)
     _tell(taken.lost)
     return taken.seen
 
@@ -48,7 +48,7 @@ def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[
         two_phase.recover(memory, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
-    result = shared.update(memory, plan, terms) if alone else exchange.update(memory, remote, plan, terms)
+    result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)
     _tell(result.lost)
     if given["as_json"]:
         data = {

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, report
-from memctl.cli.command import command, complete_id, discard_option, how, said, writing
+from memctl.cli.command import command, complete_id, discard_option, said, write_options, writing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -206,7 +206,7 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
         output.namesakes(snapshot, named)
         return made
 
-    result = transaction.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

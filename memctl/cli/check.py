@@ -9,21 +9,20 @@ from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run
-from memctl.check.findings import Subject
-from memctl.check.ownership import Staged
+from memctl.check.findings import Staged, Subject
 from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import commits, differences, git, history, hook_commits, index
+from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import State
 from memctl.write import autofix, documents, entry_state, transaction
-from memctl.write.transaction import How
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -172,7 +171,7 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
 
 def _staged(memory: Memory) -> Staged | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
-    state = shared.read(memory).state
+    state = ref_state.read(memory).state
     if commits.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
@@ -183,7 +182,7 @@ def _staged(memory: Memory) -> Staged | None:
 def _agreed(memory: Memory) -> State | None:
     """What the agents agree on; if that can't be read, the memory can be checked all the same."""
     try:
-        return shared.read(memory).state
+        return ref_state.read(memory).state
     except MemctlError as error:
         output.note(f"warning: {output.plain(error.message)}")
         return None
@@ -210,10 +209,10 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Mend records in one commit (with their documents), then whatever documents are still stale."""
     say = output.text if style == "text" else output.note
     mended = [finding for finding in found.findings if finding.rule.is_mended]
-    in_records = [finding for finding in mended if finding.code not in autofix.DOCUMENTS]
+    in_records = [(finding.code, finding.path) for finding in mended if finding.code not in autofix.DOCUMENTS]
     if in_records:
         result = transaction.carry_out(
-            memory, lambda _: autofix.mend(load.disk(memory), in_records), How(dry_run=dry_run)
+            memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
         )
         if style == "text":
             report.outcome(memory, result, as_json=False, dry_run=dry_run)
@@ -246,6 +245,8 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
             output.text("\n".join(lines))
         output.note(formats.summary(found))
+    if omitted := formats.omission(found):
+        output.note(f"warning: {omitted}")
 
 
 def _explain(wanted: str, style: str) -> None:

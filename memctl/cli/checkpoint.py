@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Group, command, how, json_option, naming_options, reading, writing
+from memctl.cli.command import Group, command, json_option, naming_options, reading, write_options, writing
 from memctl.cli.event import workflow_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.checkpoint import Checkpoint
@@ -81,7 +81,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     given["issues"] = given["issues"] or None
     said = Said(workflow=names.workflow(memory, workflow), **given)
     with naming_options(ctx):
-        kept = keeping.keep(memory, said, how(flags))
+        kept = keeping.keep(memory, said, write_options(flags))
     made, result = kept.checkpoint, kept.outcome
     if kept.untold:
         output.note(f"warning: the event stream does not tell of it: {kept.untold}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, report
-from memctl.cli.command import Command, all_said, complete_id, for_people, how, said, split_at_commas, writing
+from memctl.cli.command import Command, all_said, complete_id, for_people, said, split_at_commas, write_options, writing
 from memctl.errors import USAGE, MemctlError
 from memctl.record.kinds import OTHER_END, SEVERITIES, Kind
 from memctl.record.required_text import refuse_stand_in
@@ -87,7 +87,11 @@ def _common_params(kind: Kind) -> list[click.Parameter]:
             ["--expires", "expires_at"], metavar="TIME", help="When it stops to matter: a date, or 90d from now."
         ),
         click.Option(["--timestamp"], metavar="TIME", help="When it happened. [default: now]"),
-        click.Option(["--agent", "agent_id"], help="Who made it. [default: MEMCTL_AGENT, or your name in Git]"),
+        click.Option(
+            ["--agent", "agent_id"],
+            callback=for_people,
+            help="Who made it. [default: MEMCTL_AGENT, or your name in Git]",
+        ),
         click.Option(
             ["--file", "-f"],
             metavar="FILE",
@@ -132,6 +136,6 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
 
     with editor.kept(memory, draft.body if use_editor else ""):
         refuse_stand_in(str(draft.values["title"]), "TITLE")
-        result = transaction.carry_out(memory, plan, how(flags))
+        result = transaction.carry_out(memory, plan, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, json_option, writing
+from memctl.cli.command import command, json_option, write_options, writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
@@ -95,7 +95,9 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     """
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
-    result = transaction.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), how(flags))
+    result = transaction.carry_out(
+        memory, lambda _: pages.review(load.disk(memory), markers, author), write_options(flags)
+    )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

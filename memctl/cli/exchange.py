@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, filtering, how, reading, writing
+from memctl.cli.command import command, filtering, reading, write_options, writing
 from memctl.cli.source import read
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
@@ -60,7 +60,7 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
     result = transaction.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
-        how(flags),
+        write_options(flags),
     )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
@@ -144,7 +144,7 @@ def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
         found.append(adr.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
         return found[0].change
 
-    result = transaction.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[0]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

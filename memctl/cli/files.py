@@ -15,6 +15,7 @@ from memctl.pack import filling
 from memctl.pack.draft import Draft
 from memctl.pack.files import packed
 from memctl.pack.filling import Pack
+from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
 from memctl.sources import loading
 from memctl.sources.loading import NO_ROOM, Choice, Room
@@ -129,6 +130,10 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         output.note(f"{len(found.files) - len(shown):,} more files: --limit 0 shows all")
     for path, reason in found.refused if explain else ():
         output.note(f"never enters: {output.plain(path)}: {reason}")
+    if explain and any(definitions.lacks_parser(outline.suffix_of(choice.path)) for choice in shown):
+        output.note(
+            "JavaScript, TypeScript and Go are read by their lines; `pip install 'git-memctl[languages]'` parses them"
+        )
     if found.refused and not explain:
         output.note(f"{len(found.refused):,} more never enter: --explain says why")
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import handoff_answers, opening, output
-from memctl.cli.command import Defaulting, how, json_option
+from memctl.cli.command import Defaulting, json_option, write_options
 from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_undeliverable
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.pack import handoff
@@ -127,7 +127,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     )
     try:
         offering.prepare()
-        done = two_phase.carry_out(memory, offering.plan, offering.make, how(flags), remote)
+        done = two_phase.carry_out(memory, offering.plan, offering.make, write_options(flags), remote)
     except Refused as error:
         if not flags["as_json"]:
             raise

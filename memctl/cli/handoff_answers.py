@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
+from memctl.cli.command import Command, command, complete_id, json_option, reading, said, write_options
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
 from memctl.record.errors import InvalidRecord
@@ -17,7 +17,7 @@ from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.task import emitting
-from memctl.team import handing, ownership, shared
+from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
 from memctl.write import handoffs, two_phase
 from memctl.write.handoffs import Answered
@@ -194,7 +194,14 @@ def _answer(
     memory = opening.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
     answered = handoffs.answer(
-        memory, id, status, how(flags), note=note, declined=declined, force=given["force"], remote=given["remote"]
+        memory,
+        id,
+        status,
+        write_options(flags),
+        note=note,
+        declined=declined,
+        force=given["force"],
+        remote=given["remote"],
     )
     done, one = answered.done, answered.handoff
     for line in done.agreed.lost:
@@ -213,7 +220,7 @@ def _note_kept(answered: Answered, status: str, declined: tuple[str, ...]) -> No
     given = answered.given
     if status == ACCEPTED:
         given = msgspec.structs.replace(given, sections=declined)
-    for held in handing.kept(answered.done.agreed.before, given):
+    for held in handoff_ownership.kept(answered.done.agreed.before, given):
         output.note(output.plain(f"stays as it is: {held.told}"))
 
 
@@ -241,9 +248,9 @@ def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
 
 def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
-    state: State = shared.read(memory).state
+    state: State = ref_state.read(memory).state
     for held in state.section_ownership_map.values():
-        by = handing.named_in(held.lock_reason) if held.previous_owner else ""
+        by = handoff_ownership.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
     for line in two_phase.interrupted(memory):

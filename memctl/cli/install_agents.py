@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.git import hook_commits, trust
+from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
 from memctl.hooks import agent_env, consent, host_files, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
@@ -53,8 +53,10 @@ def run(ctx: click.Context, asked: Asked) -> int:
     changing = [edit for edit in edits if edit.changes]
     if asked.what in HOSTS and not asked.uninstall:
         output.note(consent.sentence(_mode(repository)))
-        after = "\n".join((edit.after or b"").decode(errors="replace") for edit in edits)
-        output.note(permissions.sentence(HOSTS[asked.what], after))
+        texts = [(edit.after or b"").decode("utf-8-sig", errors="replace") for edit in edits]
+        host = HOSTS[asked.what]
+        granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
+        output.note(permissions.sentence(host, granted))
     done = bool(changing) and not asked.dry_run and _agreed(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:
@@ -80,8 +82,9 @@ def _set_up(asked: Asked, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
         return
-    if agent_env.host_of(os.environ) is None:  # an agent trusts no clone
+    if agent_env.host_of(os.environ) is None:  # an agent trusts no clone, and no hook
         trust.grant(repository)
+        edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:
         hook_commits.decide(repository)
         install.carry_out(repository, refspec.plan(repository))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, writing
+from memctl.cli.command import command, write_options, writing
 from memctl.store.memory import Memory
 from memctl.write import maintenance
 from memctl.write.maintenance import Maintained
@@ -61,7 +61,7 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
       delete_checkpoint_days: 30
     """
     memory = opening.memory(ctx)
-    done = maintenance.maintain(memory, how(flags))
+    done = maintenance.maintain(memory, write_options(flags))
     if flags["as_json"]:
         output.json("maintain", _data(memory, done, flags["dry_run"]))
     else:

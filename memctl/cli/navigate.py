@@ -52,7 +52,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
-            agent_env.refuse(item.marker, os.environ)  # an agent may not be let to read that file
+            agent_env.refuse(item.marker, "show", os.environ)  # an agent may not be let to read that file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, json_option, reading, writing
+from memctl.cli.command import command, json_option, reading, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
@@ -59,7 +59,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     if not flags["dry_run"]:
         with suppress(MemctlError):  # where settings can't be written now; the next write tries again
             trust.grant(memory.repository)
-    result = transaction.carry_out(memory, lambda _: change, how(flags))
+    result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 

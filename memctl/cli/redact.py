@@ -18,10 +18,10 @@ from memctl.git import remains
 from memctl.git.remains import Remains
 from memctl.hooks import host_files, session_dir, session_state
 from memctl.hooks.session_dir import SessionDir
+from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
-from memctl.write.transaction import How
 
 _SHOWN = 10  # commits, refs or files that are named
 _BLOCK = 1 << 20  # bytes of a transcript that are read at once
@@ -71,9 +71,9 @@ def redact_command(
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
     memory = opening.memory(ctx)
     given = [read(source).strip("\n")] if source else []
-    how = How(reason=reason, dry_run=dry_run, no_commit=no_commit)
+    options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
     backups = [host_files.state_home(os.environ)]
-    made = redact.redact(memory, names, given, how, start=ctx.obj.folder, folders=backups)
+    made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
     left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, writing
+from memctl.cli.command import command, write_options, writing
 from memctl.errors import MemctlError
 from memctl.git.authorship import Authorship
 from memctl.pages.links import FOLDER
@@ -19,7 +19,7 @@ from memctl.record.kinds import HANDOFF
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import SECTION, State
 from memctl.write import handoffs, merge_staging, renumber, transaction
 from memctl.write.commit import Outcome
@@ -55,7 +55,7 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
         return made[0].change
 
-    result = transaction.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     within = None if flags["dry_run"] or flags["no_commit"] else merge_staging.stage(memory)
     settled = [] if flags["dry_run"] else _settled(memory, made[0])
     if flags["as_json"]:
@@ -91,7 +91,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
     """Ownerships of numbers that two sections had: which of the two was meant, only their owners know."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
-    state = shared.read(memory).state if pages else State()
+    state = ref_state.read(memory).state if pages else State()
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output, report, session_probe, session_text
-from memctl.cli.command import Command, Group, how, json_option, said, writing
+from memctl.cli.command import Command, Group, json_option, said, write_options, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
@@ -115,7 +115,7 @@ def _write(
             ending.begin(memory, ends)  # what is refused has not begun
         return made
 
-    terms = how(flags)
+    terms = write_options(flags)
     result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)

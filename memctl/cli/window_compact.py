@@ -123,7 +123,7 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[Seen, 
 def _target(seen: Seen, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
     from memctl.cli import window_source
-    from memctl.window.pressure import models
+    from memctl.tokens import model_windows
 
     config, says_window = window_source.settings(None, memory)
     usable = config.max_context_tokens if says_window else None
@@ -131,7 +131,7 @@ def _target(seen: Seen, model: str | None, window: int | None, memory: Memory | 
     window_source.warn_of(limit)
     transcript = seen.opened.transcript
     frame = max(transcript.reported - seen.opened.conversation.tokens, 0) if transcript else 0
-    return max(int(models.TARGET * limit.usable) - frame, 1)
+    return max(int(model_windows.TARGET * limit.usable) - frame, 1)
 
 
 def _data(opened: Opened, found: Reduction, counter: Counter) -> dict[str, Any]:

@@ -16,13 +16,14 @@ from memctl.cli.streaming import lines
 from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
+from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
 from memctl.transcript import locations as transcript_files
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
 from memctl.window.following import Follower
-from memctl.window.pressure import limits, models
+from memctl.window.pressure import limits
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
 from memctl.window.status import Seen
@@ -48,7 +49,7 @@ def looking(function: F) -> F:
             click.option(
                 "--max-output",
                 type=click.IntRange(min=1),
-                default=models.DEFAULT_OUTPUT,
+                default=model_windows.DEFAULT_OUTPUT,
                 show_default=True,
                 help="Tokens that the model may answer with, which a host keeps free.",
             ),
@@ -105,7 +106,7 @@ def limit_of(
     model: str | None,
     window: int | None,
     host: str | None = None,
-    max_output: int = models.DEFAULT_OUTPUT,
+    max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)

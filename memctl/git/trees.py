@@ -89,10 +89,8 @@ def blobs_at(repository: Repository, places: Iterable[tuple[str, str]]) -> dict[
     folders = list(dict.fromkeys((commit, folder) for commit, folder, _ in wanted))
     if not folders:
         return {}
-    asked = "".join(f"{commit}:{folder}\n" for commit, folder in folders).encode()
-    out = git.read(["cat-file", "--batch-check=%(objecttype) %(objectname)"], repository.top, asked).decode()
-    kinds = (line.partition(" ") for line in out.splitlines())
-    trees = {place: name for place, (kind, _, name) in zip(folders, kinds, strict=True) if kind == "tree"}
+    kinds = repository.objects.kinds([f"{commit}:{folder}" for commit, folder in folders])
+    trees = {place: known[1] for place, known in zip(folders, kinds, strict=True) if known and known[0] == "tree"}
     names = list(dict.fromkeys(trees.values()))
     listed = {item.id: _files_in(item) for item in repository.objects.read(names) if item is not None}
     found = {}

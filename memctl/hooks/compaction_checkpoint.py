@@ -50,7 +50,7 @@ def save(memory: Memory, folder: SessionDir, event: str) -> None:
             return change
         return msgspec.structs.replace(change, writes=(*change.writes, *summary.writes), deletes=summary.deletes)
 
-    outcome = transaction.carry_out(memory, plan, session_end.how(memory))
+    outcome = transaction.carry_out(memory, plan, session_end.write_options(memory))
     if not outcome.change.is_empty:
         draft_page.drop(folder)
     for one in made:

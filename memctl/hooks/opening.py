@@ -13,4 +13,6 @@ from memctl.store.memory import Memory, open_memory
 def opened(place: Path, host: Host, folder: SessionDir, environ: Mapping[str, str]) -> Memory:
     """The memory at a place, with the agent as who is at work: a session's writes say whose they are."""
     agent = environ.get("MEMCTL_AGENT") or host.name  # never nobody: that would be a person, who reads all
-    return open_memory(place, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": folder.key})
+    memory = open_memory(place, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": folder.key})
+    memory.by_agent = True
+    return memory

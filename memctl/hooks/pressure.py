@@ -1,6 +1,6 @@
 """How full a context is, against the point where the host compacts it by itself.
 
-Zones are shares of that point (`window.models`) and not of the window, of which 90 % are never reached
+Zones are shares of that point (`tokens.model_windows`) and not of the window, of which 90 % are never reached
 (rules.md#window-pressure).
 """
 
@@ -10,14 +10,19 @@ from typing import Any, NamedTuple
 
 from memctl.errors import USAGE, MemctlError
 from memctl.hooks import transcript_tail
-from memctl.window.pressure import models
+from memctl.tokens import model_windows
 
 GREEN, YELLOW, ORANGE, RED = "green", "yellow", "orange", "red"
-_ZONES = ((models.RED_AT, RED), (models.ORANGE_AT, ORANGE), (models.YELLOW_AT, YELLOW), (0.0, GREEN))
+_ZONES = (
+    (model_windows.RED_AT, RED),
+    (model_windows.ORANGE_AT, ORANGE),
+    (model_windows.YELLOW_AT, YELLOW),
+    (0.0, GREEN),
+)
 _SETTING, _DIGITS = "MEMCTL_CONTEXT_WINDOW", 12
 # By these Claude Code compacts earlier (seen with 2.1.330): as if the window were no larger, at a share of its room.
 _HOST_WINDOW, _HOST_SHARE = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE"
-_LEAST = 2 * (models.MOST_OUTPUT + models.BUFFER)  # tokens
+_LEAST = 2 * (model_windows.MOST_OUTPUT + model_windows.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
 _SYNTHETIC = "<synthetic>"
 
@@ -49,9 +54,9 @@ def measure(transcript: str, environ: Mapping[str, str]) -> Pressure | None:
 def limit_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
     """The tokens at which Claude Code compacts by itself, by the window and by what its own settings say of it."""
     window = window_of(model, tokens, environ)
-    limit = models.compacted_at(window)
+    limit = model_windows.compacted_at(window)
     share = _number(environ, _HOST_SHARE)
-    return min(limit, (window - models.MOST_OUTPUT) * share // 100) if 0 < share <= 100 else limit
+    return min(limit, (window - model_windows.MOST_OUTPUT) * share // 100) if 0 < share <= 100 else limit
 
 
 def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
@@ -60,7 +65,7 @@ def window_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:
     given = _number(environ, _SETTING)
     if given > _LEAST:
         return given
-    named, told = models.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
+    named, told = model_windows.claude_window(model, tokens), _number(environ, _HOST_WINDOW)
     return min(named, told) if told > _LEAST else named
 
 

@@ -115,7 +115,7 @@ def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about:
     """Records, and the pages and sessions that have most of a prompt's words."""
     from memctl.pack import items, relevance
 
-    places = [relevance.item(place) for place in relevance.found_places(snapshot, about)[:_MOST]]
+    places = [relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST]]
     if not records:
         return places
     from memctl.pack import origins

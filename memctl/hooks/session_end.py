@@ -8,7 +8,7 @@ from memctl.git import hook_commits
 from memctl.hooks import draft_page, session_state, summarize
 from memctl.hooks.session_dir import SessionDir
 from memctl.record import session_page
-from memctl.record.change import Change
+from memctl.record.change import Change, WriteOptions
 from memctl.record.session_page import Page
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
@@ -16,7 +16,6 @@ from memctl.transcript.events import GIT
 
 if TYPE_CHECKING:
     from memctl.hooks.session_state import SessionState
-    from memctl.write.transaction import How
 
 _WORTH = (session_page.DECISIONS, session_page.ISSUES, session_page.LEARNINGS)
 _DONE = ("turns", "answers", "tool_calls")
@@ -33,16 +32,14 @@ def end(memory: Memory, folder: SessionDir, *, was_killed: bool = False) -> None
         return
     from memctl.write import transaction  # what writes takes 10 ms, and most sessions end with nothing to write
 
-    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), how(memory))
+    transaction.carry_out(memory, lambda _: change(memory, folder) or _nothing(), write_options(memory))
     draft_page.drop(folder)
 
 
-def how(memory: Memory) -> How:
+def write_options(memory: Memory) -> WriteOptions:
     """How a hook writes: with a commit, unless Git's setting memctl.hookCommits forbids that."""
-    from memctl.write.transaction import How
-
     is_none = hook_commits.decide(memory.repository) == hook_commits.NONE
-    return How(no_commit=is_none, reason="an agent's session", redact=True)
+    return WriteOptions(no_commit=is_none, reason="an agent's session", redact=True)
 
 
 def change(memory: Memory, folder: SessionDir) -> Change | None:

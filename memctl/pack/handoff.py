@@ -16,7 +16,7 @@ from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
 from memctl.pack.filling import CountTokens, Pack, fill
 from memctl.pack.handoff_context import BRIEF, FULL, LINE, Context
 from memctl.pack.handoff_report import ELSEWHERE, Report
-from memctl.pack.handoff_said import EMERGENCY, Said
+from memctl.pack.handoff_said import EMERGENCY, Asked
 from memctl.pack.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
@@ -52,22 +52,6 @@ _TITLES = {
     "observations": "Learned",
     "other": "Besides",
 }
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
-
-    `changes` are the last modifications of files: path, and when and how.
-    """
-
-    id: str
-    source: str
-    target: str
-    kind: str
-    said: Said
-    sections: tuple[str, ...] = ()
-    transfers: tuple[str, ...] = ()
-    changes: tuple[tuple[str, str], ...] = ()
 
 
 class Package(msgspec.Struct, frozen=True):

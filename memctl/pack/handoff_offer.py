@@ -12,8 +12,8 @@ from memctl.errors import MemctlError
 from memctl.pack import handoff, handoff_context, handoff_said, phase
 from memctl.pack.context_summary import BUDGET
 from memctl.pack.filling import CountTokens
-from memctl.pack.handoff import Asked, Package
-from memctl.pack.handoff_said import Finding, Said
+from memctl.pack.handoff import Package
+from memctl.pack.handoff_said import Asked, Finding, Said
 from memctl.pack.items import Sources
 from memctl.pages import readable
 from memctl.record.change import Change, Write
@@ -23,9 +23,9 @@ from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
-from memctl.team import handing, shared
-from memctl.team.handing import Given
-from memctl.team.shared import Plan, Step
+from memctl.team import handoff_ownership, ref_state
+from memctl.team.handoff_ownership import Given
+from memctl.team.ref_state import Plan, Step
 from memctl.team.state import State
 from memctl.text.markdown import one_line
 from memctl.write import create
@@ -83,9 +83,9 @@ class Offering:
 
     def prepare(self) -> None:
         """Make the package on what the shared state is now, so that nobody has to wait for that when it changes."""
-        state = shared.read(self._memory).state
+        state = ref_state.read(self._memory).state
         step = self.plan(state)
-        self.make(shared.Outcome(step, state))
+        self.make(ref_state.Outcome(step, state))
 
     @property
     def plan(self) -> Plan:
@@ -95,24 +95,24 @@ class Offering:
             self._given = msgspec.structs.replace(
                 self._given,
                 handoff=self._ids.anew().take(HANDOFF, self._memory.now[:10])[0],
-                unowned=handing.unowned(state, self._wish.sections, self._memory.now),
+                unowned=handoff_ownership.unowned(state, self._wish.sections, self._memory.now),
             )
-            return handing.offer(self._given)(state)
+            return handoff_ownership.offer(self._given)(state)
 
         return plan
 
-    def make(self, agreed: shared.Outcome) -> Change:
+    def make(self, agreed: ref_state.Outcome) -> Change:
         """The record and the package; raises Refused, or MemctlError if no package can be made that is whole.
 
         What was made before on the same shared state and for the same id is it.
         """
-        if self._prepared and self._prepared[:2] == (self._given, shared.content(agreed.before)):
+        if self._prepared and self._prepared[:2] == (self._given, ref_state.content(agreed.before)):
             return self._prepared[2]
         change = self._made(agreed)
-        self._prepared = self._given, shared.content(agreed.before), change
+        self._prepared = self._given, ref_state.content(agreed.before), change
         return change
 
-    def _made(self, agreed: shared.Outcome) -> Change:
+    def _made(self, agreed: ref_state.Outcome) -> Change:
         wish, memory = self._wish, self._memory
         snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
         records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
@@ -143,7 +143,7 @@ class Offering:
         self.package = made
         return self._recorded(asked, made)
 
-    def _transfers(self, agreed: shared.Outcome) -> Iterable[str]:
+    def _transfers(self, agreed: ref_state.Outcome) -> Iterable[str]:
         for section in self._wish.sections:
             before = agreed.before.live(section, self._memory.now)
             was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"

@@ -10,7 +10,6 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +17,8 @@ from memctl.pack import handoff_context
 from memctl.pack.draft import Item
 from memctl.pack.filling import Pack
 from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, Context
+from memctl.pack.handoff_said import Asked
 from memctl.policy.compaction import Compacted
-
-if TYPE_CHECKING:
-    from memctl.pack.handoff import Asked
 
 _FORMS = ("whole", "in brief", "as a line each")
 # How to get what must stay and had no room, by what it is; only these may give way, and only to what weighs more.

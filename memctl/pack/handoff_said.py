@@ -39,6 +39,22 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     resource: tuple[str, ...] = ()
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
+
+    `changes` are the last modifications of files: path, and when and how.
+    """
+
+    id: str
+    source: str
+    target: str
+    kind: str
+    said: Said
+    sections: tuple[str, ...] = ()
+    transfers: tuple[str, ...] = ()
+    changes: tuple[tuple[str, str], ...] = ()
+
+
 class Finding(msgspec.Struct, frozen=True):
     """A field for which a handoff is refused, why, and the option that gives it."""
 

@@ -77,11 +77,11 @@ def left(snapshot: Snapshot, ended: Sequence[Ended], limit: int, count: CountTok
     found: list[Item] = []
     limit = int(limit * _LEFT)
     if (saved := pending(snapshot, ended)) is not None:
-        made = _checkpoint(saved)
+        made = _checkpoint(snapshot, saved)
         cost = count(markdown.item(made))
         found, limit = ([made], limit - cost) if cost <= limit else ([], limit)
     latest = list(pages(snapshot, ended[:_LOOKED_AT]))
-    if latest and (item := _session(latest, snapshot.catalogue, limit, count)) is not None:
+    if latest and (item := _session(snapshot, latest, limit, count)) is not None:
         found.insert(0, item)
     return found
 
@@ -138,23 +138,23 @@ def fitting(found: Iterable[Item], limit: int, count: CountTokens) -> list[Item]
     return kept
 
 
-def _checkpoint(saved: Checkpoint) -> Item:
+def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     lines = [*saved.in_progress[:3], *saved.next_actions[:3]] or [*saved.planned[:3]]
     body = "\n".join(f"- {one_line(line)[:_LONGEST]}" for line in dict.fromkeys(lines))
     how = f"`memctl checkpoint resume {saved.checkpoint_id}` has the whole of it."
     facts = (("date", saved.saved_at), ("by", saved.saved_by))
     title = f"Checkpoint not taken up: {first_sentence(saved.mission) or saved.workflow_id}"
-    body = items.screened(f"{body}\n\n{how}\n".lstrip())
+    body = items.screened(snapshot, f"{body}\n\n{how}\n".lstrip())
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(latest: Sequence[Page], catalogue: Catalogue, limit: int, count: CountTokens) -> Item | None:
+def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: CountTokens) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
     lines = {INTENT: [line[:_LONGEST] for line in page.lines.get(INTENT, ())[:1]], NEXT: [], ERRORS: [], DECISIONS: []}
     candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
-    waiting = _waiting(latest, catalogue)
+    waiting = _waiting(latest, snapshot.catalogue)
     made = _item(page, lines, waiting)
     if count(markdown.item(made)) > limit:
         return None
@@ -165,7 +165,8 @@ def _session(latest: Sequence[Page], catalogue: Catalogue, limit: int, count: Co
             made = longer
         else:
             lines[heading].pop()
-    return made if any(lines.values()) or waiting else None
+    made = msgspec.structs.replace(made, body=items.screened(snapshot, made.body))
+    return made if (any(lines.values()) or waiting) and count(markdown.item(made)) <= limit else None
 
 
 def _lines(page: Page, heading: str, most: int) -> list[str]:
@@ -188,7 +189,7 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
     ended = str(page.values.get("ended") or page.values.get("summarized") or "")
     facts = (("date", ended), ("by", str(page.values.get("agent_id") or "")))
     told = tuple(fact for fact in facts if fact[1])
-    return Item("session", page.id, f"Session {page.id}", items.screened("\n".join(parts)), told, f"session {page.id}")
+    return Item("session", page.id, f"Session {page.id}", "\n".join(parts), told, f"session {page.id}")
 
 
 def _waiting(latest: Sequence[Page], catalogue: Catalogue) -> str:

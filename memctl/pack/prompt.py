@@ -91,7 +91,7 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     origins = sources.origins([result.record for result in ranked])
     scored = [(r.score, _scored(items.of_record(snapshot, r.record, origins), r.score)) for r in ranked]
     scored += [
-        (place.score, _scored(relevance.item(place), place.score))
+        (place.score, _scored(relevance.item(snapshot, place), place.score))
         for place in relevance.places(snapshot, about)
         if place.score >= threshold
     ]

@@ -100,7 +100,8 @@ def draft(
             for name, found in chosen.items()
         ),
     ]
-    parts += [Part("page", "Pages", tuple(map(relevance.item, about.places)))] if about.places else []
+    pages = tuple(relevance.item(snapshot, place) for place in about.places)
+    parts += [Part("page", "Pages", pages)] if pages else []
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)

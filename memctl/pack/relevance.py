@@ -123,10 +123,10 @@ def sessions(snapshot: Snapshot, task: str) -> list[Place]:
     return found
 
 
-def item(place: Place) -> Item:
+def item(snapshot: Snapshot, place: Place) -> Item:
     """A place as an item of a pack."""
     if place.page is None:
-        title, text = f"Session {place.marker}: {place.title}", items.screened(place.text.strip("\n"))
+        title, text = f"Session {place.marker}: {place.title}", items.screened(snapshot, place.text.strip("\n"))
         return Item(SESSION, place.marker, title, text, (), f"{SESSION} {place.marker} {place.title}")
     made = items.of_page(place.page, place.text.strip("\n"), place.marker)
     return msgspec.structs.replace(made, id=place.marker, title=place.title)

@@ -93,6 +93,20 @@ class Program:
         return out.gathered
 
 
+def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
+    """Give data to a program of the system's, and return whether it ended well.
+
+    What it says is not read: `xclip` leaves a process behind that would keep a pipe open.
+    """
+    try:
+        done = subprocess.run(
+            command, input=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
 class _Reading(threading.Thread):
     """Reads a pipe to its end, or until it brings more than `longest` bytes; one that `drains` lets the rest go."""
 

@@ -257,6 +257,11 @@ class Snapshot:
         return self._source.catalogue()
 
     @cached_property
+    def suspicious(self) -> frozenset[str]:
+        """The paths of records in which something looks like a credential."""
+        return frozenset(self.catalogue.suspicious())
+
+    @cached_property
     def files(self) -> Files:
         return self._source.files()
 
@@ -276,6 +281,12 @@ class Snapshot:
     def once_called(self, identifier: str) -> list[Record]:
         """The records that once had an id which is another's now."""
         return [record for record in self.records if identifier in record.aliases and record.id != identifier]
+
+    def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
+        """The record that a link of `record` means by an id which is another's now: the one that was called so once,
+        and has `record` under the `other_end` of the link. None if there is none."""
+        names = {record.id, *record.aliases}
+        return next((one for one in self.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
     def resolve(self, reference: str) -> Record:
         """The record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.

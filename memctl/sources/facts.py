@@ -82,11 +82,18 @@ def of_content(path: str, content: bytes) -> Facts:
 
 def _in_code(suffix: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The imports and the defined names in a text of code."""
+    if definitions.has_parser(suffix):
+        pieces = [
+            (list(imports.in_piece(suffix, piece)), list(definitions.in_piece(suffix, piece)))
+            for piece in definitions.parsed(suffix, text)
+        ]
+    else:
+        pieces = [(list(imports.in_code(suffix, text)), list(definitions.in_code(suffix, text)))]
     found: dict[str, None] = {}
     names: dict[str, None] = {}
-    for piece in definitions.parsed(suffix, text) if suffix else ():
-        found |= dict.fromkeys(imports.in_piece(suffix, piece))
-        for _, _, title in definitions.in_piece(suffix, piece):
+    for imported, defined in pieces:
+        found |= dict.fromkeys(imported)
+        for _, _, title in defined:
             names |= dict.fromkeys(_NAME.findall(title.rpartition(" ")[2])[-1:])
     return tuple(islice(found, _MOST_IMPORTS)), tuple(islice(names, _MOST_NAMES))
 
@@ -144,6 +151,9 @@ def blob_of(content: bytes, like: Iterable[str]) -> str:
 
 
 def _sort(path: str) -> str:
-    """What, beside its content, says how a file is read: a manifest's name, or the suffix."""
+    """What, beside its content, says how a file is read: a manifest's name, or the suffix, `js+` where it is parsed."""
     name = path.rpartition("/")[2]
-    return name if name in manifests.NAMES or "." not in name else name.rpartition(".")[2].lower()
+    if name in manifests.NAMES or "." not in name:
+        return name
+    suffix = name.rpartition(".")[2].lower()
+    return f"{suffix}+" if definitions.has_parser(suffix) else suffix

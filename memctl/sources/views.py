@@ -42,7 +42,7 @@ class Row(msgspec.Struct, frozen=True):
 def rows(path: str, text: str) -> list[Row]:
     """The lines that may be told of a text with LF line ends, in the order in which they are to stand."""
     suffix = suffix_of(path)
-    if suffix in definitions.GRAMMARS:
+    if suffix in definitions.OUTLINED:
         return _code(suffix, path, text)
     if suffix in outline.MARKDOWN:
         return list(_markdown(text))
@@ -55,8 +55,7 @@ def rows(path: str, text: str) -> list[Row]:
 
 
 def _code(suffix: str, path: str, text: str) -> list[Row]:
-    found = (each for piece in definitions.parsed(suffix, text) for each in imports.in_piece(suffix, piece))
-    names = list(dict.fromkeys(each.partition(imports.NAME)[0] for each in found))
+    names = list(dict.fromkeys(each.partition(imports.NAME)[0] for each in imports.in_code(suffix, text)))
     result = []
     for start in range(0, len(names), _IMPORTS_AT_ONCE):
         some = _BETWEEN_IMPORTS.join(names[start : start + _IMPORTS_AT_ONCE])

@@ -22,7 +22,7 @@ from memctl.record.mentions import Mention
 from memctl.record.record import Record
 from memctl.store import schema, texts
 
-_VERSION = f"{__version__}/21"
+_VERSION = f"{__version__}/22"
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 17)})"

@@ -1,6 +1,6 @@
-"""Names that this clone and the remote both gave out since they parted: what only this clone has gets another.
+"""Renumber records and pages of this clone whose id the remote has given out as well since the two parted.
 
-The mechanism is that of `memctl renumber` (`lifecycle/naming.py`, `lifecycle/referring.py`); one rule differs. That
+The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`); one rule differs. That
 command mends merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
 Here it is known: other clones may refer to the remote's already, while whatever refers to ours is here, in the files
 that our side changed. So ours yields, wherever it is mentioned, before anything is merged.
@@ -34,7 +34,7 @@ Leaves = Mapping[str, Leaf]
 
 
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
-    """Our files with other names for what collides with theirs, and which those are.
+    """Return our files with new names for what collides with theirs, and the holders of these names.
 
     A file that can't be read keeps its name: `check` names it.
     """

@@ -13,15 +13,15 @@ from memctl.store import lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
 from memctl.store.sessions_ref import REF
-from memctl.sync import combining, page_redaction
+from memctl.sync import merge_tree, page_redaction
 from memctl.sync.collisions import Leaves
-from memctl.sync.synced import Synced
+from memctl.sync.result import SyncResult
 from memctl.write import commit
 
 _TRIES = 20  # to push, each time after another clone was first
 
 
-def carry(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
+def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
     try:
         return _carried(memory, done, push=push, dry_run=dry_run)
@@ -32,7 +32,7 @@ def carry(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 
 
-def _carried(memory: Memory, done: Synced, *, push: bool, dry_run: bool) -> Synced:
+def _carried(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
     repository, remote = memory.repository, done.upstream.remote
     tracking = sessions_ref.tracking(remote)
     before = sessions_ref.now(memory)
@@ -87,10 +87,10 @@ def _merged(memory: Memory, remote: str, ours: str, theirs: str) -> str:
     changes: dict[str, Leaf | None] = {}
     for prefix in _memories(memory, ours, theirs):
         sides = [_leaves(memory, side, prefix) for side in (base, ours, theirs)]
-        combined = combining.combine(memory, *sides, apart=False)
+        combined = merge_tree.merge(memory, *sides, apart=False)
         kept = {path: leaf for path in combined.conflicts if (leaf := sides[1].get(path) or sides[2].get(path))}
         wanted = {**combined.files, **kept}
-        changes |= {f"{prefix}/{path}": leaf for path, leaf in combining.changes(sides[1], wanted).items()}
+        changes |= {f"{prefix}/{path}": leaf for path, leaf in merge_tree.changes(sides[1], wanted).items()}
     tree = tree_merge.edited(repository, tree_merge.tree_at(repository, ours), changes)
     change = commit.signed(memory, Change(op="sync", title=f"sessions with {remote}"))
     return refs.commit_tree(repository, tree, (ours, theirs), message.compose([change]), memory.commit_moment)

@@ -21,7 +21,7 @@ from memctl.record.record import Record, parse
 from memctl.record.required_text import is_said
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import Ownership, State
 
 _SHOWN = 5  # refused files that a message names
@@ -45,7 +45,8 @@ def permitted(memory: Memory, change: Change, allow_owned: bool) -> Change:
     if not allow_owned:
         lines = [f"{memory.tracked(item.path)}: {item.ownership.told}" for item in found[:_SHOWN]]
         lines += [f"and {len(found) - _SHOWN:,} more"] if len(found) > _SHOWN else []
-        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or write with --allow-owned --reason WHY")
+        over = f"{'ask the user to ' if memory.by_agent else ''}write with --allow-owned --reason WHY"
+        raise MemctlError("\n".join(lines), f"{_ask(memory, found[0])}, or {over}")
     if not is_said(change.reason):
         raise MemctlError("--allow-owned needs --reason: it is recorded why", exit_code=USAGE)
     over = ", ".join(dict.fromkeys(f"{item.ownership.section_id} of {item.ownership.owner_agent_id}" for item in found))
@@ -61,7 +62,7 @@ def refuse(memory: Memory, change: Change) -> None:
 
 def denied(memory: Memory, change: Change) -> list[Denied]:
     """The files of a change that who is at work may not write; what they were and what they become both count."""
-    state = shared.read(memory).state
+    state = ref_state.read(memory).state
     agent, now = memory.actor, memory.now
     if not forbidding(state, agent, now):
         return []
@@ -77,7 +78,7 @@ def denied(memory: Memory, change: Change) -> list[Denied]:
 
 def forbidden(memory: Memory, records: Iterable[Record]) -> dict[str, str]:
     """The records that who is at work may not write, by path, each with the ownership that says so in words."""
-    state, agent, now = shared.read(memory).state, memory.actor, memory.now
+    state, agent, now = ref_state.read(memory).state, memory.actor, memory.now
     if not forbidding(state, agent, now):
         return {}
     parent = cache(lambda marker: parent_on_disk(memory, marker))  # of thousands of records, a few markers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memctl.git import refs
 from memctl.store.memory import Memory
-from memctl.team.place import ref
+from memctl.team.coordination_ref import ref
 
 if TYPE_CHECKING:
     from memctl.team.state import State
@@ -29,9 +29,9 @@ def restricting(memory: Memory) -> State | None:
         if not commit or note.read_text("ascii") == commit:
             return None
     from memctl.store import files
-    from memctl.team import shared
+    from memctl.team import ref_state
 
-    state = shared.at(memory, commit).state
+    state = ref_state.at(memory, commit).state
     if any(held.agents_with_read_access is not None for held in state.section_ownership_map.values()):
         return state
     with suppress(OSError):  # a clone that can't be written is read all the same

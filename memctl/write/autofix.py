@@ -1,12 +1,10 @@
-"""`check --fix`: mending what has one right answer."""
+"""`check --fix`: the findings that have one right answer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from memctl.check.findings import Finding
-from memctl.check.records import meant_under_alias
 from memctl.record.change import Change
 from memctl.record.kinds import OTHER_END
 from memctl.record.record import Record
@@ -16,11 +14,14 @@ from memctl.write.edit import rewrite
 DOCUMENTS = ("MEM308", "MEM310")  # mended by rendering
 
 
-def mend(snapshot: Snapshot, findings: Sequence[Finding]) -> Change:
-    """Add the missing ends of links, and give records that are superseded that status."""
+def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
+    """Add the missing ends of links, and give records that are superseded that status.
+
+    A finding is the code of a rule, such as "MEM107", and the path of a record.
+    """
     by_path = {record.path: record for record in snapshot.records}
     values: dict[str, dict[str, Any]] = {}
-    for code, path in dict.fromkeys((finding.code, finding.path) for finding in findings):
+    for code, path in dict.fromkeys(findings):
         record = by_path.get(path)
         if record is None:
             continue
@@ -51,7 +52,7 @@ def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, An
             other = snapshot.find(identifier)
             if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
                 continue
-            if meant_under_alias(snapshot, record, identifier, other_end) is not None:
+            if snapshot.meant_under_alias(record, identifier, other_end) is not None:
                 continue  # the link is whole, and names its record as it was called before
             given = values.setdefault(other.path, {})
             given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]

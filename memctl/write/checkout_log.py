@@ -17,7 +17,7 @@ from memctl.errors import MemctlError
 from memctl.git import checkout, git, index, locks, refs
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.team import ownership, shared
+from memctl.team import ownership, ref_state
 from memctl.team.state import Ownership
 
 _FILE = "move.json"
@@ -117,7 +117,7 @@ def carry_out(memory: Memory, move: Move) -> None:
 
 def _follow(memory: Memory, move: Move) -> None:
     if move.owned:
-        shared.update_within(memory, ownership.follow(move.owned))
+        ref_state.update_within(memory, ownership.follow(move.owned))
 
 
 def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:

@@ -219,7 +219,11 @@ def commit_paths(
             return ""
         try:
             made = commits.commit(
-                memory.repository, _contents(memory, differing), text, prepared or _prepare(memory, differing)
+                memory.repository,
+                _contents(memory, differing),
+                text,
+                prepared or _prepare(memory, differing),
+                by_agent=memory.by_agent,
             )
             break
         except commits.Overtaken:

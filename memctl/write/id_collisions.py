@@ -3,7 +3,7 @@
 Of records the first keeps its id, by `memory_id`; another gets one that follows from its own `memory_id`, so that all
 clones which mend the same collision come to the same result, whatever else they hold. Pages have small numbers and no
 `memory_id`: the one written first keeps its number, the others get the next free ones. `sync` has another rule for who
-keeps a name, since it knows what is published (`syncing/collisions.py`); new names are the same kind there.
+keeps a name, since it knows what is published (`sync/collisions.py`); new names are the same kind there.
 """
 
 from __future__ import annotations

@@ -8,13 +8,12 @@ from difflib import unified_diff
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.store import lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import Entry
 from memctl.write import entry_state, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.transaction import How
 
 _SHOWN = 200  # lines of a difference that a message shows
 
@@ -33,8 +32,8 @@ def reinstate(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -
     outcomes = []
     for entry in entries:
         # What was let pass when it was written first is not asked about again.
-        how = How(allow_secret=True, discard=True)
-        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), how))  # type: ignore[misc]
+        options = WriteOptions(allow_secret=True, discard=True)
+        outcomes.append(transaction.carry_out(memory, lambda _, entry=entry: _on_top(memory, entry, {}), options))  # type: ignore[misc]
         pending.drop(entry)
     return outcomes
 

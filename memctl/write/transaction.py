@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from memctl.errors import MemctlError
-from memctl.record.change import REDACT, RENUMBER, Change
+from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
@@ -29,59 +27,41 @@ _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
 Plan = Callable[[Sequence], Change]
 
 
-class How(msgspec.Struct, frozen=True):
-    """How a change is to be carried out; the fields are the options that every writing command has.
-
-    With `dry_run` nothing is written; with `no_commit` the files are, and the commit is left to `memctl commit`;
-    `allow_secret` lets text pass that looks like a credential, `redact` replaces it by a mark, for text that nobody
-    reads before it is committed; `allow_owned` writes to sections of others, for the reason given; `discard` lets text
-    go that Git does not have.
-    """
-
-    reason: str = ""
-    dry_run: bool = False
-    no_commit: bool = False
-    allow_secret: bool = False
-    allow_owned: bool = False
-    discard: bool = False
-    redact: bool = False
-
-
-def carry_out(memory: Memory, plan: Plan, how: How) -> Outcome:
+def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
 
     What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
-    if not how.dry_run and intents.entries(memory):
+    if not options.dry_run and intents.entries(memory):
         from memctl.write import two_phase  # which writes through this door
 
         two_phase.recover(memory)
-    return write(memory, plan, how)
+    return write(memory, plan, options)
 
 
-def write(memory: Memory, plan: Plan, how: How) -> Outcome:
+def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     """The same without regard to steps that move ownership: for these steps themselves."""
     with lock.hold(memory.repository.shared / "lock") as last_held:
         if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
             memory.asked = None  # somebody wrote after Git was asked
-        if not how.dry_run:
+        if not options.dry_run:
             recovery.recover(memory)
         asked = memory.asked
         sequence = Sequence(memory)
-        change = commit.signed(memory, plan(sequence), how.reason)
-        if how.redact:
+        change = commit.signed(memory, plan(sequence), options.reason)
+        if options.redact:
             from memctl.write import redact_file  # which only hooks and summaries need
 
             change = redact_file.without_credentials(change)
-        change = guard.permitted(memory, change, how.allow_owned)
-        _check(memory, change, how)
-        if how.dry_run or change.is_empty:
+        change = guard.permitted(memory, change, options.allow_owned)
+        _check(memory, change, options)
+        if options.dry_run or change.is_empty:
             return Outcome(change)
         memory.grant_trust()
         if any(path.startswith(FOLDERS) for path in change.paths):
             from memctl.write import beside
 
-            here, there = beside.parted(memory, change, keeps=how.no_commit)
+            here, there = beside.parted(memory, change, keeps=options.no_commit)
             commit_there = "" if there.is_empty else beside.commit(memory, there)
             if here.is_empty:
                 return Outcome(change, commit=commit_there)
@@ -89,7 +69,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         with interrupts.held(memory.remarks) as done:
             base = memory.repository.branch()[1]
             entry = pending.begin(
-                entry_state.folder(memory), change, held=how.no_commit, base=base, allow_secret=how.allow_secret
+                entry_state.folder(memory), change, held=options.no_commit, base=base, allow_secret=options.allow_secret
             )
             try:
                 prepared = files.prepare(memory.folder, change.writes)
@@ -102,7 +82,7 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
             recovery.drop_replaced(memory)
             memory.asked = asked
             try:
-                outcome = _committed(memory, entry, how)
+                outcome = _committed(memory, entry, options)
                 done.append(told(outcome))
                 memory.written += done
             finally:
@@ -110,9 +90,9 @@ def write(memory: Memory, plan: Plan, how: How) -> Outcome:
         return outcome
 
 
-def _committed(memory: Memory, entry: Entry, how: How) -> Outcome:
+def _committed(memory: Memory, entry: Entry, options: WriteOptions) -> Outcome:
     """Commit a change whose files are written, unless that is left to `memctl commit`."""
-    if not how.no_commit:
+    if not options.no_commit:
         return commit.commit_waiting(memory, entry)
     _, warning = rerender.refresh(memory, [entry.change])
     hint = "`memctl commit` makes it"
@@ -127,7 +107,7 @@ def told(outcome: Outcome) -> str:
     return f"it was written already, and waits for its commit (`memctl commit`): {change}"
 
 
-def _check(memory: Memory, change: Change, how: How) -> None:
+def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
     """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
     for write in change.writes:
         # A credential goes even if the mark for it is longer than it was, and the record too large for it.
@@ -142,10 +122,10 @@ def _check(memory: Memory, change: Change, how: How) -> None:
             except InvalidRecord as error:
                 raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
     controls.refuse(change)
-    if not how.allow_secret:
+    if not options.allow_secret:
         # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
         credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
-    if (change.deletes or change.op == "restore") and change.op != RENUMBER and not how.discard:
+    if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
         _keep_what_git_lacks(memory, change)
 
 

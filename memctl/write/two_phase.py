@@ -16,63 +16,62 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, refs
 from memctl.record import ids
-from memctl.record.change import Change, Write
+from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
 from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.team import exchange, place, shared
-from memctl.team.shared import Plan, Step, Terms
+from memctl.team import coordination_ref, ref_state, remote_state
+from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
 from memctl.write import entry_state, merge, recovery, transaction
 from memctl.write.commit import Outcome
-from memctl.write.transaction import How
 
-Make = Callable[[shared.Outcome], Change]
+Make = Callable[[ref_state.Outcome], Change]
 
 
 class Done(msgspec.Struct, frozen=True):
     """What became of a step: the write of its record, and the change of the shared state."""
 
     written: Outcome
-    agreed: shared.Outcome
+    agreed: ref_state.Outcome
 
 
-def carry_out(memory: Memory, plan: Plan, make: Make, how: How, remote: str = "") -> Done:
+def carry_out(memory: Memory, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
     """Do both: the change of the shared state that `plan` makes, and that of the memory which `make` returns.
 
     `make` is asked once for each state that the plan was tried on. Raises MemctlError if either is refused; then
     nothing has changed.
     """
     _refuse_unsafe(memory)
-    terms = Terms(how.reason, how.dry_run)
-    with shared.alone(memory):
+    terms = Terms(options.reason, options.dry_run)
+    with ref_state.alone(memory):
         _recover(memory, ask_remote=bool(remote))
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
 
-        def prepare(outcome: shared.Outcome) -> None:
+        def prepare(outcome: ref_state.Outcome) -> None:
             change = make(outcome)
-            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(how, dry_run=True))]
+            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
             _forget(noted)
-            if not how.dry_run:
+            if not options.dry_run:
                 intent = Intent(outcome.commit, remote, tried[0].change)
                 noted.append((intents.begin(memory, intent), intent))
 
         with interrupts.held(memory.remarks) as done:
             try:
                 agreed = _agree(memory, plan, terms, remote, prepare)
-            except exchange.Unfinished as error:  # what is noted stays: the remote has it, or may have it
+            except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
                 hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
-                raise exchange.Unfinished(error.message, hint) from None
+                raise remote_state.Unfinished(error.message, hint) from None
             except MemctlError:
                 _forget(noted)
                 raise
-            if how.dry_run:
+            if options.dry_run:
                 return Done(tried[0], agreed)
             file, intent = noted[0]
-            written = _write(memory, file, intent, how)
+            written = _write(memory, file, intent, options)
             intents.drop(file)
             done.append(transaction.told(written))
         return Done(written, agreed)
@@ -85,7 +84,7 @@ def recover(memory: Memory, *, ask_remote: bool = False) -> list[str]:
     """
     if not intents.entries(memory):
         return []
-    with shared.alone(memory):
+    with ref_state.alone(memory):
         return _recover(memory, ask_remote=ask_remote)
 
 
@@ -100,11 +99,11 @@ def interrupted(memory: Memory) -> list[str]:
 
 
 def _agree(
-    memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: shared.Prepare | None = None
-) -> shared.Outcome:
+    memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
+) -> ref_state.Outcome:
     if remote:
-        return exchange.update_alone(memory, remote, plan, terms, prepare)
-    return shared.update_alone(memory, plan, terms, prepare)
+        return remote_state.update_alone(memory, remote, plan, terms, prepare)
+    return ref_state.update_alone(memory, plan, terms, prepare)
 
 
 def _forget(noted: list[tuple[Path, Intent]]) -> None:
@@ -112,7 +111,7 @@ def _forget(noted: list[tuple[Path, Intent]]) -> None:
         intents.drop(noted.pop()[0])
 
 
-def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
+def _write(memory: Memory, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
     """Commit the record now that ownership has moved; if that is refused, take everything back."""
     change = intent.change
 
@@ -125,7 +124,7 @@ def _write(memory: Memory, file: Path, intent: Intent, how: How) -> Outcome:
         return _rebased(memory, change)
 
     try:
-        written = transaction.write(memory, plan, how)
+        written = transaction.write(memory, plan, options)
         why, hint = written.pending, written.hint
     except MemctlError as error:
         why, hint = error.message, error.hint or ""
@@ -155,10 +154,10 @@ def _recover(memory: Memory, *, ask_remote: bool) -> list[str]:
 def _finish(memory: Memory, intent: Intent) -> bool:
     """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
     if intent.remote and not _has_moved(memory, intent):
-        exchange.take_in_alone(memory, intent.remote)
+        remote_state.take_in_alone(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    transaction.write(memory, lambda _: _rebased(memory, intent.change), How(allow_secret=True))
+    transaction.write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
     return True
 
 
@@ -166,15 +165,15 @@ def _has_moved(memory: Memory, intent: Intent) -> bool:
     """Whether the shared state has the step in its history; a step that changes nothing there always has."""
     if not intent.commit:
         return True
-    return refs.has(memory.repository, refs.tip(memory.repository, place.ref(memory)), intent.commit)
+    return refs.has(memory.repository, refs.tip(memory.repository, coordination_ref.ref(memory)), intent.commit)
 
 
 def _take_back(memory: Memory, intent: Intent) -> None:
     """Undo a step: the files get their old texts, and entries of the shared state that it made their old values."""
     _abandon(memory, intent.change)
     if intent.commit:
-        before = shared.at(memory, refs.parent(memory.repository, intent.commit)).state
-        _agree(memory, _undone(before, shared.at(memory, intent.commit).state, intent), Terms(), intent.remote)
+        before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
+        _agree(memory, _undone(before, ref_state.at(memory, intent.commit).state, intent), Terms(), intent.remote)
 
 
 def _undone(before: State, after: State, intent: Intent) -> Plan:

@@ -10,13 +10,14 @@ import pytest
 
 from memctl.cli.main import Memctl as Root
 from memctl.cli.main import all_commands
+from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
 from memctl.hooks.permissions import COMMANDS, FORMS, READ, RECORD, choose
 from tests.conftest import Memctl, commits, git
 
 NAMES = {name for names in all_commands().values() for name in names}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
-NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret"}
+NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),
@@ -59,6 +60,32 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
         err = memctl(*command.split(), *WORDS.get(command, ()), name, *value, code=1).err
         assert f"{name} is not for an agent's shell (Claude Code)" in err
     assert not (repo / "evil").exists()
+
+
+def test_an_agent_signs_with_no_other_name_and_overrides_no_owner(
+    memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("section", "add", "Payment")
+    bob("own", "acquire", "2.1", "--for", "4h")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "--agent is not for an agent's shell" in memctl("decide", "One", "--agent", "bob", code=1).err
+    refused = memctl("decide", "One", "--section", "2.1", code=1).err
+    assert "or ask the user to write with --allow-owned" in refused
+    given = ("--section", "2.1", "--allow-owned", "--reason", "it is urgent")
+    assert "--allow-owned is not for an agent's shell" in memctl("decide", "One", *given, code=1).err
+    monkeypatch.delenv("CLAUDECODE")
+    memctl("decide", "One", *given, "--agent", "elena")
+
+
+def test_what_an_agent_has_to_ask_for_takes_every_option(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user sees the whole line, and says yes to it."""
+    made = memctl("learn", "Look at the pool first").id
+    monkeypatch.setenv("CLAUDECODE", "1")
+    memctl("prompt", "system", "--out", str(repo / "prompt.md"))
+    assert (repo / "prompt.md").exists()
+    memctl("edit", made, "--set", "lesson=The word is hunter2-Zebra-77 as password=hunter2Zebra77", "--allow-secret")
 
 
 def test_standard_input_is_for_agents_too(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +157,23 @@ def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo
     ]
     memctl("install", "claude-code", "--yes", "--uninstall")
     assert json.loads(file.read_text()) == {"permissions": {"allow": ["Bash(ls:*)", "Bash(memctl search:*)"]}}
+
+
+@pytest.mark.parametrize(
+    ("denied", "left"),
+    [("Bash(memctl decide:*)", ["search"]), ("Bash(memctl *)", []), ("Bash", []), ("Bash(memctl dec:*)", None)],
+)
+def test_what_is_said_to_be_allowed_is_what_nothing_denies(
+    memctl: Memctl, repo: Path, denied: str, left: list[str] | None
+) -> None:
+    rules = ["Bash(memctl search:*)", "Bash(memctl decide:*)"]
+    values = {"permissions": {"allow": rules, "ask": [denied]}, "note": "Bash(memctl why:*)"}
+    text = f"// Bash(memctl learn:*)\n{json.dumps(values)}"
+    named = permissions.granted(HOSTS["claude-code"], text, "", "settings.json")
+    assert named == (rules if left is None else [f"Bash(memctl {one}:*)" for one in left])
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").write_text(text)
+    assert ("memctl guide" in memctl("install", "claude-code", "--yes").err) == (left != [])
 
 
 @pytest.mark.parametrize("what", ["codex", "gemini"])

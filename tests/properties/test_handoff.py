@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.pack import handoff, handoff_context, handoff_said
-from memctl.pack.handoff import Asked, Package
-from memctl.pack.handoff_said import Said
+from memctl.pack.handoff import Package
+from memctl.pack.handoff_said import Asked, Said
 from memctl.pack.phase import standing
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 

@@ -25,6 +25,7 @@ from memctl.record import argument_checks
 from memctl.session import calls
 from memctl.session.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
@@ -32,7 +33,6 @@ from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.preservation.events import arguments_of
-from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 

@@ -14,7 +14,7 @@ from enum import Enum
 import msgspec
 
 from memctl.record import argument_checks
-from memctl.window.pressure import models
+from memctl.tokens import model_windows
 
 DEFAULT_WINDOW = 128_000  # tokens; rules.md#window-pressure
 VELOCITY_WINDOW = 5  # steps; rules.md#window-pressure
@@ -41,9 +41,9 @@ class PressureZone(Enum):
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where zones begin, as fractions of what can be filled before the host compacts."""
 
-    yellow: float = models.YELLOW_AT
-    orange: float = models.ORANGE_AT
-    red: float = models.RED_AT
+    yellow: float = model_windows.YELLOW_AT
+    orange: float = model_windows.ORANGE_AT
+    red: float = model_windows.RED_AT
 
     def __post_init__(self) -> None:
         argument_checks.numbers(yellow=self.yellow, orange=self.orange, red=self.red)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from memctl.errors import MemctlError
+from memctl.record.change import WriteOptions
 from memctl.record.checkpoint import Checkpoint, key
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINES, is_said
 from memctl.store import load
@@ -20,7 +21,6 @@ from memctl.task import keeping, names, resuming, versions
 from memctl.task.saving import Said
 from memctl.text.markdown import one_line
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
-from memctl.write.transaction import How
 
 
 class CrossWindowStateManager:
@@ -49,7 +49,7 @@ class CrossWindowStateManager:
         said = _said(self.workflow, checkpoint, before)
         if before is not None and version is not None:
             said = msgspec.structs.replace(said, base=str(version))
-        made = keeping.keep(self._memory, said, How(reason="the state of a window", redact=True)).checkpoint
+        made = keeping.keep(self._memory, said, WriteOptions(reason="the state of a window", redact=True)).checkpoint
         self._seen = made.version
         return made.checkpoint_id
 

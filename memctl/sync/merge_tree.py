@@ -1,4 +1,4 @@
-"""Merging the files of the memory path by path: a record's path never changes, so nothing is taken for a rename.
+"""Merge the files of the memory path by path: a record's path never changes, so nothing is taken for a rename.
 
 Git would look for renames, and find them: records are alike, so that one deleted and one added may pass for one moved,
 and what the other side changed in the first would end up in the second.
@@ -21,10 +21,11 @@ from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import only_counted
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.sync import deciding
+from memctl.sync import merge_file
 from memctl.sync.collisions import Leaves
 from memctl.write import documents as rendering
-from memctl.write import merge, merge_bodies
+from memctl.write import merge as record_merge
+from memctl.write import merge_bodies
 from memctl.write.redact_file import is_readable
 
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
@@ -38,7 +39,7 @@ class Lost(msgspec.Struct, frozen=True):
     loss: merge_bodies.Lost
 
 
-class Combined(msgspec.Struct, frozen=True):
+class MergedTree(msgspec.Struct, frozen=True):
     """A merge of a memory: all its files, those that both sides had changed (but for what is the same on both, and
     stays so), and what gave way.
 
@@ -53,8 +54,8 @@ class Combined(msgspec.Struct, frozen=True):
     conflicts: tuple[str, ...] = ()
 
 
-class _Work:
-    """A merge under way."""
+class _Merge:
+    """A merge of three trees in progress."""
 
     def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> None:
         self.memory = memory
@@ -95,30 +96,30 @@ def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
     return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
 
 
-def combine(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> Combined:
+def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
     """Merge the files of two sides that come from `base`; nothing is written but blobs.
 
     `apart` says that no commit since the base is on both sides, as none is if they have parted at it alone.
     """
-    work = _Work(memory, base, ours, theirs, apart=apart)
+    work = _Merge(memory, base, ours, theirs, apart=apart)
     work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
     for path in work.open:
-        _merge(work, path)
+        _merge_path(work, path)
     _revive(work)
     blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, _, text in work.written])
     work.found |= {path: Leaf(mode, blob) for (path, mode, _), blob in zip(work.written, blobs, strict=True)}
     both = tuple(path for path in work.open if _is_news(work, path))
-    return Combined(work.found, both, tuple(work.lost), tuple(work.revived), tuple(work.conflicts))
+    return MergedTree(work.found, both, tuple(work.lost), tuple(work.revived), tuple(work.conflicts))
 
 
-def _is_news(work: _Work, path: str) -> bool:
+def _is_news(work: _Merge, path: str) -> bool:
     """Whether a file that both sides changed is no document, and not gone, nor what both have already."""
     known = [side.get(path) for side in (work.ours, work.theirs)]
     return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
 
 
-def named(path: str) -> str:
-    """What to call a file: the id of its record, the marker of its page, or its path."""
+def name_of(path: str) -> str:
+    """Return what to call a file: the id of its record, the marker of its page, or its path."""
     number = pages.number_at(path)
     return f"§{number}" if number else ids.id_in_path(path) or path
 
@@ -129,7 +130,7 @@ def is_authored(path: str) -> bool:
     return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
 
 
-def _merge(work: _Work, path: str) -> None:
+def _merge_path(work: _Merge, path: str) -> None:
     before, one, other = (side.get(path) for side in (work.base, work.ours, work.theirs))
     known = [leaf for leaf in (before, one, other) if leaf is not None]
     if path.startswith(f"{FOLDER}/"):  # it is rendered anew
@@ -142,14 +143,14 @@ def _merge(work: _Work, path: str) -> None:
         _merge_deleted(work, path, before, one or other)
     elif is_authored(path):
         counter = partial(rendering.counter, work.memory)
-        text, losses = deciding.decided(path, work.text(before), work.text(one), work.text(other), counter)
-        work.lost += [Lost(path, named(path), loss) for loss in losses]
+        text, losses = merge_file.merge(path, work.text(before), work.text(one), work.text(other), counter)
+        work.lost += [Lost(path, name_of(path), loss) for loss in losses]
         work.put(path, text)
     else:
         _merge_lines(work, path)
 
 
-def _choose_document(work: _Work, path: str, one: Leaf | None, other: Leaf | None) -> None:
+def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | None) -> None:
     """Of a document that will be rendered anew: the version that somebody edited by hand, if there is one."""
     edited = [leaf for leaf in (one, other) if leaf and not documents.is_intact(work.texts.get(leaf.blob, ""))]
     chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
@@ -157,18 +158,18 @@ def _choose_document(work: _Work, path: str, one: Leaf | None, other: Leaf | Non
         work.found[path] = chosen
 
 
-def _add_counts(work: _Work, path: str, before: Leaf | None, now: Leaf | None) -> None:
+def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) -> None:
     """Both sides made the same of a record, each by itself: what they counted adds up."""
     assert now is not None
     work.found[path] = now
     versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
     if now.is_regular and all(is_readable(path, text) for text in versions):
-        merged = merge.merge(versions[0], versions[1], versions[1], apart=True)
+        merged = record_merge.merge(versions[0], versions[1], versions[1], apart=True)
         if merged.text != versions[1]:
             work.put(path, merged.text)
 
 
-def _merge_deleted(work: _Work, path: str, before: Leaf | None, left: Leaf | None) -> None:
+def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
     """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
     assert left is not None
     if is_authored(path) and only_counted(work.text(before), work.text(left)):
@@ -177,7 +178,7 @@ def _merge_deleted(work: _Work, path: str, before: Leaf | None, left: Leaf | Non
     work.revived.append(path)
 
 
-def _merge_lines(work: _Work, path: str) -> None:
+def _merge_lines(work: _Merge, path: str) -> None:
     """A file that memctl knows nothing about, or the settings."""
     before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
     try:
@@ -190,12 +191,12 @@ def _merge_lines(work: _Work, path: str) -> None:
         work.put(path, text)
 
 
-def _revive(work: _Work) -> None:
+def _revive(work: _Merge) -> None:
     """Keep what one side deleted and the other has newly referred to meanwhile; it gave way in no field."""
     gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
     gone = [path for path in gone if path not in work.open]
     for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):
-        names = {named(path): path for path in gone if path in side and path not in deleting}
+        names = {name_of(path): path for path in gone if path in side and path not in deleting}
         changed = [path for path in side if side[path] != work.base.get(path) and is_authored(path)] if names else []
         work.read(leaf for path in changed for leaf in (side[path], work.base.get(path)))
         for name, path in names.items():
@@ -208,7 +209,7 @@ def _revive(work: _Work) -> None:
                     work.revived.append(path)
 
 
-def identified(paths: Iterable[str]) -> tuple[str, ...]:
+def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
     """The ids of the records among some files."""
     return tuple(dict.fromkeys(found for path in paths if (found := ids.id_in_path(path))))
 

@@ -18,16 +18,29 @@ def host_of(environ: Mapping[str, str]) -> Host | None:
     return next((one for one in HOSTS.values() if environ.get(one.shell)), None)
 
 
-def refuse(option: str, environ: Mapping[str, str]) -> None:
-    """Raise MemctlError in the shell of an agent, for an option by which a command that it may run without asking would
-    do what it may not: write or read any file, start an editor, set the clipboard, let a credential pass. Programs look
-    at the beginning of a command line, and do not see it."""
+def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
+    """Return whether an agent, in whose shell this is, may run a command such as "checkpoint save" without asking.
+
+    By what `install` offers, whatever part of it is installed: rules that a user made wider are the user's.
+    """
+    from memctl.hooks.permissions import COMMANDS  # most commands have no such option
+
+    return host_of(environ) is not None and any(command in of for of in COMMANDS.values())
+
+
+def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
+    """Raise MemctlError for an option of a command that an agent may run without asking.
+
+    With it the command would do what nobody let the agent do: write or read any file, start an editor, set the
+    clipboard, let a credential pass, write to another's section, sign as somebody else. Hosts look at the beginning of
+    a command line and do not see it. For any other command they ask the user, who sees the whole line.
+    """
     host = host_of(environ)
-    if host is not None:
+    if host is not None and may_run_unasked(command, environ):
         raise MemctlError(
             f"{option} is not for an agent's shell ({host.title})",
-            "hosts let agents run this command without asking: use the program's own tools for files and - for standard"
-            " input, or ask the user to run it",
+            f"agents may run `memctl {command}` without asking, but not with that: leave it out (a text can come by"
+            " standard input, `--file -`), or ask the user to run it",
         )
 
 

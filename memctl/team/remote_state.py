@@ -15,8 +15,8 @@ from memctl.errors import MemctlError
 from memctl.git import git, refs
 from memctl.git.pushing import Refused
 from memctl.store.memory import Memory
-from memctl.team import merging, place, shared
-from memctl.team.shared import Outcome, Plan, Prepare, Seen, Step, Terms
+from memctl.team import coordination_ref, merging, ref_state
+from memctl.team.ref_state import Outcome, Plan, Prepare, Seen, Step, Terms
 from memctl.team.state import State
 
 _TRIES = 50  # each time some other machine was first
@@ -40,7 +40,7 @@ def take_in(memory: Memory, remote: str, *, is_fetched: bool = False) -> Taken:
 
     Where it `is_fetched` just now, as with a branch, it is not fetched again.
     """
-    with shared.alone(memory):
+    with ref_state.alone(memory):
         return take_in_alone(memory, remote, is_fetched=is_fetched)
 
 
@@ -50,7 +50,7 @@ def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched:
     What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
     change at the remote, and the next fetch brings it here.
     """
-    with shared.alone(memory):
+    with ref_state.alone(memory):
         return update_alone(memory, remote, plan, terms, is_fetched=is_fetched)
 
 
@@ -70,10 +70,10 @@ def update_alone(
         taken = take_in_alone(memory, remote, dry_run=terms.dry_run, is_fetched=is_fetched and number == 0)
         lost += taken.lost
         tips.add(taken.theirs)
-        step = shared.planned(memory, taken.seen, plan, terms)
+        step = ref_state.planned(memory, taken.seen, plan, terms)
         outcome = Outcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
         if outcome.changed and not terms.dry_run:
-            commit = shared.commit_step(memory, taken.seen, step, terms.reason)
+            commit = ref_state.commit_step(memory, taken.seen, step, terms.reason)
             outcome = msgspec.structs.replace(outcome, commit=commit)
         if prepare:
             prepare(outcome)
@@ -89,7 +89,7 @@ def update_alone(
         raise MemctlError(f"{remote} has had {len(tips) - 1} changes by others meanwhile", "try again")
     raise MemctlError(
         f"{remote} has refused {_TRIES} pushes, and nobody has changed what it has",
-        f"a killed process may have left {place.ref(memory)}.lock there; delete it",
+        f"a killed process may have left {coordination_ref.ref(memory)}.lock there; delete it",
     )
 
 
@@ -99,7 +99,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     Raises MemctlError if it has not; Unfinished if it can't be asked.
     """
     try:
-        return refs.push(memory.repository, remote, place.ref(memory), commit, theirs)
+        return refs.push(memory.repository, remote, coordination_ref.ref(memory), commit, theirs)
     except Refused as error:
         why = error.why
     except git.GitFailed as error:  # the connection broke, and nobody knows when
@@ -122,7 +122,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
 def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
     """Let this clone have what the remote has taken; raises Unfinished, as where another write goes on for a minute."""
     try:
-        if not shared.move(memory, commit, seen):
+        if not ref_state.move(memory, commit, seen):
             take_in_alone(memory, remote)
     except MemctlError as error:
         raise Unfinished(
@@ -133,12 +133,12 @@ def _follow(memory: Memory, remote: str, commit: str, seen: str) -> None:
 
 def published(memory: Memory, remote: str) -> State:
     """The state that a remote has, empty if it has none; raises MemctlError if it can't be asked."""
-    return shared.at(memory, _fetched(memory, remote)).state
+    return ref_state.at(memory, _fetched(memory, remote)).state
 
 
 def preview(memory: Memory, remote: str, first: Plan, *, is_fetched: bool = False) -> Taken:
     """What taking in a remote's state would come to after a step of ours; nothing is changed."""
-    with shared.alone(memory):
+    with ref_state.alone(memory):
         return take_in_alone(memory, remote, dry_run=True, first=first, is_fetched=is_fetched)
 
 
@@ -149,32 +149,34 @@ def take_in_alone(
 
     For a caller that keeps others away by `shared.alone`.
     """
-    repository, ref = memory.repository, place.ref(memory)
-    theirs = refs.tip(repository, place.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
+    repository, ref = memory.repository, coordination_ref.ref(memory)
+    theirs = refs.tip(repository, coordination_ref.tracking(memory, remote)) if is_fetched else _fetched(memory, remote)
     for _ in range(_TRIES):
-        ours = shared.read(memory)
+        ours = ref_state.read(memory)
         planned = first(ours.state).state if first else ours.state
-        is_changed = shared.content(planned) != shared.content(ours.state)
+        is_changed = ref_state.content(planned) != ref_state.content(ours.state)
         ours = msgspec.structs.replace(ours, state=planned)
         base = refs.base(repository, ours.commit, theirs) if ours.commit and theirs else ""
         if not theirs or base == theirs:
             return Taken(ours, theirs)
-        new = shared.at(memory, theirs)
+        new = ref_state.at(memory, theirs)
         lost: tuple[str, ...] = ()
         if base != ours.commit or is_changed:
-            new, lost = _merged(memory, remote, shared.at(memory, base).state if base else State(), ours, new)
-        if dry_run or shared.move(memory, new.commit, ours.commit):
+            new, lost = _merged(memory, remote, ref_state.at(memory, base).state if base else State(), ours, new)
+        if dry_run or ref_state.move(memory, new.commit, ours.commit):
             return Taken(new, theirs, lost)
     raise MemctlError(f"{ref} is moved by something else all the while", "try again")
 
 
 def _fetched(memory: Memory, remote: str) -> str:
-    return refs.fetch(memory.repository, remote, place.ref(memory), place.tracking(memory, remote))
+    return refs.fetch(
+        memory.repository, remote, coordination_ref.ref(memory), coordination_ref.tracking(memory, remote)
+    )
 
 
 def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:
     """A commit after both histories."""
     state, lost = merging.merge(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")
-    commit = shared.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
-    return shared.at(memory, commit), lost
+    commit = ref_state.commit_step(memory, ours, step, "; ".join(lost), theirs.commit)
+    return ref_state.at(memory, commit), lost

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.team import exchange
+from memctl.team import remote_state
 from tests.conftest import Memctl, Once, git, process
 
 REF = "refs/memctl/coordination"
@@ -135,7 +135,7 @@ def test_a_remote_whose_ref_stays_locked_is_told_apart_from_one_that_others_chan
 ) -> None:
     memctl("own", "acquire", "2.1", *REMOTE, where=clones[0])
     (tmp_path / "bare.git" / f"{REF}.lock").touch()
-    monkeypatch.setattr(exchange, "_TRIES", 2)
+    monkeypatch.setattr(remote_state, "_TRIES", 2)
     told = memctl("own", "acquire", "2.2", *REMOTE, where=clones[0], code=1).err
     assert "nobody has changed what it has" in told
     assert f"{REF}.lock" in told

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff
-from memctl.team import handing, work
-from memctl.team.handing import Given
-from memctl.team.shared import Plan, Step
+from memctl.team import handed_work, handoff_ownership
+from memctl.team.handoff_ownership import Given
+from memctl.team.ref_state import Plan, Step
 from memctl.team.state import Ownership, State
 
 
@@ -104,7 +104,9 @@ def told(handoffs: Sequence[Handoff], state: State, now: str) -> list[str]:
 def concerns(state: State) -> bool:
     """Whether a state tells of any handoff; mostly none does, and then nobody needs to read their records."""
     reasons = (held.lock_reason for held in state.section_ownership_map.values())
-    return any(map(handing.named_in, reasons)) or any(agent.handoffs for agent in state.active_agents.values())
+    return any(map(handoff_ownership.named_in, reasons)) or any(
+        agent.handoffs for agent in state.active_agents.values()
+    )
 
 
 def _given(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Given]]:
@@ -113,7 +115,9 @@ def _given(handoffs: Sequence[Handoff], now: str) -> dict[str, tuple[Handoff, Gi
     Of those that have one id, until `renumber` tells them apart, nobody knows which the state means: they are left out.
     """
     count = Counter(one.record.id for one in handoffs)
-    return {one.record.id: (one, handing.of(one, now, count)) for one in handoffs if count[one.record.id] == 1}
+    return {
+        one.record.id: (one, handoff_ownership.of(one, now, count)) for one in handoffs if count[one.record.id] == 1
+    }
 
 
 def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[State, list[str]]:
@@ -125,12 +129,12 @@ def _named_anew(handoffs: Sequence[Handoff], state: State, now: str) -> tuple[St
             _, other = by_id.get(old, (None, None))
             before = state
             owned = {
-                section: handing.renamed(held, given, old) if not (other and other.is_about(held)) else held
+                section: handoff_ownership.renamed(held, given, old) if not (other and other.is_about(held)) else held
                 for section, held in state.section_ownership_map.items()
             }
             state = state.with_(section_ownership_map=owned)
             if not (other and other.taker == given.taker and _is_at_work(state, other)):
-                state = work.renamed(state, given.taker, old, given.handoff)
+                state = handed_work.renamed(state, given.taker, old, given.handoff)
             named += [f"{old} is now {given.handoff}"] if state != before else []
     return state, named
 
@@ -154,10 +158,10 @@ def _of(one: Handoff, given: Given, state: State) -> Iterator[Contradiction]:
         is_live = held is not None and held.is_live(given.now)
         if held is None:
             continue
-        if not is_taken and handing.is_by(held, given) and is_live:
+        if not is_taken and handoff_ownership.is_by(held, given) and is_live:
             owner = "" if section in given.unowned else given.giver
             yield Contradiction(handoff=one, section=section, owner=owner, held=held)
-        elif is_taken and handing.is_back(held, given) and (is_live or section in given.unowned):
+        elif is_taken and handoff_ownership.is_back(held, given) and (is_live or section in given.unowned):
             yield Contradiction(handoff=one, section=section, owner=given.taker, held=held)
         elif is_taken and is_live and _is_gone(held, given) and any(section in work.sections for work in at_work):
             yield Contradiction(handoff=one, section=section, owner=held.owner_agent_id, held=held, at_work=True)
@@ -167,14 +171,14 @@ def _of(one: Handoff, given: Given, state: State) -> Iterator[Contradiction]:
 
 def _is_gone(held: Ownership, given: Given) -> bool:
     """Whether a section is another's than the taker's, and was not only offered on by it."""
-    is_offered = held.previous_owner == given.taker and handing.named_in(held.lock_reason)
+    is_offered = held.previous_owner == given.taker and handoff_ownership.named_in(held.lock_reason)
     return held.owner_agent_id != given.taker and not is_offered
 
 
 def _settled(state: State, one: Contradiction, given: Given) -> State:
     if one.at_work:
-        ended = work.only(state, (one.section,), one.owner)
-        return ended if one.section else work.ended(state, given.taker, given.names)
+        ended = handed_work.only(state, (one.section,), one.owner)
+        return ended if one.section else handed_work.ended(state, given.taker, given.names)
     if one.owner == given.taker and one.handoff.record.status == ACCEPTED:
-        return handing.given_anew(state, given, (one.section,))
-    return work.only(handing.given_back(state, given, (one.section,)), (one.section,), one.owner)
+        return handoff_ownership.given_anew(state, given, (one.section,))
+    return handed_work.only(handoff_ownership.given_back(state, given, (one.section,)), (one.section,), one.owner)

@@ -18,7 +18,7 @@ from memctl.git.refs import File
 from memctl.record.change import Change
 from memctl.store import lock
 from memctl.store.memory import Memory
-from memctl.team.place import ref
+from memctl.team.coordination_ref import ref
 from memctl.team.state import FILES, State, decode, encode
 from memctl.text.credentials import describe, find
 

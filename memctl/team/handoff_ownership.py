@@ -13,8 +13,8 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.handoff import Handoff
-from memctl.team import agents, ownership, work
-from memctl.team.shared import Plan, Step
+from memctl.team import agents, handed_work, ownership
+from memctl.team.ref_state import Plan, Step
 from memctl.team.state import Ownership, State, Work
 
 _REASON = re.compile(r"Handoff (HND-[\d-]+) from .*|Given back: handoff (HND-[\d-]+)")
@@ -148,7 +148,7 @@ def accept(given: Given, task: str, declined: Collection[str]) -> Plan:
         state = join(given_back(state, given, declined)).state
         accepted = tuple(s for s in given.sections if (held := state.live(s, given.now)) and is_by(held, given))
         begun = Work(since=given.now, task=state.active_agents[taker].task, sections=accepted)
-        state = work.begun(work.only(state, accepted, taker), taker, given.handoff, begun)
+        state = handed_work.begun(handed_work.only(state, accepted, taker), taker, given.handoff, begun)
         title = f"{given.handoff} by {given.taker}" + (f" without {', '.join(declined)}" if declined else "")
         return Step(state, "accept", title)
 

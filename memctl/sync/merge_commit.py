@@ -1,4 +1,4 @@
-"""Making the commit that two histories meet in, in the object store: nobody's worktree, index or branch is touched."""
+"""Make the merge commit of two histories in the object store: no worktree, index or branch is touched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.check.findings import Finding
 from memctl.errors import MemctlError
 from memctl.git import message, refs, remotes, tree_merge
 from memctl.git.remotes import Upstream
@@ -19,8 +18,8 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
-from memctl.sync import collisions, combining, deciding
-from memctl.sync.combining import Combined, Lost
+from memctl.sync import collisions, merge_file, merge_tree
+from memctl.sync.merge_tree import Lost, MergedTree
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
 from memctl.write.merge import WHOLE
@@ -29,7 +28,7 @@ _SHOWN = 10  # files that a message names
 _NAMED = 5  # ids that it names
 
 
-class Made(msgspec.Struct, frozen=True):
+class MergeCommit(msgspec.Struct, frozen=True):
     """A commit after both histories, and what was decided in it.
 
     `both` are the files of the memory that both sides had changed, `revived` those that one side had deleted.
@@ -43,7 +42,9 @@ class Made(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]) -> tuple[Made, Snapshot]:
+def assemble(
+    memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]
+) -> tuple[MergeCommit, Snapshot]:
     """Merge two commits that come from `bases`, and read what came of it; raises MemctlError if files of the user's
     conflict.
 
@@ -54,24 +55,24 @@ def assemble(memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: 
     rest, conflicts = _merge_rest(memory, bases, ours, theirs)
     base_files, _, their_files = sides
     our_files, renamed = collisions.renumber(memory, *sides)
-    combined = combining.combine(memory, base_files, our_files, their_files, apart=len(bases) == 1)
-    conflicts = (*conflicts, *(memory.tracked(path) for path in combined.conflicts))
+    merged = merge_tree.merge(memory, base_files, our_files, their_files, apart=len(bases) == 1)
+    conflicts = (*conflicts, *(memory.tracked(path) for path in merged.conflicts))
     if conflicts:
         both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
         in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
         raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
     subtree = tree_merge.tree_at(repository, ours, memory.prefix)
-    changes = _tracked(memory, combining.changes(sides[1], combined.files))
+    changes = _tracked(memory, merge_tree.changes(sides[1], merged.files))
     memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
     tree = tree_merge.edited(repository, rest, {**memories, **changes})
     snapshot = load.alike(memory, tree)
-    if mended := _mended(memory, snapshot, combined):
-        tree = tree_merge.edited(repository, tree, _tracked(memory, mended))
+    if fixed := _fix_links(memory, snapshot, merged):
+        tree = tree_merge.edited(repository, tree, _tracked(memory, fixed))
         snapshot = load.alike(memory, tree)
     rendered, warning = _rendered(memory, snapshot)
     if rendered:
         tree = tree_merge.edited(repository, tree, _tracked(memory, rendered))
-    made = Made("", combined.both, renamed, combined.lost, combined.revived, warning)
+    made = MergeCommit("", merged.both, renamed, merged.lost, merged.revived, warning)
     text = message.compose([_change(memory, upstream, made)])
     signed = repository.flag("commit.gpgsign")
     commit = refs.commit_tree(repository, tree, (ours, theirs), text, memory.commit_moment, signed=signed)
@@ -112,17 +113,17 @@ def _tracked(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Le
     return {memory.tracked(path): leaf for path, leaf in changes.items()}
 
 
-def _mended(memory: Memory, snapshot: Snapshot, combined: Combined) -> dict[str, Leaf]:
-    """The other ends of links that a merge of each file by itself can't know of."""
-    touched = {*combined.both, *combined.revived}
+def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[str, Leaf]:
+    """Return the files in which the other end of a link is fixed: a merge of one file can't know of it."""
+    touched = {*merged.both, *merged.revived}
     if not touched:
         return {}
     records = [record for record in snapshot.records if record.path in touched]
-    found = [Finding("MEM107", record.path, 1, "") for record in records]
-    found += [Finding("MEM402", r.path, 1, "") for r in records if r.superseded_by and r.status != "superseded"]
-    writes = [write for write in autofix.mend(snapshot, found).writes if write.text != write.old]
+    found = [("MEM107", record.path) for record in records]
+    found += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
+    writes = [write for write in autofix.fix(snapshot, found).writes if write.text != write.old]
     blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
-    return {write.path: Leaf(combined.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
+    return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
 
 
 def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
@@ -143,17 +144,17 @@ def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None
     return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
 
 
-def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:
+def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     """What the commit says of itself: a line for each record of which something was decided."""
     deeds = [
         Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
     ]
-    deeds += [Deed("lost", item.id.replace(" ", "_"), told(item)) for item in made.lost]
+    deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
     deeds += [
-        Deed("kept", combining.named(path).replace(" ", "_"), "one side deleted it, the other went on with it")
+        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other went on with it")
         for path in made.revived
     ]
-    identifiers = (*combining.identified(made.both), *(one.now for one in made.renamed))
+    identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
     return Change(
         op="sync",
         title=f"with {upstream.name}",
@@ -164,10 +165,10 @@ def _change(memory: Memory, upstream: Upstream, made: Made) -> Change:
     )
 
 
-def told(item: Lost) -> str:
-    """What gave way to what, in one line."""
+def describe(item: Lost) -> str:
+    """Return one line: `status: 'open' gave way to 'resolved'`."""
     loss = item.loss
-    values = [repr(deciding.shown(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
+    values = [repr(merge_file.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
     return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
 
 

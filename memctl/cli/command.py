@@ -83,7 +83,7 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except CredentialFound as error:
-        from memctl.hooks import agent_env
+        from memctl.store import agent_env
 
         has_option = any(param.name == "allow_secret" for param in ctx.command.params)
         is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
@@ -163,7 +163,7 @@ def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
     """The value of an option that is refused in the shell of an agent that may run the command without asking, but for
     `-`, standard input."""
     if given and given != "-":
-        from memctl.hooks import agent_env
+        from memctl.store import agent_env
 
         agent_env.refuse(param.opts[0], _words(ctx), os.environ)
     return given

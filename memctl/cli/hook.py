@@ -13,9 +13,10 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import Command, Group, command, json_option
 from memctl.errors import REFUSED, MemctlError
-from memctl.hooks import dispatch, log, session_dir, statistics
+from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.hooks.statistics import Compaction
+from memctl.store import session_dir
 
 
 def _answering(host: Host) -> Command:
@@ -129,7 +130,7 @@ def _root(ctx: click.Context) -> Path:
             raise
         output.note(f"warning: hooks can do nothing here: {output.plain(error.message)}")
         return found[1]
-    return session_dir.root_of(memory.repository.shared, memory.private.name)
+    return memory.hooks
 
 
 class _Hooks(Group):

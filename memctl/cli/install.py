@@ -13,7 +13,7 @@ from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import agent_env
+from memctl.store import agent_env
 from memctl.write import install, refspec, schedule
 from memctl.write.install import Step
 
@@ -89,7 +89,7 @@ def install_command(
         raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
     repository, steps = _plan(ctx, uninstall)
     if not dry_run:
-        if not uninstall and agent_env.host_of(os.environ) is None:  # an agent trusts no clone
+        if not uninstall and agent_env.shell_of(os.environ) is None:  # an agent trusts no clone
             trust.grant(repository)
         install.carry_out(repository, steps)
     if as_json:

@@ -16,10 +16,11 @@ from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import agent_env, consent, host_files, permissions, settings
+from memctl.hooks import consent, host_files, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.permissions import READ, RECORD
+from memctl.store import agent_env
+from memctl.store.agent_env import READ, RECORD
 from memctl.write import install, refspec
 
 AGENTS_MD = "agents-md"
@@ -82,7 +83,7 @@ def _set_up(asked: Asked, repository: Repository) -> None:
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
         return
-    if agent_env.host_of(os.environ) is None:  # an agent trusts no clone, and no hook
+    if agent_env.shell_of(os.environ) is None:  # an agent trusts no clone, and no hook
         trust.grant(repository)
         edited_hooks.accept(repository, repository.branch()[1])
     if asked.what in HOSTS:

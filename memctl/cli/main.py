@@ -141,6 +141,13 @@ class Start:
         self.asked: Asked | None = None
         self.memory: Memory | None = None
 
+    @staticmethod
+    def finish_jobs(root: Path) -> bool:
+        """Do what hooks of agents have left to be done; whether nothing of it is left."""
+        from memctl.hooks import jobs  # reading commands import no hooks
+
+        return jobs.settle_all(root, os.environ)
+
     def ask(self) -> None:
         """Let Git look at the files of the memory."""
         from memctl.store import place

@@ -11,11 +11,10 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import OK, REFUSED
-from memctl.hooks import agent_env
 from memctl.record import content_fields
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access
+from memctl.store import access, agent_env
 from memctl.store.memory import Memory
 from memctl.text import markdown
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.hooks import agent_env, job_queue, session_dir
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
-from memctl.store import load, lock
+from memctl.store import agent_env, load, lock
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
 _STEP = 250
+_PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 
@@ -31,13 +32,9 @@ def memory(ctx: click.Context) -> Memory:
     ctx.obj.memory = opened
     opened.by_hand = True
     lock.announce = output.note
-    opened.by_agent = agent_env.host_of(os.environ) is not None
-    root = session_dir.root_of(opened.repository.shared, opened.private.name)
-    if job_queue.notes(root):
-        from memctl.cli import agents_work
-
-        agents_work.await_(opened, root, writes=_writes(ctx))
-
+    opened.by_agent = agent_env.shell_of(os.environ) is not None
+    if opened.has_jobs:
+        _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
         _tell_not_checked_out(opened)
     if ctx.info_name in _SAYS_WHOSE and not opened.is_trusted:
@@ -51,6 +48,26 @@ def memory(ctx: click.Context) -> Memory:
     ctx.call_on_close(opened.repository.close)
     ctx.call_on_close(remark)
     return opened
+
+
+def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
+    """Wait for the processes that hooks of agents have left behind, so that the command sees what they write.
+
+    A command that writes does itself what a killed one has left; any other only says that it is there.
+    """
+    from memctl.git.commits import committing
+    from memctl.store import job_queue
+
+    if committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
+        return
+    opened.asked = None  # that was asked before what is waited for
+    is_done = False
+    with suppress(OSError):  # of a folder that we may not write to: then it is somebody else's to finish
+        is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
+    if not is_done:
+        output.note(
+            "what an agent's hook has begun is not done yet: `memctl commit` finishes it (`memctl hook log --faults`)"
+        )
 
 
 def _tell_not_checked_out(opened: Memory) -> None:

@@ -16,10 +16,10 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import remains
 from memctl.git.remains import Remains
-from memctl.hooks import host_files, session_dir, session_state
-from memctl.hooks.session_dir import SessionDir
+from memctl.hooks import host_files, session_state
 from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 from memctl.write import redact, redact_file
 from memctl.write.redact import Redaction
 
@@ -89,7 +89,7 @@ def _forms(made: Redaction) -> list[str]:
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
     """The transcripts of agents' programs, which are theirs, that have one of some texts."""
-    root = session_dir.root_of(memory.repository.shared, memory.private.name)
+    root = memory.hooks
     files = {
         file
         for path in (root / "sessions").glob("*")

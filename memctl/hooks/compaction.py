@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from memctl.hooks import log, pressure
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 # rules.md#preservation and the trail of files of rules.md#session-summary, for a model that writes the summary.
 INSTRUCTIONS = """\

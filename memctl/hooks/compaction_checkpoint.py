@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from memctl.hooks import draft_page, session_end, session_state
-from memctl.hooks.session_dir import SessionDir
 from memctl.hooks.session_state import SessionState
 from memctl.record import checkpoint
 from memctl.record.change import Change
@@ -16,6 +15,7 @@ from memctl.session import tasks
 from memctl.store import event_stream, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
+from memctl.store.session_dir import SessionDir
 from memctl.task import names, saving, versions
 from memctl.task.saving import Said
 from memctl.write import transaction

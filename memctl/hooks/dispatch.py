@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.git import trust
 from memctl.git.repository import open_repository
-from memctl.hooks import daemonize, imports, job_queue, live_sessions, log, responses, time_limit
+from memctl.hooks import daemonize, imports, live_sessions, log, responses, time_limit
 from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
-from memctl.hooks.session_dir import SessionDir, root_at
+from memctl.store import job_queue
+from memctl.store.session_dir import SessionDir, root_at
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -371,7 +372,7 @@ def _settle(call: _Call, seconds: float = 0.0, held: int | None = None) -> None:
 
         return jobs.worked(call.folder, call.environ, entry)
 
-    job_queue.settle(call.folder, do, seconds, held)
+    job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
 _DOING: Mapping[str, Callable[[_Call], str]] = {

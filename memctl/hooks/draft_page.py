@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.hooks import live_sessions, session_state
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.record.session_page import Page

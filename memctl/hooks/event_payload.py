@@ -1,13 +1,13 @@
 """What a host says of an event, on standard input: a JSON object of which unknown fields are left aside."""
 
 import json
-import re
 from typing import Any, NamedTuple
+
+from memctl.store.session_dir import key
 
 COMPACTED = "compact"  # the source of a session that goes on after a compaction
 MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
 _SAID, _SAID_END = "<hook_context>", "</hook_context>"
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Payload(NamedTuple):
@@ -34,11 +34,6 @@ class Payload(NamedTuple):
     @property
     def key(self) -> str:
         return key(self.session)
-
-
-def key(session: str) -> str:
-    """A session's name, as a file or folder may be called."""
-    return _ODD.sub("-", session)[:100].strip("-._").removesuffix(".md") or "session"
 
 
 def parse(data: bytes) -> Payload:

@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from memctl.hooks import transcript_tail
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 _REPLACED = b'{"$set":{"messages":'
 _ANSWER = "Got it. Thanks for the additional context!"

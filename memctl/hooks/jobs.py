@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memctl.git import hook_commits
-from memctl.hooks import draft_page, job_queue, live_sessions, log, opening, summarize
+from memctl.hooks import draft_page, live_sessions, log, opening, summarize
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import COMPACT, END, HOSTS, STOP, Host
-from memctl.hooks.session_dir import SessionDir
-from memctl.store import place
+from memctl.store import job_queue, place
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -50,7 +50,9 @@ def settle_all(root: Path, environ: Mapping[str, str], patience: float = 0.0) ->
     for key in dict.fromkeys(note.key for note in job_queue.notes(root)):
         one = SessionDir(root, key)
         try:
-            is_settled &= job_queue.settle(one, partial(worked, one, environ), patience)
+            is_settled &= job_queue.settle(
+                one, partial(worked, one, environ), patience, fault=partial(log.fault, root, "", key)
+            )
         except OSError as error:
             log.fault(root, "", key, error)
             is_settled = False

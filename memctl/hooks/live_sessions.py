@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memctl.git import private
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 _FILE = "alive.json"
 SILENT = 6 * 3600  # seconds: a session that has said nothing for so long was killed, or sleeps

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from memctl.hooks.hosts import Host
-from memctl.hooks.session_dir import SessionDir
 from memctl.store.memory import Memory, open_memory
+from memctl.store.session_dir import SessionDir
 
 
 def opened(place: Path, host: Host, folder: SessionDir, environ: Mapping[str, str]) -> Memory:

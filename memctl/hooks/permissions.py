@@ -16,16 +16,9 @@ from typing import NamedTuple
 
 from memctl.hooks import settings
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from memctl.store.agent_env import COMMANDS, RECORD
 
-READ, RECORD = "read", "record"
 _STRONGER = ("deny", "ask")  # lists beside Claude Code's of what is allowed: what is in one of them is not
-COMMANDS: Mapping[str, Sequence[str]] = {
-    READ: (
-        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
-        *("checkpoint show", "checkpoint list", "checkpoint resume"),
-    ),
-    RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
-}
 
 
 class Form(NamedTuple):

@@ -4,8 +4,8 @@ session's task, and what was decided in the last words of a turn."""
 from __future__ import annotations
 
 from memctl.hooks import session_state
-from memctl.hooks.session_dir import SessionDir
 from memctl.record.required_text import LONGEST_LINE, is_said
+from memctl.store.session_dir import SessionDir
 from memctl.text.credentials import redact
 from memctl.text.plain import plain
 

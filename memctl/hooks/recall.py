@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.pack.draft import Item

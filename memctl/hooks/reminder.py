@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from memctl.hooks import transcript_tail
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.session.extraction import Found

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from memctl.git import hook_commits
 from memctl.hooks import draft_page, session_state, summarize
-from memctl.hooks.session_dir import SessionDir
 from memctl.record import session_page
 from memctl.record.change import Change, WriteOptions
 from memctl.record.session_page import Page
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 from memctl.transcript.events import GIT
 
 if TYPE_CHECKING:

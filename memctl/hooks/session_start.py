@@ -20,12 +20,12 @@ from memctl.hooks import session_state
 from memctl.hooks.event_payload import COMPACTED, Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.primer import GUIDE
-from memctl.hooks.session_dir import SessionDir
 from memctl.hooks.session_state import SessionState
 from memctl.pages.admission import admitted
 from memctl.session.running import Running
 from memctl.store import load
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 from memctl.text.host_limits import LIMIT, length
 
 _RESUMED = ("resume", "fork")

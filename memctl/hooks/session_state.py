@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.hooks.session_dir import SessionDir
 from memctl.session.running import Running
 from memctl.store import files
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.session.tasks import Task

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from memctl.hooks import recall, transcript_tail
-from memctl.hooks.event_payload import Payload, key
-from memctl.hooks.session_dir import SessionDir
+from memctl.hooks.event_payload import Payload
+from memctl.store.session_dir import SessionDir, key
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory

@@ -14,7 +14,6 @@ import msgspec
 from memctl.hooks import draft_page, log, session_state, transcript
 from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
-from memctl.hooks.session_dir import SessionDir
 from memctl.hooks.session_state import SessionState, TaskCall
 from memctl.hooks.transcript import Part
 from memctl.record.session_page import NEXT, STATE, Page
@@ -22,6 +21,7 @@ from memctl.session import composing, extraction, gathering, labels, merging, st
 from memctl.session.paths import Places
 from memctl.session.summary import Summary
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
 

@@ -15,7 +15,7 @@ from memctl.hooks import log, pressure
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
 from memctl.hooks.pressure import GREEN, ORANGE, RED, Pressure
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 
 CALLS = (50, 100, 150)
 

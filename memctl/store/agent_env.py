@@ -1,21 +1,44 @@
-"""Whose shell it is: what an agent's own calls of memctl say of who makes them, where its program names them.
+"""The shells that agents' programs open: a call of memctl in one is the agent's, not a person's.
 
-All programs set a variable of their own in the shells that they open for an agent; Codex names the session in it.
-Claude Code has a file besides that its shells read, into which the start of a session writes (`session_start`).
+Each program sets a variable of its own in them; Codex names the session in it. Claude Code has a file besides that its
+shells read, into which the hook of a session's start writes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from memctl.errors import MemctlError
-from memctl.hooks.event_payload import key
-from memctl.hooks.hosts import HOSTS, Host
 
 
-def host_of(environ: Mapping[str, str]) -> Host | None:
-    """The program in whose shell an agent works; None in a person's."""
-    return next((one for one in HOSTS.values() if environ.get(one.shell)), None)
+class Shell(NamedTuple):
+    """The shells of a program, by its name here and its title: the variable that all of them have, and the one with
+    the session's name ("" if there is none)."""
+
+    host: str
+    title: str
+    variable: str
+    session: str = ""
+
+
+CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
+CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
+GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
+_SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
+
+READ, RECORD = "read", "record"
+# What `memctl install` offers to let agents run without asking (hooks/permissions.py writes the rules of each host).
+COMMANDS: Mapping[str, Sequence[str]] = {
+    READ: (
+        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
+        *("checkpoint show", "checkpoint list", "checkpoint resume"),
+    ),
+    RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
+}
+
+
+def shell_of(environ: Mapping[str, str]) -> Shell | None:
+    """Return the program in whose shell an agent works; None in a person's."""
+    return next((one for one in _SHELLS if environ.get(one.variable)), None)
 
 
 def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
@@ -23,9 +46,7 @@ def may_run_unasked(command: str, environ: Mapping[str, str]) -> bool:
 
     By what `install` offers, whatever part of it is installed: rules that a user made wider are the user's.
     """
-    from memctl.hooks.permissions import COMMANDS  # most commands have no such option
-
-    return host_of(environ) is not None and any(command in of for of in COMMANDS.values())
+    return shell_of(environ) is not None and any(command in of for of in COMMANDS.values())
 
 
 def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
@@ -35,23 +56,26 @@ def refuse(option: str, command: str, environ: Mapping[str, str]) -> None:
     clipboard, let a credential pass, write to another's section, sign as somebody else. Hosts look at the beginning of
     a command line and do not see it. For any other command they ask the user, who sees the whole line.
     """
-    host = host_of(environ)
-    if host is not None and may_run_unasked(command, environ):
+    shell = shell_of(environ)
+    if shell is not None and may_run_unasked(command, environ):
         raise MemctlError(
-            f"{option} is not for an agent's shell ({host.title})",
+            f"{option} is not for an agent's shell ({shell.title})",
             f"agents may run `memctl {command}` without asking, but not with that: leave it out (a text can come by"
             " standard input, `--file -`), or ask the user to run it",
         )
 
 
 def named(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """An environment with MEMCTL_AGENT and MEMCTL_SESSION, if it is a shell of a program that we know.
+    """Return an environment with MEMCTL_AGENT and MEMCTL_SESSION, if it is the shell of a program that we know.
 
     What is set already stays. Without an agent's name a call would be taken for a person's, who reads all.
     """
-    host = host_of(environ)
-    if host is None:
+    shell = shell_of(environ)
+    if shell is None:
         return environ
-    session = environ.get(host.session, "") if host.session else ""
-    told = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": key(session) if session else ""}
-    return {**environ, **{name: value for name, value in told.items() if value and not environ.get(name)}}
+    known = {"MEMCTL_AGENT": shell.host}
+    if session := environ.get(shell.session, "") if shell.session else "":
+        from memctl.store.session_dir import key  # which most shells do not need
+
+        known["MEMCTL_SESSION"] = key(session)
+    return {**environ, **{name: value for name, value in known.items() if not environ.get(name)}}

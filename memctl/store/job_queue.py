@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.hooks.session_dir import SessionDir
 from memctl.store import exclusive
+from memctl.store.place import JOBS
+from memctl.store.session_dir import SessionDir
 
 MOST_TRIES = 3
-_FOLDER, _LOCK = "undone", "lock"
+_LOCK = "lock"
 _PAUSE = 0.005  # seconds between two tries to have the lock
+
+
+Fault = Callable[[Exception], object]  # takes down what went wrong with a note
 
 
 class NotNow(Exception):
@@ -37,7 +41,7 @@ class Note(NamedTuple):
 
 def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
     """Note an event of a session. Raises OSError."""
-    place = folder.root / _FOLDER
+    place = folder.root / JOBS
     private.make_folder(place)
     name = f"{time.time_ns():020d}-0-{folder.key}.json"
     hidden = place / f".{name}"
@@ -55,7 +59,7 @@ def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
 def notes(root: Path) -> list[Note]:
     """The notes of all sessions of a memory, oldest first."""
     try:
-        names = sorted(os.listdir(root / _FOLDER))
+        names = sorted(os.listdir(root / JOBS))
     except OSError:
         return []
     found = []
@@ -63,7 +67,7 @@ def notes(root: Path) -> list[Note]:
         moment, _, rest = name.removesuffix(".json").partition("-")
         tries, _, key = rest.partition("-")
         if moment.isdecimal() and tries.isdecimal() and key and name.endswith(".json"):
-            found.append(Note(root / _FOLDER / name, key, int(tries)))
+            found.append(Note(root / JOBS / name, key, int(tries)))
     return found
 
 
@@ -97,7 +101,11 @@ def alone(folder: SessionDir, do: Callable[[], object], patience: float = 0.0) -
 
 
 def settle(
-    folder: SessionDir, do: Callable[[Mapping[str, Any]], bool], patience: float = 0.0, held: int | None = None
+    folder: SessionDir,
+    do: Callable[[Mapping[str, Any]], bool],
+    patience: float = 0.0,
+    held: int | None = None,
+    fault: Fault = lambda error: None,
 ) -> bool:
     """Do what the notes of a session say; whether nothing of it is left. `held` is the lock, if it is taken already.
 
@@ -110,7 +118,7 @@ def settle(
         if held is None:
             return False
         try:
-            kept = [note for note in of(folder) if not _tried(note, do)]
+            kept = [note for note in of(folder) if not _tried(note, do, fault)]
         except NotNow:
             return False
         finally:
@@ -134,21 +142,20 @@ def wait(root: Path, patience: float) -> bool:
     return not notes(root)
 
 
-def _tried(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
+def _tried(note: Note, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """The same as `_done`; a note that can't be read or moved is left, with the fault in our log."""
     try:
-        return _done(note, do)
+        return _done(note, do, fault)
     except OSError as error:
-        from memctl.hooks import log
-
-        log.fault(note.file.parent.parent, "", note.key, error)
+        fault(error)
         return False
 
 
-def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
+def _done(note: Note, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do what a note says; whether it is gone then."""
     if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
-        _give_up(note)
+        fault(MemctlError(f"given up: the {note.tries} processes that began what an event left were ended"))
+        note.file.unlink(missing_ok=True)
         return True
     begun = note.file.with_name(note.file.name.replace(f"-{note.tries}-", f"-{note.tries + 1}-", 1))
     try:
@@ -169,11 +176,3 @@ def _done(note: Note, do: Callable[[Mapping[str, Any]], bool]) -> bool:
         begun.unlink(missing_ok=True)
         return True
     return False
-
-
-def _give_up(note: Note) -> None:
-    from memctl.hooks import log
-
-    why = MemctlError(f"given up: the {note.tries} processes that began what an event left were ended")
-    log.fault(note.file.parent.parent, "", note.key, why)
-    note.file.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from memctl.record import config as configuration
 from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from memctl.store import files, place
-from memctl.store.place import CONFIG
+from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
@@ -113,6 +113,16 @@ class Memory:
     def private(self) -> Path:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
+
+    @property
+    def hooks(self) -> Path:
+        """Where hooks keep what they know of sessions, in what all worktrees share."""
+        return self.repository.shared / "hooks" / self.private.name
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a hook may have left work to be done (`store.job_queue`)."""
+        return (self.hooks / JOBS).is_dir()
 
     def ask(self) -> Asked:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""

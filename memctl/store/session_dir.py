@@ -8,6 +8,7 @@ process can make.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,11 +18,17 @@ from memctl.git import private
 from memctl.store import exclusive
 
 _CALLS = "calls"
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 _SAID = "said-"
 _SHOWN = "shown-"
 _EVENT = "event-"
 _MOST_SESSIONS = 200
 _SAME_EVENT = 10.0  # seconds: the time limit of our hooks; seen between two of one event: at most 0.03
+
+
+def key(session: str) -> str:
+    """Return a session's name as a file or folder may be called: `../../x y` gives `x-y`."""
+    return _ODD.sub("-", session)[:100].strip("-._").removesuffix(".md") or "session"
 
 
 class SessionDir:
@@ -150,15 +157,10 @@ def root_at(start: Path) -> tuple[Path, Path] | None:
 
     try:
         top, memory = place.find(start)
-        name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.private has it
-        return memory.parent, root_of(open_repository(top).shared, name)
+        name = memory.relative_to(top).as_posix().replace("%", "%25").replace("/", "%2F")  # as Memory.hooks has it
+        return memory.parent, open_repository(top).shared / "hooks" / name
     except (MemctlError, OSError, ValueError):
         return None
-
-
-def root_of(shared: Path, name: str) -> Path:
-    """Where a memory's sessions are, in what all worktrees share."""
-    return shared / "hooks" / name
 
 
 def _by_age(sessions: Path) -> list[Path]:

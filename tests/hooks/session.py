@@ -10,7 +10,7 @@ from typing import Any
 
 from memctl.hooks import dispatch
 from memctl.hooks.hosts import CLAUDE_CODE, Host
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 from tests.transcript.claude import Transcript
 
 ANSWER = "Got it. Thanks for the additional context!"  # that Gemini CLI has its model give

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import agents_md, dispatch, job_queue
+from memctl.hooks import agents_md, dispatch
 from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, START, TOOL, Host
+from memctl.store import job_queue
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session, compress
 

@@ -9,7 +9,7 @@ import pytest
 
 from memctl.hooks import gemini_compaction
 from memctl.hooks.hosts import GEMINI
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 from tests.conftest import Memctl, commits
 from tests.hooks.session import ANSWER, Session, compress
 from tests.transcript.claude import Transcript

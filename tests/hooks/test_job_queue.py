@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import daemonize, dispatch, job_queue, jobs, session_state
+from memctl.hooks import daemonize, dispatch, jobs, session_state
 from memctl.hooks.hosts import CLAUDE_CODE
-from memctl.store import lock
+from memctl.store import job_queue, lock
 from tests.conftest import Memctl, commits, git, process
 from tests.hooks.session import Session
 
@@ -401,7 +401,7 @@ def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -
     """A process that is killed never comes to say that it did not get done."""
     job_queue.leave(session.folder, {})
     fatal = "import os; from pathlib import Path; from memctl.hooks import job_queue\n"
-    fatal += "from memctl.hooks.session_dir import SessionDir\n"
+    fatal += "from memctl.store.session_dir import SessionDir\n"
     fatal += f"job_queue.settle(SessionDir(Path({str(session.root)!r}), {session.name!r}), lambda _: os._exit(9))"
     codes = [subprocess.run([sys.executable, "-c", fatal]).returncode for _ in range(job_queue.MOST_TRIES + 1)]
     assert codes == [9] * job_queue.MOST_TRIES + [0]

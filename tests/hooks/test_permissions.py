@@ -12,7 +12,8 @@ from memctl.cli.main import Memctl as Root
 from memctl.cli.main import all_commands
 from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
-from memctl.hooks.permissions import COMMANDS, FORMS, READ, RECORD, choose
+from memctl.hooks.permissions import FORMS, choose
+from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
 
 NAMES = {name for names in all_commands().values() for name in names}

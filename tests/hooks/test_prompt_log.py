@@ -8,7 +8,7 @@ import pytest
 
 from memctl.hooks import prompt_log, session_state
 from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
-from memctl.hooks.session_dir import SessionDir
+from memctl.store.session_dir import SessionDir
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import draft_page, job_queue, session_state, transcript
+from memctl.hooks import draft_page, session_state, transcript
+from memctl.store import job_queue
 from memctl.text.host_limits import LIMIT, length
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session

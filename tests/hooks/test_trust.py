@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import dispatch, event_payload, job_queue
+from memctl.hooks import dispatch, event_payload
 from memctl.hooks.hosts import HOSTS, STOP, TOOL, Host
+from memctl.store import job_queue
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 

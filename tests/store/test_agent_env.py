@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import agent_env
+from memctl.store import agent_env
 from tests.conftest import Memctl, git
 
 NAMES = ("MEMCTL_AGENT", "MEMCTL_SESSION")

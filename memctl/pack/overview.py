@@ -8,13 +8,13 @@ from itertools import pairwise
 from memctl.pack.draft import PackNote
 from memctl.pack.last_work import Ended
 from memctl.record import content_fields, timestamps
+from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
 _PAUSE_HOURS = 4  # longer than this between two records, and a session has ended
-_NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
 
 def notes(
@@ -60,8 +60,8 @@ def held(current: Sequence[Record]) -> str:
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
     said = [
-        f"{counts[name]:,} {plural if counts[name] != 1 else plural[:-1]}"
-        for name, plural in _NAMES.items()
+        f"{counts[name]:,} {kind.plural if counts[name] != 1 else kind.plural[:-1]}"
+        for name, kind in KINDS.items()
         if name in counts
     ]
     return f"It holds {', '.join(said)}." if said else "It holds no open records."

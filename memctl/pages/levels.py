@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from memctl.pages.contents import HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, pages
+from memctl.record.kinds import KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -25,6 +26,7 @@ _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _ENOUGH = 20_000  # characters of a kind of record; the 3,000 tokens of level 3 are fewer
 _BLOCK = re.compile(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
+_ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
 _SHORTCUTS = 40  # of tags and decisions, in the index
 
 
@@ -136,7 +138,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             _brief(links, record, _sentence(snapshot, record, "lesson"))
             for record in _top(snapshot, "learning", places)
         ),
-        left_out=_held(snapshot, places, "decision", "issue", "learning"),
+        left_out=_held(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
         files=tuple(
             ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
         ),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from memctl.pages.contents import HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
-from memctl.record import content_fields, pages
+from memctl.record import content_fields, mentions, pages
 from memctl.record.kinds import KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -190,20 +190,33 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
     found += [
         ListEntry(page.id, f"{markdown.inline(page.title)} status", document_of(page)) for page in outline.sections
     ]
-    found += [ListEntry(part.id, part.title, part.link) for page in outline.details for part in _part_entries(page)]
+    for page in outline.sections:
+        first = next((entry for glob in page.paths if (entry := _glob(links, glob)).link and glob[0] != "!"), None)
+        found += [_implementation(page.title, first.id, first.link)] if first else []
+    for page in outline.details:
+        for part, entry in zip(pages.parts_of(page), _part_entries(page), strict=True):
+            found.append(entry)
+            told = (one.text for one in mentions.in_text(part.text) if one.text.startswith("§4."))
+            first_told = next(((marker, where) for marker in told if (where := links.marker(marker))), None)
+            found += [_implementation(part.title, *first_told)] if first_told else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         place = _place(snapshot, record)
         entry = ListEntry(place.id, "", document_of(place)) if place else ListEntry(record.id, "", links.record(record))
         found.append(ListEntry(entry.id, f"Reasons for “{markdown.inline(record.title)}”", entry.link))
     places: dict[str, list[tuple[int, Page]]] = {}
     for tag, marker, count in snapshot.catalogue.tags():
-        if (page := outline.find(marker)) is not None:
-            places.setdefault(tag, []).append((count, page))
+        if (tagged := outline.find(marker)) is not None:
+            places.setdefault(tag, []).append((count, tagged))
     common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_SHORTCUTS]
     for tag in sorted(common):
         page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
         found.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
     return found
+
+
+def _implementation(title: str, marker: str, where: str) -> ListEntry:
+    """A shortcut to the code of what a page or a part of one is about."""
+    return ListEntry(markdown.code(marker), f"{markdown.inline(title)} implementation", where)
 
 
 def _place(snapshot: Snapshot, record: Record) -> Page | None:
@@ -275,11 +288,12 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
 
 
 def _glob(links: Links, glob: str) -> ListEntry:
-    """A glob of a section, and the folder or file that it begins at."""
+    """A glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
-    title = f"without `{glob[1:]}`" if glob.startswith("!") else f"`{glob}`"
-    return ListEntry(f"§4.{glob}", title, links.file(where) if where else "")
+    marker = f"§4.{glob.removesuffix('/**')}"
+    title = f"without `{glob[1:]}`" if glob.startswith("!") else f"`{marker}`"
+    return ListEntry(marker, title, links.file(where) if where else "")
 
 
 def _files_entry(page: Page) -> ListEntry:

@@ -112,6 +112,8 @@ def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
     if _ATTRIBUTES in dirty or "merge=memctl-record" not in old:
         return None
     said = {line.split()[0] for line in old.split("\n") if line.split()}
-    later = [line for line in documents.attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST]
+    later = [
+        line for line in documents.attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST
+    ]
     missing = [line for line in later if line.split()[0] not in said]
     return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None

@@ -60,7 +60,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
     spared, kept = dict[str, Spared](), list[RetentionVerdict]()
     for verdict in found:
-        why = _protected(verdict.record, rules, latest)
+        why = _protected(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
             why = untouchable[verdict.record.path]
         elif verdict.action == "delete" and verdict.record.id in twice:
@@ -137,11 +137,15 @@ def _counts_since_archived(record: Record, rules: Lifecycle) -> bool:
     return record.memory_type == "decision" and record.importance <= rules.delete_decision_importance
 
 
-def _protected(record: Record, rules: Lifecycle, latest: Collection[str]) -> str:
-    """Why nothing may be done to a record, "" if anything may."""
-    if record.importance >= rules.keep_importance:
+def _protected(record: Record, rules: Lifecycle, latest: Collection[str], action: Action = "delete") -> str:
+    """Return why an action may not be done to a record, "" if it may.
+
+    What has weight is kept for ever, which an archived issue still is: a closed one is archived whatever its severity.
+    """
+    is_issue, is_closed = record.memory_type == "issue", record.status in record.kind.closed
+    if record.importance >= rules.keep_importance and not (is_issue and is_closed and action == "archive"):
         return f"it has importance {record.importance}"
-    if record.memory_type == "issue" and record.status not in record.kind.closed:
+    if is_issue and not is_closed:
         return "it is an open issue"
     return "it is the latest state" if record.path in latest else ""
 

@@ -27,7 +27,7 @@ _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]
 _INDENT = " " * 6
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
-_Found = TypeVar("_Found", bound=Ranked | Related | Place)
+_Found = TypeVar("_Found", bound=Ranked | Related | PagePlace)
 
 
 @command(
@@ -136,9 +136,9 @@ def _sorted(found: list[_Found], order: str) -> list[_Found]:
     if order == "relevance":
         return found
     key, large_first = ORDERS[_SORTS[order]]
-    records = [result for result in found if not isinstance(result, Place)]
+    records = [result for result in found if not isinstance(result, PagePlace)]
     records.sort(key=lambda result: key(result.record), reverse=large_first)
-    return [*records, *(result for result in found if isinstance(result, Place))]
+    return [*records, *(result for result in found if isinstance(result, PagePlace))]
 
 
 def _below(result: Ranked | PagePlace, excerpts: Mapping[str, Excerpt]) -> str:

@@ -80,7 +80,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     return str(text)
 
 
-def _line(left: Sequence[Found]) -> str:
+def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
     from memctl.hooks import prompt_log
 

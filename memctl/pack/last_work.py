@@ -186,7 +186,7 @@ def _cut(line: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
 
 
-def _brief(page: Page) -> str:
+def _brief(page: SessionPage) -> str:
     """One line on a session: what it was for, what it decided last, and where to read on."""
     decided = page.lines.get(DECISIONS, ())[-1:]
     parts = [_cut(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]

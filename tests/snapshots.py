@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from memctl.record.config import Config
 from memctl.record.errors import Fault
@@ -87,6 +87,9 @@ class GivenTexts:
         raise NotImplementedError
 
     def recall(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        raise NotImplementedError
+
+    def without(self, paths: Collection[str]) -> Texts:
         raise NotImplementedError
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:

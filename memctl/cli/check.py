@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run
-from memctl.check.findings import Staged, Subject
+from memctl.check.findings import StagedWork, Subject
 from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
@@ -169,14 +169,14 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     return set.intersection(*sides)
 
 
-def _staged(memory: Memory) -> Staged | None:
+def _staged(memory: Memory) -> StagedWork | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
     state = ref_state.read(memory).state
     if commits.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
-        return Staged(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
-    return Staged(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
+        return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
+    return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
 def _agreed(memory: Memory) -> State | None:

@@ -20,7 +20,7 @@ from memctl.task import emitting
 from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
 from memctl.write import handoffs, transaction, two_phase
-from memctl.write.handoffs import Answered
+from memctl.write.handoffs import HandoffAnswer
 
 
 @command(
@@ -215,7 +215,7 @@ def _answer(
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
 
-def _note_kept(answered: Answered, status: str, declined: tuple[str, ...]) -> None:
+def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
     given = answered.given
     if status == ACCEPTED:

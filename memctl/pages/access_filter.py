@@ -8,6 +8,7 @@ This guides agents that ask memctl; whoever can open the files can read them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.record.config import Config
@@ -98,7 +99,11 @@ class _FilteredFiles:
         self._withheld = withheld.files
 
     def names(self) -> frozenset[str]:
-        return self._files.names() - self._withheld.keys()
+        return self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return self._files.names().difference(self._withheld)
 
     def ahead(self, paths: Iterable[str]) -> None:
         self._files.ahead(self._kept(paths))

@@ -24,7 +24,9 @@ CLAUDE_CODE = Shell("claude-code", "Claude Code", "CLAUDECODE")
 CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
 GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
-# What an agent may run of memctl without asking, if the user lets it: what `install` offers, group by group.
+
+# What an agent may run without asking once `install` has told its program so. Only commands are named of which no
+# option writes to a file, reads one that is named, or starts a program; where one does, `refuse` is its callback.
 READ, RECORD = "read", "record"
 COMMANDS: Mapping[str, Sequence[str]] = {
     READ: (

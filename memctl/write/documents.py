@@ -20,7 +20,7 @@ from memctl.pages.render import BrokenTemplate, Renderer, touched
 from memctl.record import errors, pages
 from memctl.record.change import Change
 from memctl.record.errors import InvalidRecord
-from memctl.record.kinds import BY_FOLDER
+from memctl.record.kinds import BY_FOLDER, KINDS, Kind
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
@@ -99,7 +99,13 @@ def render_index(memory: Memory, *, stage: bool = True) -> tuple[str, ...]:
 
 def attributes() -> str:
     """The `.gitattributes` of a memory: what is rendered, and which of memctl's merge drivers is for which files."""
-    return (files.templates() / "gitattributes").read_text(encoding="utf-8")
+    first, documents, *others = (files.templates() / "gitattributes").read_text(encoding="utf-8").splitlines()
+    records = [f"{_merged_files(kind)} merge=memctl-record" for kind in KINDS.values()]
+    return "\n".join([first, documents, *records, *others, ""])
+
+
+def _merged_files(kind: Kind) -> str:
+    return f"{kind.folder}/{kind.merged_files}"
 
 
 def unused_templates(memory: Memory, snapshot: Snapshot) -> str:

@@ -34,7 +34,7 @@ def answer(
     declined: Sequence[str] = (),
     force: bool = False,
     remote: str = "",
-) -> Answered:
+) -> HandoffAnswer:
     """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
 
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
@@ -61,10 +61,10 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return Answered(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
+    return HandoffAnswer(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
 
 
-class Answered(msgspec.Struct, frozen=True):
+class HandoffAnswer(msgspec.Struct, frozen=True):
     """What became of an answer, the handoff as it was before, and what that gives."""
 
     done: Done

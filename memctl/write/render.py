@@ -18,7 +18,8 @@ from memctl.write import commit, documents, entry_state, manual_edits, recovery
 from memctl.write.commit import Outcome
 
 _ATTRIBUTES = ".gitattributes"
-_LATER = ("sessions/**", "checkpoints/**", "handoffs/**/*.md")  # patterns that the first memories did not get
+# What the first memories had lines for in their .gitattributes; lines for anything else are added to theirs.
+_FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "details", "project.md")
 
 
 def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
@@ -111,6 +112,8 @@ def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
     if _ATTRIBUTES in dirty or "merge=memctl-record" not in old:
         return None
     said = {line.split()[0] for line in old.split("\n") if line.split()}
-    lines = documents.attributes().splitlines()
-    missing = [line for line in lines if line.split()[0] in _LATER and line.split()[0] not in said]
+    later = [
+        line for line in documents.attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST
+    ]
+    missing = [line for line in later if line.split()[0] not in said]
     return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None

@@ -15,7 +15,7 @@ from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
 from memctl.store import files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import Entry
+from memctl.store.pending import PendingEntry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
@@ -90,7 +90,7 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
         return outcome
 
 
-def _committed(memory: Memory, entry: Entry, options: WriteOptions) -> Outcome:
+def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:
     """Commit a change whose files are written, unless that is left to `memctl commit`."""
     if not options.no_commit:
         return commit.commit_waiting(memory, entry)

@@ -28,7 +28,7 @@ from memctl.team.state import State
 from memctl.write import entry_state, merge, recovery
 from memctl.write.commit import Outcome
 
-Make = Callable[[ref_state.Outcome], Change]
+Make = Callable[[ref_state.StateOutcome], Change]
 # How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
 Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
 
@@ -37,7 +37,7 @@ class Done(msgspec.Struct, frozen=True):
     """What became of a step: the write of its record, and the change of the shared state."""
 
     written: Outcome
-    agreed: ref_state.Outcome
+    agreed: ref_state.StateOutcome
 
 
 def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
@@ -53,7 +53,7 @@ def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: W
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
 
-        def prepare(outcome: ref_state.Outcome) -> None:
+        def prepare(outcome: ref_state.StateOutcome) -> None:
             change = make(outcome)
             tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
             _forget(noted)
@@ -102,7 +102,7 @@ def interrupted(memory: Memory) -> list[str]:
 
 def _agree(
     memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
-) -> ref_state.Outcome:
+) -> ref_state.StateOutcome:
     if remote:
         return remote_state.update_alone(memory, remote, plan, terms, prepare)
     return ref_state.update_alone(memory, plan, terms, prepare)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
+from memctl.pages.render import Renderer
 from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
 from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
+from memctl.tokens.pieces import markdown_estimator
 
 SHOP = Config(format=1, project="shop")
 
@@ -111,3 +114,8 @@ def snapshot(
 ) -> Snapshot:
     """A snapshot of these records and texts."""
     return Snapshot(Given(records, texts or {}, match, config, name, faults))
+
+
+def renderer(snapshot: Snapshot, compiled: Path | None = None) -> Renderer:
+    """A renderer that fits pages as the commands do."""
+    return Renderer(snapshot, markdown_estimator(snapshot.config.model), compiled)

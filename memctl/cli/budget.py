@@ -16,7 +16,6 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import capacity, profiles
 from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
 from memctl.policy.profiles import PROFILES
-from memctl.tokens.families import kind_of_text
 
 if TYPE_CHECKING:
     from memctl.policy.capacity import Occupancy, TypeUsage
@@ -103,7 +102,7 @@ def _count(counter: Counter, sources: tuple[str, ...]) -> int:
     total = 0
     for source in sources:
         text = read(source)
-        total += counter.tokens(text, kind_of_text(source, text)) if text else 0
+        total += counter.tokens_of(source, text) if text else 0
     return total
 
 

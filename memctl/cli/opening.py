@@ -121,13 +121,18 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The same as an agent may read it: without the details, their records and the files that an owner keeps to some.
+    """The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
+    found = snapshot(opened, at)
+    if not opened.environ.get("MEMCTL_AGENT"):
+        return found
+    from memctl.team import read_access
 
-    Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
-    """
-    from memctl.pages import admission
+    closed = read_access.closed(opened)
+    if closed is None:
+        return found
+    from memctl.pages import access_filter
 
-    return admission.admitted(opened, snapshot(opened, at), lambda: () if at is None else (load.disk(opened),))
+    return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
 
 
 def section(read: Snapshot, given: str) -> str:

@@ -69,10 +69,9 @@ def _pack(
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.pages.admission import admitted
-    from memctl.store import load
+    from memctl.hooks.opening import readable
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = readable(memory)
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
     made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]
     made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]

@@ -70,7 +70,7 @@ def _drift(
         if path in now:
             state = _CHANGED if then is not None and then != now[path] else ""
         else:
-            is_gone = then is not None and path not in snapshot.veil.files
+            is_gone = then is not None and path not in snapshot.withheld.files
             state = _GONE if is_gone else ""  # else it is a folder, or never was there
         if state:
             found.setdefault(record, {})[ref] = state

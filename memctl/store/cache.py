@@ -228,6 +228,13 @@ class Cache:
         self.database.backup(copied)
         return Cache(copied)
 
+    def without(self, paths: Collection[str]) -> Cache:
+        """Return the same in memory, without the records at some paths."""
+        copied = self.copy()
+        head = copied.state().head
+        copied.update([], paths, head, head)
+        return copied
+
     def token_count(self, key: bytes) -> int | None:
         """A token count that was kept under a digest, or None."""
         row = self.database.execute("SELECT count FROM tokens WHERE digest = ?", (key,)).fetchone()

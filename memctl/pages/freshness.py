@@ -18,7 +18,7 @@ _LENGTH = 12  # of an id in a stamp: one in 280 million million
 _FRONT_MATTER = 0
 
 
-class Reference(msgspec.Struct, frozen=True):
+class CodeReference(msgspec.Struct, frozen=True):
     """A reference of a page to code: as written, where (a line of the body, 0 for `code_refs`), and what it means.
 
     `paths` are the file it means; a folder, with a slash; none if it is MISSING; several if it is AMBIGUOUS.
@@ -39,7 +39,7 @@ class Drift(msgspec.Struct, frozen=True):
     stamped: str
 
 
-def references(snapshot: Snapshot, page: Page) -> list[Reference]:
+def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
     """What a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
     wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
     for item in mentions.in_text(page.body):
@@ -52,7 +52,7 @@ def references(snapshot: Snapshot, page: Page) -> list[Reference]:
     for reference, line, name in wanted:
         paths = repository_paths.resolve(names, name) if line else code_paths(names, reference)
         state = FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING
-        found.append(Reference(reference, line, state, paths))
+        found.append(CodeReference(reference, line, state, paths))
     return found
 
 
@@ -108,5 +108,5 @@ def _exact(names: frozenset[str], path: str) -> tuple[str, ...]:
     return (folder + "/",) if repository_paths.is_folder(names, folder) else ()
 
 
-def _is_file(reference: Reference) -> bool:
+def _is_file(reference: CodeReference) -> bool:
     return not reference.paths[0].endswith("/")

@@ -31,15 +31,15 @@ CODE, FIX, CONFIG, FEATURE, PROGRESS, DECISION = "code", "fix", "config", "featu
 NOT = "-"
 
 
-class Row(msgspec.Struct, frozen=True):
+class ChangeRow(msgspec.Struct, frozen=True):
     """A kind of change, and the condition on which each level is to be brought up to date; NOT is never."""
 
     title: str
     conditions: Mapping[int, str]
 
 
-def _row(title: str, *conditions: str) -> Row:
-    return Row(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
+def _row(title: str, *conditions: str) -> ChangeRow:
+    return ChangeRow(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
 # Which levels a change touches, and on which condition; rules.md#propagation.
@@ -73,7 +73,7 @@ class Reach(msgspec.Struct, frozen=True):
     documents: tuple[str, ...] = ()
 
 
-class Level(msgspec.Struct, frozen=True):
+class ImpactLevel(msgspec.Struct, frozen=True):
     """A level that a kind of change reaches: on which condition, and which documents, below `.memory/`."""
 
     level: int
@@ -92,7 +92,7 @@ class Broken(msgspec.Struct, frozen=True):
     candidates: tuple[Candidate, ...] | None
 
 
-class Stale(msgspec.Struct, frozen=True):
+class StalePage(msgspec.Struct, frozen=True):
     """A page that code has run away from: files that have changed since its review, and references to none."""
 
     page: Page
@@ -174,7 +174,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
     return found
 
 
-def levels(row: str, reaches: Iterable[Reach]) -> list[Level]:
+def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     """The levels that files with one row of the matrix reach, from 4 to 1."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
@@ -182,7 +182,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[Level]:
         if page.kind.level > 1:
             shown.setdefault(page.kind.level, []).append(document_of(page))
     return [
-        Level(
+        ImpactLevel(
             level,
             condition,
             () if condition == NOT else tuple(f"{DOCUMENTS}/{name}" for name in shown.get(level, ())),
@@ -196,7 +196,7 @@ def touched(reaches: Iterable[Reach]) -> list[Page]:
     return list(_sorted(page for item in reaches for page in item.pages))
 
 
-def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[Stale]:
+def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
     """Those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of disk or index."""
     found = []
     sought = 0
@@ -209,7 +209,7 @@ def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) ->
             likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
             broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.drifted(snapshot, page)) or broken:
-            found.append(Stale(page, tuple(suspect), tuple(broken)))
+            found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found
 
 

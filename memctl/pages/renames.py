@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.git import differences, history
 from memctl.pages import repository_paths
-from memctl.pages.freshness import Reference
+from memctl.pages.freshness import CodeReference
 from memctl.pages.provenance import beginning
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
@@ -29,7 +29,7 @@ class Candidate(msgspec.Struct, frozen=True):
     by: str
 
 
-def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: Reference, at: str) -> list[Candidate]:
+def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
     """What the file of a broken reference may have become, the likeliest first.
 
     That is what Git says it was renamed to; files with the content that it last had; files of the same name.

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
-from memctl.git.trees import Entry
+from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
@@ -48,7 +48,7 @@ class FilesInGit:
         return frozenset(self._entries)
 
     @cached_property
-    def _entries(self) -> dict[str, Entry]:
+    def _entries(self) -> dict[str, TreeEntry]:
         commit, repository = self._commit, self._repository
         return _own(trees.entries(repository, commit) if commit else index.entries(repository, without=FOLDER))
 
@@ -178,7 +178,7 @@ def _is_askable(path: str) -> bool:
     return bool(path) and "\\" not in path and "\0" not in path
 
 
-def _own(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _own(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
     """The regular files among some entries that belong to no memory."""
     return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
 

@@ -132,11 +132,12 @@ def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: K
     if not asked.uninstall:
         call = settings.call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
-    listed = Allowed(form.listed(is_project=not asked.user), groups)
+    declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
+    listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
     edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
-        allowed = None if asked.uninstall else Allowed(form.rules(), groups)
+        allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
         edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits

@@ -19,7 +19,7 @@ from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.session.extraction import Found
+    from memctl.session.extraction import Extract
     from memctl.store.memory import Memory
     from memctl.transcript.events import Event
 
@@ -80,7 +80,7 @@ def give(folder: SessionDir, made: str, end: int) -> str:
     return str(text)
 
 
-def _line(left: Sequence[Found]) -> str:
+def _line(left: Sequence[Extract]) -> str:
     """The line that names decisions."""
     from memctl.hooks import prompt_log
 
@@ -109,7 +109,7 @@ def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
             yield from (event for event in reader.read(values) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
-def _is_decision(found: Found) -> bool:
+def _is_decision(found: Extract) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
     from memctl.transcript.events import PROMPT
@@ -121,7 +121,7 @@ def _is_decision(found: Found) -> bool:
     return found.explicit or bool((found.reason or found.alternatives) and _OURS.match(found.text))
 
 
-def _is_recorded(memory: Memory, found: Found) -> bool:
+def _is_recorded(memory: Memory, found: Extract) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
     from memctl.search import ranking
     from memctl.store import load
@@ -133,7 +133,7 @@ def _is_recorded(memory: Memory, found: Found) -> bool:
     return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
 
 
-def _told(found: Found) -> str:
+def _told(found: Extract) -> str:
     from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN

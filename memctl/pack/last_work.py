@@ -19,7 +19,7 @@ from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
-from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
+from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Catalogue, Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
@@ -64,7 +64,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[Page]:
+def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
     """The pages of sessions, as far as they can be read."""
     for one in found:
         try:
@@ -149,7 +149,7 @@ def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: CountTokens) -> Item | None:
+def _session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
@@ -173,7 +173,7 @@ def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: Coun
     return made if (any(lines.values()) or waiting) and count(markdown.item(made)) <= limit else None
 
 
-def _lines(page: Page, heading: str, most: int) -> list[str]:
+def _lines(page: SessionPage, heading: str, most: int) -> list[str]:
     """The lines of a section that count: of errors the open ones, of decisions and errors the latest."""
     found = list(page.lines.get(heading, ()))
     if heading == ERRORS:
@@ -186,7 +186,7 @@ def _cut(line: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
 
 
-def _brief(page: Page) -> str:
+def _brief(page: SessionPage) -> str:
     """One line on a session: what it was for, what it decided last, and where to read on."""
     decided = page.lines.get(DECISIONS, ())[-1:]
     parts = [_cut(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
@@ -195,7 +195,7 @@ def _brief(page: Page) -> str:
     return f"{page.id}: {'; '.join([*told, f'`memctl session show {page.id}`'])}"
 
 
-def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str, before: Sequence[str]) -> Item:
+def _item(page: SessionPage, lines: Mapping[str, Sequence[str]], waiting: str, before: Sequence[str]) -> Item:
     parts = []
     for heading, title in _TITLES.items():
         if found := lines[heading]:
@@ -211,7 +211,7 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str, before: 
     return Item("session", page.id, f"Session {page.id}", "\n".join(parts), told, f"session {page.id}")
 
 
-def _waiting(latest: Sequence[Page], catalogue: Catalogue) -> str:
+def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
     """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
     counts = {}
     for heading, name in _WAITING.items():

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.record.checkpoint import Checkpoint, Noted
 from memctl.task.completeness import Missing
-from memctl.task.environment import Drift
+from memctl.task.environment import EnvironmentDrift
 from memctl.text.host_limits import LIMIT, length
 from memctl.text.markdown import escape_model_tokens, one_line
 
@@ -35,7 +35,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
 def bootstrap(
     saved: Checkpoint,
     lacking: Sequence[Missing],
-    drift: Sequence[Drift],
+    drift: Sequence[EnvironmentDrift],
     *,
     is_trusted: bool = True,
     limit: int = LIMIT,
@@ -80,7 +80,7 @@ class _Part(NamedTuple):
     sure: int = _SURE
 
 
-def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> list[_Part]:
+def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[EnvironmentDrift]) -> list[_Part]:
     """The most important first: what is good to know comes last."""
     files = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in saved.files_touched]
     return [

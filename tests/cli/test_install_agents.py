@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.main import COMMANDS
+from memctl.cli.main import all_commands
 from memctl.hooks import agents_md, json_edit, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl
@@ -471,7 +471,7 @@ def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
 
 def test_the_block_names_only_commands_that_there_are() -> None:
     block = agents_md.added("", agents_md.AGENTS)
-    known = {name for names in COMMANDS.values() for name in names}
+    known = {name for names in all_commands().values() for name in names}
     named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
     assert named
     assert named <= known

@@ -380,7 +380,8 @@ def test_a_note_that_can_not_be_read_stops_no_other_of_its_session(session: Sess
     job_queue.leave(session.folder, {"what": "dance"})
     done: list[object] = []
     faults: list[Exception] = []
-    assert job_queue.settle(session.folder, lambda entry: not done.append(entry), fault=faults.append) is False
+    is_done = job_queue.settle(session.folder, lambda entry: not done.append(entry), fault=faults.append)
+    assert not is_done
     assert done == [{"what": "dance"}]
     assert [type(fault) for fault in faults] == [IsADirectoryError]
 
@@ -403,11 +404,11 @@ def test_what_kills_whoever_begins_it_is_given_up_in_the_end(session: Session) -
     job_queue.leave(session.folder, {})
     fatal = "import os; from pathlib import Path; from memctl.store import job_queue\n"
     fatal += "from memctl.store.session_dir import SessionDir\n"
-    fatal += f"job_queue.settle(SessionDir(Path({str(session.root)!r}), {session.name!r}), lambda _: os._exit(9),"
-    fatal += " fault=print)"
-    made = [sys.executable, "-c", fatal]
-    runs = [subprocess.run(made, capture_output=True, text=True) for _ in range(job_queue.MOST_TRIES + 1)]
-    assert [one.returncode for one in runs] == [9] * job_queue.MOST_TRIES + [0]
+    fatal += f"folder = SessionDir(Path({str(session.root)!r}), {session.name!r})\n"
+    fatal += "job_queue.settle(folder, lambda _: os._exit(9), fault=print)"
+    command = [sys.executable, "-c", fatal]
+    runs = [subprocess.run(command, capture_output=True, text=True) for _ in range(job_queue.MOST_TRIES + 1)]
+    assert [run.returncode for run in runs] == [9] * job_queue.MOST_TRIES + [0]
     assert job_queue.notes(session.root) == []
     assert "given up" in runs[-1].stdout
 

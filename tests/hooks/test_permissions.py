@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 import pytest
 
-from memctl.cli.main import COMMANDS as KNOWN
 from memctl.cli.main import Memctl as Root
+from memctl.cli.main import all_commands
 from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
 from memctl.hooks.permissions import FORMS, choose
 from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
 
-NAMES = {name for names in KNOWN.values() for name in names}
+NAMES = {name for names in all_commands().values() for name in names}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
 NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned"}
 WORDS = {

@@ -8,7 +8,7 @@ from memctl.record.config import Config
 from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Catalogue, Excerpt, Files, Hit, Snapshot, Texts
-from memctl.store.cache import Cache, Parsed
+from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
 
 SHOP = Config(format=1, project="shop")
@@ -51,8 +51,8 @@ class Given:
     def catalogue(self) -> Catalogue:
         """The real one, over a cache in memory."""
         cache = Cache.open(None)
-        parsed = {one.path: Parsed(one.path, "", one, "", [], []) for one in self._records}
-        broken = {one.path: Parsed(one.path, "", None, "", [], [one]) for one in self._faults}
+        parsed = {one.path: ParsedFile(one.path, "", one, "", [], []) for one in self._records}
+        broken = {one.path: ParsedFile(one.path, "", None, "", [], [one]) for one in self._faults}
         cache.update([*parsed.values(), *broken.values()], [], ("", ""), ("", ""))
         return StoredCatalogue(cache)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Staged, Subject
+from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
 from memctl.team import guard, reconcile
@@ -34,7 +34,7 @@ def answered(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)
 
 
-def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Pages and records, as they were and as they become."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
@@ -51,7 +51,7 @@ def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
                 break
 
 
-def _code(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Files that the globs of sections cover; found at the section's page, since they lie outside of the memory."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:

@@ -19,7 +19,7 @@ from memctl.policy.profiles import PROFILES
 from memctl.tokens.families import kind_of_text
 
 if TYPE_CHECKING:
-    from memctl.policy.capacity import Occupancy, Usage
+    from memctl.policy.capacity import Occupancy, TypeUsage
     from memctl.policy.profiles import Team
     from memctl.tokens.count import Counter
 
@@ -163,7 +163,7 @@ def _limits(portion: Portion, window: int) -> tuple[str, str, str]:
     return f"{portion.tokens:,}", _share(portion.tokens, window), f"{portion.hard:,}"
 
 
-def _over(usage: Usage) -> str:
+def _over(usage: TypeUsage) -> str:
     if usage.over_hard:
         return f"over the hard limit by {usage.over_hard:,}"
     return f"over by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"

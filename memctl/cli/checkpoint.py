@@ -16,7 +16,7 @@ from memctl.store.memory import Memory
 from memctl.task import checkpoint_xml, completeness, keeping, names, readable, resuming, versions
 from memctl.task.markdown import document
 from memctl.task.resuming import Resumption
-from memctl.task.saving import Said
+from memctl.task.saving import StatedProgress
 
 _FLAGS = ("reason", "dry_run", "no_commit", "allow_secret", "allow_owned", "as_json")
 _FORMS = {"markdown": document, "xml": checkpoint_xml.written}
@@ -79,7 +79,7 @@ def save_command(ctx: click.Context, /, workflow: str, **given: Any) -> None:
     flags = {name: given.pop(name) for name in _FLAGS}
     memory = opening.memory(ctx)
     given["issues"] = given["issues"] or None
-    said = Said(workflow=names.workflow(memory, workflow), **given)
+    said = StatedProgress(workflow=names.workflow(memory, workflow), **given)
     with naming_options(ctx):
         kept = keeping.keep(memory, said, write_options(flags))
     made, result = kept.checkpoint, kept.outcome

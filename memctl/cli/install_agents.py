@@ -30,7 +30,7 @@ ALLOW = tuple(_ALLOW)
 WHAT = (*HOSTS, AGENTS_MD)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class InstallOptions(msgspec.Struct, frozen=True):
     """The options of an installation for agents."""
 
     what: str
@@ -43,7 +43,7 @@ class Asked(msgspec.Struct, frozen=True):
     as_json: bool
 
 
-def run(ctx: click.Context, asked: Asked) -> int:
+def run(ctx: click.Context, asked: InstallOptions) -> int:
     """Show what would change, ask, and do it; the exit code."""
     _refuse_what_does_not_go(asked)
     folder, repository = _place(ctx, asked)
@@ -78,7 +78,7 @@ def _mode(repository: Repository | None) -> str:
     return hook_commits.mode(repository) or hook_commits.default(repository)
 
 
-def _set_up(asked: Asked, repository: Repository) -> None:
+def _set_up(asked: InstallOptions, repository: Repository) -> None:
     """What an installation for a project means for its clone: it is trusted, and has settings of its own."""
     if asked.uninstall:
         install.carry_out(repository, refspec.plan_removal(repository))
@@ -91,7 +91,7 @@ def _set_up(asked: Asked, repository: Repository) -> None:
         install.carry_out(repository, refspec.plan(repository))
 
 
-def _refuse_what_does_not_go(asked: Asked) -> None:
+def _refuse_what_does_not_go(asked: InstallOptions) -> None:
     if asked.allow and (asked.what == AGENTS_MD or asked.uninstall):
         raise MemctlError("--allow goes with the installation for an agent's program", exit_code=USAGE)
     if asked.what == AGENTS_MD and (asked.user or asked.own):
@@ -100,7 +100,7 @@ def _refuse_what_does_not_go(asked: Asked) -> None:
         raise MemctlError("--local goes with `install claude-code` only, and without --user", exit_code=USAGE)
 
 
-def _place(ctx: click.Context, asked: Asked) -> tuple[Path, Repository | None]:
+def _place(ctx: click.Context, asked: InstallOptions) -> tuple[Path, Repository | None]:
     """The folder whose files are changed: the one with the memory, or the user's home."""
     if asked.user:
         return Path.home(), None
@@ -118,7 +118,7 @@ def _kept_in(repository: Repository | None) -> Path:
     return repository.shared / "installed"
 
 
-def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
+def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, keeping: Keeping) -> list[Edit]:
     top = repository.top if repository else None
     if asked.what == AGENTS_MD:
         return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
@@ -144,7 +144,7 @@ def _edits(asked: Asked, folder: Path, repository: Repository | None, keeping: K
     return edits
 
 
-def _program(asked: Asked) -> str:
+def _program(asked: InstallOptions) -> str:
     """What the hooks call: "", memctl from the PATH; in a user's own settings, if it is not there, its whole path."""
     own = install.own_program(sys.argv[0], sys.executable)
     if not own or not (asked.user or asked.own) or (_is_on_path(own) and not _environment()):
@@ -189,7 +189,7 @@ def _show(edits: list[Edit]) -> None:
             output.text(output.painted(output.plain(line)))
 
 
-def _agreed(asked: Asked) -> bool:
+def _agreed(asked: InstallOptions) -> bool:
     if asked.yes:
         return True
     if not sys.stdin.isatty():
@@ -197,7 +197,7 @@ def _agreed(asked: Asked) -> bool:
     return click.confirm("Write this?", err=True)
 
 
-def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
+def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
     if asked.as_json:
         data = {**msgspec.to_builtins(asked), "done": done, "files": [_data(edit) for edit in edits]}
         for name in ("as_json", "yes"):
@@ -217,7 +217,7 @@ def _report(asked: Asked, edits: list[Edit], *, done: bool) -> None:
             output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
 
 
-def _advise(host: Host, asked: Asked) -> None:
+def _advise(host: Host, asked: InstallOptions) -> None:
     whole = f"--user{' or --local' if host.own else ''} names it whole"
     if not asked.user and not asked.own and shutil.which("memctl") is None:
         output.note(f"warning: memctl is not on the PATH, where these hooks look for it; {whole}")

@@ -17,7 +17,7 @@ from memctl.cli import terminal
 from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, UNANSWERED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.changes import Asked
+    from memctl.git.changes import StatusProcess
     from memctl.record.kinds import Kind
     from memctl.store.memory import Memory
 
@@ -138,7 +138,7 @@ class Start:
 
     def __init__(self) -> None:
         self.folder = Path(".")
-        self.asked: Asked | None = None
+        self.asked: StatusProcess | None = None
         self.memory: Memory | None = None
 
     @staticmethod

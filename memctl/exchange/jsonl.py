@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import unpaired
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
@@ -147,7 +146,7 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
             draft = draft_of(values)
             drafts.append((number, draft, complete(memory, draft)))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
-            wrong.append(f"line {number}: {unpaired.told(line) or error}")
+            wrong.append(f"line {number}: {error}")
     return drafts, wrong
 
 

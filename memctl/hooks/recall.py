@@ -79,12 +79,12 @@ def _pack(
     if not made:
         return None
     from memctl.pack import filling
-    from memctl.pack.draft import NOTICED, Draft, Part
+    from memctl.pack.draft import NOTICED, PackDraft, PackPart
     from memctl.store import access
 
-    draft = Draft(
+    draft = PackDraft(
         project=snapshot.config.project,
-        parts=(Part("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )

@@ -139,7 +139,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
     names = snapshot.files.names()
     reference = marker[3:]
     found = repository_paths.matching(names, [reference]) if "*" in reference and "/" in reference else []
-    found = found or repository_paths.resolve(names, reference)
+    found = found or list(repository_paths.resolve(names, reference))
     if not found:
         refuse_closed_file(snapshot, reference)
         raise MemctlError(f"{marker} leads to no file of the repository", _near_files(names, reference))
@@ -162,7 +162,7 @@ def _source(snapshot: Snapshot, marker: str) -> Place:
 def refuse_closed_file(snapshot: Snapshot, reference: str) -> None:
     """Raise MemctlError if what a reference leads to is kept from the reader."""
     closed = snapshot.veil.files
-    for path in repository_paths.resolve(closed, reference) if closed else []:
+    for path in repository_paths.resolve(frozenset(closed), reference) if closed else ():
         raise MemctlError(closed.get(path) or next(iter(closed.values())), "ask its owner")
 
 

@@ -12,7 +12,7 @@ import msgspec
 from memctl.git.introductions import last_changes
 from memctl.git.repository import Repository
 from memctl.pages import freshness, levels, repository_paths
-from memctl.pages.contents import Entry
+from memctl.pages.contents import ListEntry
 from memctl.pages.generated_header import digest
 from memctl.pages.links import Links
 from memctl.record import mentions
@@ -37,13 +37,13 @@ class SourceFile(msgspec.Struct, frozen=True):
     tokens: int | None
     changed: str
     purpose: str
-    markers: tuple[Entry, ...]
+    markers: tuple[ListEntry, ...]
 
 
 class SourceGroup(msgspec.Struct, frozen=True):
     """The files of one section (or those that only pages refer to), and how many are not listed."""
 
-    section: Entry | None
+    section: ListEntry | None
     files: tuple[SourceFile, ...]
     left_out: int
 
@@ -75,7 +75,7 @@ def level4(snapshot: Snapshot, links: Links, repository: Repository, counter: Co
     rows = {path: _row(links, path, contents.get(path), changed.get(path, ""), counter) for path in listed}
     groups = [
         SourceGroup(
-            Entry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
+            ListEntry(page.id, markdown.inline(page.title), links.marker(page.id)) if page else None,
             tuple(rows[path] for path in paths[:_ROWS]),
             max(len(paths) - _ROWS, 0),
         )
@@ -113,7 +113,9 @@ def _row(links: Links, path: str, content: bytes | None, changed: str, counter: 
         return SourceFile(f"§4.{path}", title, link, len(content or b""), None, changed[:10], "", ())
     tokens = counter.tokens(text, kind_of_text(path, text))
     marked = outline.markers(path, text) if tokens > LARGE else []
-    entries = [Entry(f"§4.{path}:{m.line}", markdown.inline(m.title), f"{link}#L{m.line}") for m in marked[:_MARKERS]]
+    entries = [
+        ListEntry(f"§4.{path}:{m.line}", markdown.inline(m.title), f"{link}#L{m.line}") for m in marked[:_MARKERS]
+    ]
     purpose = markdown.cell(outline.purpose(path, text))
     return SourceFile(f"§4.{path}", title, link, len(content or b""), tokens, changed[:10], purpose, tuple(entries))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memctl.pages.contents import Entry, Level2, Level3
+from memctl.pages.contents import Level2, Level3, ListEntry
 from memctl.pages.levels import LIMITS
 from memctl.text import markdown
 from memctl.tokens import pieces
@@ -38,11 +38,11 @@ def fit_detail(page: Level3, render: Callable[[Level3], str], family: Family) ->
 
 
 def _fit(
-    level: int, base: str, lists: Sequence[Sequence[Entry]], family: Family
-) -> tuple[tuple[Entry, ...], tuple[Entry, ...], tuple[Entry, ...]]:
+    level: int, base: str, lists: Sequence[Sequence[ListEntry]], family: Family
+) -> tuple[tuple[ListEntry, ...], tuple[ListEntry, ...], tuple[ListEntry, ...]]:
     """The beginnings of three lists that fit beside a base; they take turns, and the first entry always stays."""
     room = LIMITS[level][1] * _SLACK - estimate(base, family)
-    kept: list[list[Entry]] = [[], [], []]
+    kept: list[list[ListEntry]] = [[], [], []]
     closed = [False] * 3
     for turn in range(max(map(len, lists), default=0)):
         for number, entries in enumerate(lists):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -169,7 +170,11 @@ class _VeiledFiles:
         self._closed = closed
 
     def names(self) -> frozenset[str]:
-        return self._files.names() - self._closed.keys()
+        return self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return self._files.names().difference(self._closed)
 
     def ahead(self, paths: Iterable[str]) -> None:
         self._files.ahead(self._open(paths))

@@ -31,7 +31,7 @@ _TODO = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 _SHA1_DIGITS = 40
 
 
-class Facts(msgspec.Struct, frozen=True, array_like=True):
+class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     """What a content says: bytes, lines, kind of text; why it never enters ("" if it may); open TODOs; imports as
     `imports` writes them; the names it defines; the words of these names and of what it says it is for; what it
     declares if it is a manifest."""
@@ -51,24 +51,24 @@ class Content(msgspec.Struct, frozen=True):
     """The content that a file has now: its blob, and what was found in it."""
 
     blob: str
-    facts: Facts
+    facts: FileFacts
 
 
-_LOST = Content("", Facts(0, refusal=GONE))
+_LOST = Content("", FileFacts(0, refusal=GONE))
 _ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(Facts).decode
+_DECODE = msgspec.msgpack.Decoder(FileFacts).decode
 
 
-def of_content(path: str, content: bytes) -> Facts:
+def of_content(path: str, content: bytes) -> FileFacts:
     """Everything that is to be known of a content; the path says how to read it."""
     if refused.is_binary(content):
-        return Facts(len(content), refusal=refused.BINARY)
+        return FileFacts(len(content), refusal=refused.BINARY)
     text = clean_newlines(content.decode(errors="replace"))
     if reason := refused.in_text(text):
-        return Facts(len(content), refusal=reason)
+        return FileFacts(len(content), refusal=reason)
     found, names = _in_code(code_suffix(path), text)
     about = words.words_of(" ".join([*names, outline.purpose(path, text)]))
-    return Facts(
+    return FileFacts(
         size=len(content),
         lines=text.count("\n") + (not text.endswith("\n") and text != ""),
         kind=kind_of_text(path, text),
@@ -137,7 +137,7 @@ def _looked_at(top: Path, files: FilesOnDisk, path: str, known: Mapping[source_f
     except OSError:
         content, size = None, 0
     if content is None:
-        return Content(unchanged[path], Facts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
+        return Content(unchanged[path], FileFacts(size, refusal=TOO_LARGE)) if size > MAX_BYTES else _LOST
     blob = (unchanged[path] if files.is_settled(path) else "") or blob_of(content, unchanged.values())
     packed = known.get((blob, _sort(path)))
     return Content(blob, _DECODE(packed) if packed else of_content(path, content))

@@ -29,7 +29,7 @@ _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 17)})"
 _ENCODE = msgspec.msgpack.Encoder().encode
 
 
-class Parsed(msgspec.Struct):
+class ParsedFile(msgspec.Struct):
     """What one file came to: a record with its body and what that refers to, or faults."""
 
     path: str
@@ -43,7 +43,7 @@ class Parsed(msgspec.Struct):
     has_controls: bool = False
 
 
-class State(msgspec.Struct, frozen=True):
+class CacheState(msgspec.Struct, frozen=True):
     """Which HEAD a cache is for, and which files differed from it."""
 
     head: tuple[str, str]
@@ -53,7 +53,7 @@ class State(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True):
     """What a cache said at one moment: its state, all records or the open ones, and faults, as stored."""
 
-    state: State
+    state: CacheState
     packed: bytes
     packed_faults: list[bytes]
 
@@ -98,22 +98,22 @@ class Cache:
             self._keep(packed, changes, only_open)
         return View(state, packed, [row[0] for row in faults])
 
-    def state(self) -> State:
+    def state(self) -> CacheState:
         """What the cache is for."""
         with self.transaction("BEGIN"):
             return self._state()[0]
 
-    def _state(self) -> tuple[State, str]:
+    def _state(self) -> tuple[CacheState, str]:
         """What the cache is for, and how often it was changed."""
         state = dict(self.database.execute("SELECT key, value FROM state").fetchall())
         differing = dict(self.database.execute("SELECT path, stat FROM records WHERE stat <> ''").fetchall())
-        return State((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
+        return CacheState((state.get("commit", ""), state.get("sparse", "")), differing), state.get("changes", "0")
 
     def paths(self) -> set[str]:
         return {row[0] for row in self.database.execute("SELECT path FROM records")}
 
     def update(
-        self, parsed: Sequence[Parsed], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
+        self, parsed: Sequence[ParsedFile], removed: Collection[str], before: tuple[str, str], now: tuple[str, str]
     ) -> bool:
         """Put parsed files in and take the files that are gone out, if the cache still is for the HEAD of `before`.
 
@@ -150,7 +150,7 @@ class Cache:
             raise
         self.database.execute("COMMIT")
 
-    def _replace(self, parsed: Sequence[Parsed], removed: Iterable[str]) -> None:
+    def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -281,7 +281,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("COMMIT")
 
 
-def _row(number: int, item: Parsed) -> tuple[str | int | bytes | None, ...]:
+def _row(number: int, item: ParsedFile) -> tuple[str | int | bytes | None, ...]:
     record = item.record
     packed = None if record is None else _ENCODE(record)
     faults = _ENCODE(item.faults) if item.faults else None

@@ -22,7 +22,7 @@ from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot, body_of
 from memctl.store import access, files, objects
-from memctl.store.cache import Cache, Parsed, State
+from memctl.store.cache import Cache, CacheState, ParsedFile
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
 from memctl.store.sessions_ref import Both
@@ -199,7 +199,7 @@ def _afresh(memory: Memory, progress: Progress | None, written: tuple[str, ...])
 
 
 def _sync(
-    memory: Memory, cache: Cache, state: State, progress: Progress | None, written: tuple[str, ...]
+    memory: Memory, cache: Cache, state: CacheState, progress: Progress | None, written: tuple[str, ...]
 ) -> bool | None:
     """Bring a cache in a known state up to what is on the disk.
 
@@ -231,10 +231,10 @@ def _sparse(memory: Memory) -> str:
 
 def _parse_files(
     memory: Memory, stale: set[str], dirty: set[str], started: int, progress: Progress | None
-) -> tuple[list[Parsed], list[str]]:
+) -> tuple[list[ParsedFile], list[str]]:
     """Read the files that may have changed: what they came to, and which are gone."""
-    reader = files.Reader(memory.folder)
-    parsed: list[Parsed] = []
+    reader = files.FolderReader(memory.folder)
+    parsed: list[ParsedFile] = []
     removed: list[str] = []
     for number, path in enumerate(sorted(stale)):
         if progress and number % _STEP == 0:
@@ -249,7 +249,9 @@ def _parse_files(
     return parsed, removed
 
 
-def _parse_file(reader: files.Reader, memory: Memory, path: str, is_dirty: bool, started: int) -> Parsed | None:
+def _parse_file(
+    reader: files.FolderReader, memory: Memory, path: str, is_dirty: bool, started: int
+) -> ParsedFile | None:
     """What the file at a path comes to now; None if there is none, and HEAD has none either."""
     status = _status(memory, path)
     if status == _GONE and "\\x" in path:

@@ -19,7 +19,7 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, merge_file, merge_tree
-from memctl.sync.merge_tree import Lost, MergedTree
+from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
 from memctl.write.merge import WHOLE
@@ -37,7 +37,7 @@ class MergeCommit(msgspec.Struct, frozen=True):
     commit: str
     both: tuple[str, ...] = ()
     renamed: tuple[Holder, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostInFile, ...] = ()
     revived: tuple[str, ...] = ()
     warning: str = ""
 
@@ -165,7 +165,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     )
 
 
-def describe(item: Lost) -> str:
+def describe(item: LostInFile) -> str:
     """Return one line: `status: 'open' gave way to 'resolved'`."""
     loss = item.loss
     values = [repr(merge_file.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]

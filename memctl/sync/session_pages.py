@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge
-from memctl.git.pushing import Refused
+from memctl.git.pushing import PushRefused
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change
 from memctl.store import lock, sessions_ref
@@ -25,9 +25,9 @@ def carry(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> Syn
     """Bring them together with those of the remote. The branch is done: what goes wrong here is a warning."""
     try:
         return _carried(memory, done, push=push, dry_run=dry_run)
-    except (MemctlError, Refused) as error:
+    except (MemctlError, PushRefused) as error:
         words = [done.warning] if done.warning else []
-        said = error.why if isinstance(error, Refused) else error.message
+        said = error.why if isinstance(error, PushRefused) else error.message
         why = f"the pages of sessions are not in step with {done.upstream.remote}: {said}"
         return msgspec.structs.replace(done, warning="; ".join([*words, why]))
 

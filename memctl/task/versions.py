@@ -19,14 +19,14 @@ from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
 
-class Found(msgspec.Struct, frozen=True):
+class Checkpoints(msgspec.Struct, frozen=True):
     """The checkpoints of a Snapshot, newest first, and the faults of files that are none."""
 
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
 
 
-def read(snapshot: Snapshot, workflow: str = "") -> Found:
+def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     """The checkpoints of one workflow, or of all (then by time)."""
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
@@ -40,7 +40,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Found:
             except FileNotFoundError:
                 continue
     newest = sorted(checkpoints, key=lambda one: ("" if workflow else one.saved_at, one.number), reverse=True)
-    return Found(tuple(newest), tuple(faults))
+    return Checkpoints(tuple(newest), tuple(faults))
 
 
 def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
@@ -67,7 +67,7 @@ def newer(known: Iterable[Version], than: Version) -> Version | None:
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
-def twins(found: Found, of: Checkpoint) -> list[Checkpoint]:
+def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
     """Other checkpoints of the same version: two clones made them at once, and neither is newer."""
     return [
         one
@@ -104,7 +104,7 @@ def _raise_none(snapshot: Snapshot, workflow: str) -> None:
     raise MemctlError(f"there is no checkpoint of {workflow}", hint)
 
 
-def _refuse_broken(snapshot: Snapshot, found: Found, reference: str) -> None:
+def _refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str) -> None:
     """A broken file may be the one that is meant, or the newest: it is not passed over."""
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)

@@ -39,7 +39,7 @@ def read(lines: Iterable[str], *, whole: bool = False) -> Transcript:
 
     With `whole` it is all that ever stood in the window, as if the host had never compacted it: without the summaries.
     """
-    reader = Reader(whole)
+    reader = WindowReader(whole)
     for number, line in enumerate(lines, start=1):
         reader.take(number, line)
     return reader.finished()
@@ -53,7 +53,7 @@ class _Group(msgspec.Struct):
     blocks: list[tuple[dict[str, Any], int]]
 
 
-class Reader:
+class WindowReader:
     """Takes a transcript line by line; at any time it has the messages of the lines so far."""
 
     def __init__(self, whole: bool = False) -> None:
@@ -63,7 +63,7 @@ class Reader:
         self._seen: set[int] = set()  # of uuids, their hashes: they are all that grows with the lines
         self._model = ""
         self._reported = self._compactions = self._broken = 0
-        self._sub_agent: Reader | None = None  # while there is nothing else
+        self._sub_agent: WindowReader | None = None  # while there is nothing else
 
     def take(self, number: int, line: str) -> None:
         if not line.strip():
@@ -82,7 +82,7 @@ class Reader:
     def _take_aside(self, number: int, given: Mapping[str, Any]) -> None:
         if self._groups or self._results or self._compactions:
             return
-        self._sub_agent = self._sub_agent or Reader(self._whole)
+        self._sub_agent = self._sub_agent or WindowReader(self._whole)
         if not self._sub_agent._is_known(given):
             self._sub_agent._take(number, given)
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from memctl.errors import USAGE, MemctlError
-from memctl.transcript.window import Reader
+from memctl.transcript.window import WindowReader
 from memctl.window import status
 from memctl.window.messages import reading
 from memctl.window.messages.content import TokenCounter
 from memctl.window.pressure.curve import CurveReader
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 
 _KNOWN = 4096  # bytes at either end of what was read by which the file is known again
 
@@ -34,9 +34,9 @@ class Follower:
         self._offset = self._number = 0
         self._head = self._tail = b""
         self._is_transcript: bool | None = None
-        self._messages, self._curve = Reader(), CurveReader()
+        self._messages, self._curve = WindowReader(), CurveReader()
 
-    def look(self) -> Seen | None:
+    def look(self) -> SeenConversation | None:
         """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
         messages."""
         try:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.hooks import pressure, transcript_tail
-from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, Pressure
+from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, ContextFill
 from tests.hooks.session import Session
 
 
@@ -173,9 +173,9 @@ def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
 
 
 def test_zones_are_shares_of_the_hosts_own_point() -> None:
-    zones = {share: Pressure(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
+    zones = {share: ContextFill(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
     assert zones == {0: GREEN, 49: GREEN, 50: YELLOW, 74: YELLOW, 75: ORANGE, 89: ORANGE, 90: RED, 120: RED}
-    assert Pressure(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
+    assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
 
 
 @given(

@@ -19,7 +19,7 @@ from memctl.record.pages import Page
 from memctl.record.record import ORDER
 from memctl.record.snapshot import Files, Snapshot
 from memctl.store import files, objects
-from memctl.store.cache import Cache, Parsed
+from memctl.store.cache import Cache, ParsedFile
 from memctl.store.catalogue import StoredCatalogue
 from tests.snapshots import SHOP, Given, no_match
 
@@ -46,7 +46,7 @@ class InHand(Given):
     """A source of some texts; the catalogue is the real one, over a cache in memory."""
 
     def __init__(self, texts: Texts, contents: Mapping[str, bytes], config: Config) -> None:
-        self._parsed: list[Parsed] = []
+        self._parsed: list[ParsedFile] = []
         self._contents = contents
         for path in sorted(path for path in texts if files.is_record_path(path, BY_FOLDER)):
             try:
@@ -313,3 +313,14 @@ def test_code_on_a_page_swallows_nothing_of_the_document(heading: str, text: str
         tokens = MarkdownIt("commonmark").parse(making.page(name))
         code = {token.content for token in tokens if token.type in ("fence", "code_block")}
         assert code <= {"open\n", "closed\n"}, name
+
+
+def test_the_index_leads_from_a_need_to_the_code_by_its_marker() -> None:
+    body = "## Schema\n\nSee §4.gone and §4.src.db.\n\n## Money\n\nNo code.\n"
+    snapshot = memory(section(1, paths=("!src/x.py", "src/**")), detail(1, body), contents={"src/db.py": b"x"})
+    index = index_of(snapshot)
+    assert [entry.id for entry in index.sections[0].paths] == ["§4.!src/x.py", "§4.src"]
+    assert [(entry.title, entry.id, entry.link) for entry in index.shortcuts if "implementation" in entry.title] == [
+        ("Section 1 implementation", "`§4.src`", "../../src"),
+        ("Schema implementation", "`§4.src.db`", "../../src/db.py"),
+    ]

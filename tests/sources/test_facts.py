@@ -37,7 +37,7 @@ def test_everything_of_interest_is_found_in_code() -> None:
 
 
 def test_binary_files_are_not_looked_into() -> None:
-    assert facts.of_content("a.py", b"import x\n\0") == facts.Facts(10, refusal="binary")
+    assert facts.of_content("a.py", b"import x\n\0") == facts.FileFacts(10, refusal="binary")
 
 
 @given(st.binary(max_size=300), st.sampled_from(["a.py", "b.ts", "c.go", "package.json", "d", "e.md", "tsconfig.json"]))

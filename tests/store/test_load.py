@@ -14,7 +14,7 @@ import pytest
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.cache import Cache
-from memctl.store.files import Reader
+from memctl.store.files import FolderReader
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git, process, slow
 
@@ -176,7 +176,7 @@ def test_a_file_that_grows_or_shrinks_while_it_is_read_is_read_whole(tmp_path: P
     before = file.stat()
     for text in ("123456789", "123", "12345", ""):
         file.write_text(text)
-        assert Reader(tmp_path).read("decisions/a.md", before) == text
+        assert FolderReader(tmp_path).read("decisions/a.md", before) == text
 
 
 def test_reading_does_not_touch_tree_index_or_head(repo: Path, memctl: Memctl) -> None:

@@ -129,7 +129,7 @@ def test_placeholders_ids_and_code_are_let_be(line: str) -> None:
 
 
 @pytest.mark.parametrize("rule", rules.table(), ids=lambda rule: f"{rule.place}-{rule.name}")
-def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.Rule) -> None:
+def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.CredentialRule) -> None:
     for seed in "abc":
         text = f"before\n{expand(rule.example, seed)}\nafter"
         assert find(text), text

@@ -19,7 +19,7 @@ from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.transcript import messages as blocks
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.parsing import Place, elements
+from memctl.window.messages.parsing import BlockPlace, elements
 
 Lines = Sequence[Sequence[int]]
 
@@ -32,7 +32,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     given: Any
     blocks: tuple[ContentBlock, ...]
-    places: Mapping[str, Place]
+    places: Mapping[str, BlockPlace]
     lines: Lines = ()
 
     @classmethod
@@ -44,7 +44,7 @@ class Conversation(msgspec.Struct, frozen=True):
         """
         key = key_of(given)
         argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
-        reader = parsing.Reader(counter, lines)
+        reader = parsing.BlockReader(counter, lines)
         if key is not None:
             reader.read_frame(given)
         for index, message in enumerate(messages_of(given)):

@@ -25,7 +25,7 @@ _OF_ITEMS = ("input_text", "output_text", "input_image", "input_file")
 _MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
 
 
-class Place(msgspec.Struct, frozen=True):
+class BlockPlace(msgspec.Struct, frozen=True):
     """Where a block stands: the index of its message, -1 for the request's frame; the path below that; what it is."""
 
     message: int
@@ -107,19 +107,19 @@ def _has_part_of_items(content: Any) -> bool:
     return any(isinstance(part, dict) and part.get("type") in _OF_ITEMS for part in parts)
 
 
-class Reader:
+class BlockReader:
     """Gathers blocks as the messages come."""
 
     def __init__(self, counter: TokenCounter, lines: Sequence[Sequence[int]] = ()) -> None:
         self._counter = counter
         self._lines = lines
         self._blocks: list[ContentBlock] = []
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, BlockPlace] = {}
         self._calls: dict[str, ContentBlock] = {}
         self.answers = 0
         self._was_answer = False
 
-    def finished(self) -> tuple[tuple[ContentBlock, ...], dict[str, Place]]:
+    def finished(self) -> tuple[tuple[ContentBlock, ...], dict[str, BlockPlace]]:
         """All blocks in their order, and their places."""
         return tuple(self._blocks), self._places
 
@@ -129,14 +129,14 @@ class Reader:
             given = body.get(name)
             blocks.check(given, name)
             if isinstance(given, str) and given:
-                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), Place(-1, (name,), TEXT))
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), BlockPlace(-1, (name,), TEXT))
             for index, part in enumerate(given if isinstance(given, list) else ()):
                 if text := _texts(list(blocks.of_content("system", [part]))):
-                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, Place(-1, (name, index), TEXT))
+                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, BlockPlace(-1, (name, index), TEXT))
         tools = body.get("tools")
         blocks.check(tools, "tools")
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-            place = Place(-1, ("tools", index), "tool")
+            place = BlockPlace(-1, ("tools", index), "tool")
             text, name = blocks.encoded(tool), _tool_name(tool)
             block_id = f"tools.{name}" if name and f"tools.{name}" not in self._places else f"tools.{index}"
             self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
@@ -148,7 +148,7 @@ class Reader:
         self._was_answer = is_of_model
         thoughts = 0
         for number, element in enumerate(elements_of(index, message)):
-            place = Place(index, element.path, element.what)
+            place = BlockPlace(index, element.path, element.what)
             fields: dict[str, Any] = {"message": index}
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
@@ -161,7 +161,7 @@ class Reader:
             thoughts += is_thought
             self._take(block_id, str(message.get("role") or ""), element, place, fields)
 
-    def _take(self, block_id: str, role: str, element: Element, place: Place, fields: dict[str, Any]) -> None:
+    def _take(self, block_id: str, role: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
         if element.what == THINKING:
             if not element.path:  # an item of its own, to which the item behind it is bound
                 fields["do_not_evict"] = True
@@ -180,7 +180,7 @@ class Reader:
                 fields["do_not_evict"] = True
             self._add(block_id, type_, text, place, **fields)
 
-    def _take_result(self, block_id: str, element: Element, place: Place, fields: dict[str, Any]) -> None:
+    def _take_result(self, block_id: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
         first = element.found[0] if element.found else Block(RESULT, "user")
         call = self._calls.get(first.call)
         others = [block.name for block in element.found if block.what == OTHER]
@@ -200,7 +200,7 @@ class Reader:
         block_id: str,
         type_: ContentType,
         text: str,
-        place: Place,
+        place: BlockPlace,
         *,
         tokens: int | None = None,
         turn: int | None = None,

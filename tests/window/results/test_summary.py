@@ -16,7 +16,7 @@ from memctl.pack import mentioned
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.results import forms, summary
-from memctl.window.results.summary import Summary
+from memctl.window.results.summary import ResultSummary
 
 ROOT = Path(__file__).parents[3]
 COUNT = Counter(FAMILIES["gpt"])
@@ -30,7 +30,7 @@ def run(*command: str, cwd: Path = ROOT) -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False).stdout
 
 
-def summed(tool: str, arguments: dict[str, Any], text: str, **more: Any) -> Summary:
+def summed(tool: str, arguments: dict[str, Any], text: str, **more: Any) -> ResultSummary:
     made = summary.summarize(tool, arguments, text, count, **more)
     assert made is not None
     assert made.tokens == count(made.text) <= 0.9 * made.before

@@ -148,7 +148,7 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.text.markdown import escape_model_tokens
+    from memctl.policy.notices import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
+from memctl.transcript.files import lines_after
 
 if TYPE_CHECKING:
     from memctl.session.extraction import Found
@@ -42,7 +42,7 @@ def rows(folder: SessionDir, transcript: str) -> list[bytes]:
         return []
     start = end = max(folder.offset(_READ), size - _REACH)
     found = []
-    for offset, row in transcript_tail.after(transcript, start):
+    for offset, row in lines_after(transcript, start):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
@@ -72,19 +72,13 @@ def line(opened: Callable[[], Memory], folder: SessionDir, found_in: Sequence[by
 
 def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
-    import msgspec
-
-    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.claude_code import LineReader, SessionReader
     from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
-    reader = ClaudeCode()
-    for row in found_in:
-        try:
-            values = msgspec.json.decode(row)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            continue
-        if isinstance(values, dict) and not values.get("isSidechain"):
-            yield from (event for event in reader.read(values) if event.kind in (ANSWER, PROMPT, RESULT))
+    session = SessionReader()
+    for line in LineReader().lines(found_in):
+        if not line.is_sidechain:
+            yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
 def _is_decision(found: Found) -> bool:

@@ -45,13 +45,17 @@ class ParsedFile(msgspec.Struct):
     has_controls: bool = False
 
 
+_READING = 2  # raise it when something is read out of a file's text in another way: a purpose, an outline, a verdict
+
+
 def _schema() -> str:
     """What all that is stored has the form of: the tables, the values in them, and the types of records and references.
 
-    A cache that was made by anything else is made anew, so that nobody counts versions.
+    A cache that was made by anything else is made anew.
     """
     forms = [(form.__name__, *form.__annotations__.items()) for form in (Record, ParsedFile, Mention, Fault)]
-    return f"{__version__}/{crc32(repr((schema.TABLES, texts.TABLE, forms, KINDS, REFERENCE.pattern)).encode()):08x}"
+    stored = (_READING, schema.TABLES, texts.TABLE, forms, KINDS, REFERENCE.pattern)
+    return f"{__version__}/{crc32(repr(stored).encode()):08x}"
 
 
 class Undecodable(MemctlError, sqlite3.DatabaseError):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from memctl.git import commits, git, message
-from memctl.git.preparation import Preparation
+from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import files, following, lock, pending

@@ -12,15 +12,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl import __version__
 from memctl.git import private
 from memctl.record.errors import Fault
-from memctl.record.mentions import Mention
 from memctl.record.record import Record
-from memctl.store import schema, texts
+
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
 
 _VERSION = f"{__version__}/22"
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
@@ -151,6 +153,8 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
+        from memctl.store import schema, texts  # most commands find the cache up to date
+
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -164,6 +168,8 @@ class Cache:
                     texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
+        from memctl.store import texts
+
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
@@ -202,6 +208,8 @@ class Cache:
 
     def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
         """The database with the index of words; `body_of` gives the body of the record at a path."""
+        from memctl.store import texts
+
         searched = self
         if not texts.is_made(self.database):
             try:
@@ -212,11 +220,15 @@ class Cache:
         return searched.database
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
+        from memctl.store import texts
+
         with self.transaction("BEGIN IMMEDIATE"):
             texts.make(self.database, body_of)
 
     def erase(self) -> None:
         """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        from memctl.store import texts
+
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
             texts.drop(self.database)
@@ -283,6 +295,8 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise sqlite3.DatabaseError("made by another version")
     database.execute("BEGIN IMMEDIATE")
     if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
+        from memctl.store import schema
+
         schema.make(database)
         database.execute("INSERT INTO state VALUES ('version', ?)", (_VERSION,))
     database.execute("COMMIT")

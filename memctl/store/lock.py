@@ -14,7 +14,6 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import private
-from memctl.git.commits import committing
 from memctl.store import exclusive
 
 _CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -118,6 +117,8 @@ def _is_at(descriptor: int, file: Path) -> bool:
 def _held_above(file: Path) -> bool:
     """Whether this runs in a hook of a commit that the holder of the lock is making: it waits until we are done."""
     try:
+        from memctl.git.commits import committing  # only who waits asks
+
         return committing() == file.read_text().strip() != ""
     except OSError:
         return False

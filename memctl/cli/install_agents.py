@@ -16,7 +16,7 @@ from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import consent, host_files, permissions, settings
+from memctl.hooks import consent, host_files, other_memctl, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store import agent_env
@@ -58,6 +58,9 @@ def run(ctx: click.Context, asked: InstallOptions) -> int:
         host = HOSTS[asked.what]
         granted = permissions.granted(host, texts[0], "\n".join(texts[1:]), edits[0].name)
         output.note(permissions.sentence(host, granted))
+        for other in other_memctl.find(host, folder, os.environ):
+            if other.place.file != edits[0].file:
+                output.note(f"warning: {other.sentence(host)}")
     done = bool(changing) and not asked.dry_run and _agreed(asked)
     if done or (asked.yes and not asked.dry_run):
         if repository is not None:
@@ -123,22 +126,18 @@ def _edits(asked: InstallOptions, folder: Path, repository: Repository | None, k
     if asked.what == AGENTS_MD:
         return host_files.guide_edits(folder, top or folder, keeping, remove=asked.uninstall)
     host = HOSTS[asked.what]
-    name = f"{host.folder}/{host.own if asked.own else host.shared}"
-    is_own = asked.user or asked.own
+    option = settings.USER if asked.user else settings.LOCAL if asked.own else ""
+    file, shown, _ = settings.place(host, option, folder, os.environ)
     call = None
     if not asked.uninstall:
-        call = settings.call(host, _program(asked), is_own=is_own, windows=os.name == "nt")
-    file, shown = folder / name, f"~/{name}" if asked.user else name
-    variable, _, below = host.home.partition("/")
-    if asked.user and (moved := os.environ.get(variable)):
-        file = Path(moved).absolute() / below / host.shared
-        shown = str(file)
+        call = settings.call(host, _program(asked), is_own=bool(option), windows=os.name == "nt")
     form, groups = permissions.FORMS[host.name], _ALLOW[asked.allow] if asked.allow else None
-    listed = Allowed(form.listed(is_project=not asked.user), groups)
+    declined = () if asked.user or asked.uninstall else host_files.declined(host, os.environ)
+    listed = Allowed(form.listed(is_project=not asked.user), groups, declined)
     edits = [host_files.settings_edit(file, shown, top, host, call, keeping, listed)]
     if form.file:
         file, shown = file.parent / form.file, f"{shown.removesuffix(host.shared)}{form.file}"
-        allowed = None if asked.uninstall else Allowed(form.rules(), groups)
+        allowed = None if asked.uninstall else Allowed(form.rules(), groups, declined)
         edit = host_files.rules_edit(file, shown, top, form, keeping, allowed)
         edits += [edit] if edit.changes or edit.offered or edit.before is not None else []
     return edits

@@ -182,22 +182,22 @@ def _read(
     """The cache, brought up to what is on the disk, and the records, or the open ones, and faults in it."""
     if known is not None:
         view = known.view(only_open=only_open)
-        return known, (view.records(), view.faults())
+        return known, view.decoded()
     cache = open_cache(memory)
     with suppress(sqlite3.DatabaseError):
         for _ in range(_TRIES):
             memory.asked = memory.ask()
             view = cache.view(only_open=only_open)
-            found = view.records(), view.faults()  # most likely they are right; Git is still looking meanwhile
+            found = view.decoded()  # most likely they are right; Git is still looking meanwhile
             was_right = _sync(memory, cache, view.state, progress, written)
             if was_right:
                 return cache, found
             if was_right is not None:
                 view = cache.view(only_open=only_open)
-                return cache, (view.records(), view.faults())
+                return cache, view.decoded()
     cache = _afresh(memory, progress, written)
     view = cache.view(only_open=only_open)
-    return cache, (view.records(), view.faults())
+    return cache, view.decoded()
 
 
 def _afresh(memory: Memory, progress: Progress | None, written: tuple[str, ...]) -> Cache:

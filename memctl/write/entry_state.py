@@ -93,6 +93,17 @@ def outstanding(memory: Memory) -> list[PendingEntry]:
     ]
 
 
+def undone(memory: Memory) -> list[PendingEntry]:
+    """Return the changes that were undone outside memctl; Git is asked only if a text that was written is not there."""
+    found = entries(memory)
+    written = (
+        (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
+    )
+    if all(has_change(pending.text_at(memory.folder, path), old, text) for path, old, text in written):
+        return []
+    return [entry for entry, state in states(memory, found) if state == UNDONE]
+
+
 def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
     """The state of each entry; Git is asked only if there is one that is written."""
     written = [entry for entry in entries if entry.stage != WRITING]

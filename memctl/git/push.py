@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from memctl.git import git
-from memctl.git.commits import COMMITTING
 from memctl.git.repository import Repository
 
 _VERDICT, _UNKNOWN = "! [", "! [remote failure]"  # git-push(1), "OUTPUT": the latter means that it said nothing
@@ -33,7 +32,7 @@ def run_push(repository: Repository, args: Sequence[str]) -> bool:
     anything else, such as a connection that broke: then the remote may have taken it or not.
     """
     try:
-        git.write(["push", *args], repository.top, extra={**git.ENGLISH, COMMITTING: str(os.getpid())})
+        git.write(["push", *args], repository.top, extra={**git.ENGLISH, git.COMMITTING: str(os.getpid())})
         return True
     except git.GitFailed as error:
         said = error.stderr.strip()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
 from memctl.git.commit_settings import Preparation
 from memctl.record import ids
@@ -263,7 +264,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
-        except credentials.CredentialFound as error:
+        except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
 
 

@@ -76,7 +76,9 @@ class Memory:
         from hashlib import blake2b
 
         seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(0 if is_imported else timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+        return ids.uuid7(
+            0 if is_imported else timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest()
+        )
 
     @cached_property
     def trust(self) -> str:
@@ -174,6 +176,13 @@ def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | 
     _, folder = place.find(start)
     memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
     memory.asked = asked
+    return memory
+
+
+def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session: str) -> Memory:
+    """Open the memory for a hook of an agent's program: what is written is the agent's, and of its session."""
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session})
+    memory.by_agent = True
     return memory
 
 

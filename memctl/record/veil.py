@@ -171,11 +171,11 @@ class _VeiledFiles:
     def names(self) -> frozenset[str]:
         return self._files.names() - self._closed.keys()
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        self._files.ahead(self._open(paths))
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._open(paths))
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        return self._files.contents(self._open(paths))
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         return self._files.read(self._open(paths), limit)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run
-from memctl.check.findings import Staged, Subject
+from memctl.check.findings import StagedWork, Subject
 from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
@@ -22,7 +22,7 @@ from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import autofix, documents, entry_state, transaction
+from memctl.write import autofix, documents, entry_state, render, transaction
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -169,14 +169,14 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     return set.intersection(*sides)
 
 
-def _staged(memory: Memory) -> Staged | None:
+def _staged(memory: Memory) -> StagedWork | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
     state = ref_state.read(memory).state
     if commits.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
-        return Staged(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
-    return Staged(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
+        return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
+    return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
 def _agreed(memory: Memory) -> State | None:
@@ -223,7 +223,7 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
         if dry_run:
             say("would render the documents")
             return
-        outcome, _ = documents.render(memory)
+        outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         report.pending(outcome)

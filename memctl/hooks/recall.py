@@ -28,7 +28,6 @@ _ROOM = 3_300
 # How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
 _WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
 _MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
-_KINDS = ("decision", "issue", "learning")
 _ASKED = 2_000  # characters of a prompt that say what it is about
 # Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.pieces`).
 _ROOM_OF_SUB_AGENT = 250
@@ -70,10 +69,9 @@ def _pack(
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.pages.admission import admitted
-    from memctl.store import load
+    from memctl.hooks.opening import readable
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = readable(memory)
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
 
     def bears(item: Item) -> bool:
@@ -83,12 +81,12 @@ def _pack(
     if not made:
         return None
     from memctl.pack import filling
-    from memctl.pack.draft import NOTICED, Draft, Part
+    from memctl.pack.draft import NOTICED, PackDraft, PackPart
     from memctl.store import access
 
-    draft = Draft(
+    draft = PackDraft(
         project=snapshot.config.project,
-        parts=(Part("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
@@ -137,7 +135,8 @@ def _items(
 
 def _holds(record: Record, now: str) -> bool:
     """Whether a record may bear on a prompt. States stand in the start's text."""
-    return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
+    is_state = record.memory_type == "state"
+    return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)
 
 
 def note(folder: SessionDir, pack: str) -> None:

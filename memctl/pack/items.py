@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROPOSED = "proposed"  # a decision that nobody has accepted yet
 
 
-class Origin(msgspec.Struct, frozen=True):
+class RecordOrigin(msgspec.Struct, frozen=True):
     """Where a record's text comes from: the commit that brought it, as a pack names it, and of each of its code
     references whether the file is as it was in that commit: "", "changed since" or "gone".
     """
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
     drift: Mapping[str, str] = {}
 
 
-Origins = Mapping[str, Origin]  # by the record's path
+Origins = Mapping[str, RecordOrigin]  # by the record's path
 Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were changed last (canonical UTC) by their paths
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bench import pages, records
 from bench.world import MEMCTL, NOW, World
 from memctl.exchange.jsonl import draft_of
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.store.memory import Memory, open_memory
 from memctl.write import create
 
@@ -80,7 +80,11 @@ def _initialised(world: World, name: str, files: Mapping[str, str]) -> None:
 
 def _commit(world: World, folder: Path, files: Mapping[str, str], subject: str) -> None:
     """Add files in one commit, in a fraction of the time that `git add` takes for as many."""
-    lines = ["commit refs/heads/main", f"committer Ada <ada@example.org> {moments.to_epoch(NOW)} +0000", _data(subject)]
+    lines = [
+        "commit refs/heads/main",
+        f"committer Ada <ada@example.org> {timestamps.to_epoch(NOW)} +0000",
+        _data(subject),
+    ]
     if world.git(folder, "for-each-ref"):
         lines.append("from refs/heads/main^0")
     for path, text in files.items():

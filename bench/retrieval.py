@@ -26,11 +26,11 @@ import msgspec
 from bench import world
 from bench.world import MEMCTL, NOW
 from memctl.record.snapshot import Snapshot
-from memctl.record.words import STOP_WORDS
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.store import load
 from memctl.store.memory import open_memory
+from memctl.text.words import STOP_WORDS
 
 _FOLDER = Path(__file__).parent / "labelled"
 _MOST = 100  # results that a ranking gives

@@ -18,7 +18,7 @@ from memctl.git import history as journal
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
-from memctl.write import naming, remove
+from memctl.write import id_collisions, remove
 
 if TYPE_CHECKING:
     import git
@@ -61,4 +61,4 @@ def entries(repo: git.Repo, record_id: str = "", revision: str = "HEAD", limit: 
 def record_paths(memory: Memory, snapshot: Snapshot, record_id: str) -> list[str]:
     """Return where Git has a record, now or before it was deleted, then where it was under earlier ids."""
     path = remove.path_of(memory, snapshot, record_id)
-    return [memory.tracked(path), *map(memory.tracked, naming.former_paths(snapshot, path))]
+    return [memory.tracked(path), *map(memory.tracked, id_collisions.former_paths(snapshot, path))]

@@ -18,9 +18,10 @@ FLOORS = {
     "text": 0,
     "record": 1,
     "git": 2,
-    "policy": 2,
     "search": 2,
     "statements": 2,
+    "transcript": 2,
+    "policy": 3,
     "store": 3,
     "providers": 3,
     "team": 4,
@@ -148,6 +149,6 @@ def test_after_a_tool_call_nothing_of_the_memory_is_imported(repo: Path) -> None
 def test_the_names_that_help_lists_are_the_parts_own_and_cost_nothing(name: str) -> None:
     loaded = loaded_by(f"import memctl.cli.main as m; m.main(['window', '{name}', '--help'])")
     parts = {one for one in loaded if one.startswith("memctl.window.")}
-    plain = {"compression.strategies", "eviction.policies", "pressure.models"}
+    plain = {"compression.strategies", "eviction.policies"}
     rooms = {one.partition(".")[0] for one in plain}
     assert parts <= {f"memctl.window.{one}" for one in rooms | plain}

@@ -16,11 +16,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memctl.git.repository import open_repository
-from memctl.pages import freshness, levels, seal
-from memctl.record import markdown
+from memctl.pages import freshness, generated_header, levels
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory, open_memory
+from memctl.text import markdown
 from memctl.write import documents
 from memctl.write.example import build
 from tests.conftest import Memctl, commits, git
@@ -58,7 +58,7 @@ def rendered(memory: Memory, snapshot: Snapshot) -> dict[str, bytes]:
     """All documents of a snapshot, by name."""
     making = documents.renderer(memory, snapshot)
     texts = {name: making.document(name) for name in making.names()}
-    texts["4-sources.md"] = making.sources(open_repository(memory.folder), documents.counter(memory))
+    texts["4-sources.md"] = making.sources(open_repository(memory.folder), documents.counter(memory).tokens_of)
     return {name: text.encode() for name, text in texts.items()}
 
 
@@ -160,7 +160,7 @@ def test_every_marker_that_is_shown_is_a_link_to_what_it_names(shop: Path, name:
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name[0] in "123"])
 def test_every_page_is_within_the_limits_of_its_level(memory: Memory, name: str) -> None:
-    document = seal.opened((MEMORY / "docs" / name).read_text())
+    document = generated_header.opened((MEMORY / "docs" / name).read_text())
     assert document is not None
     least, most = levels.LIMITS[int(name[0])]
     assert least <= documents.counter(memory).tokens(markdown.visible(document.text), "markdown") <= most

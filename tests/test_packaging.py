@@ -35,14 +35,26 @@ def test_the_wheel_has_the_package_its_templates_and_both_scripts(wheel: Path) -
     assert "git-memctl = memctl.__main__:run" in scripts
 
 
-def test_it_works_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+def test_it_works_from_the_wheel_alone_without_extras(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
+    (tmp_path / "shop.ts").write_text('import "./cart";\nexport class Shop {\n  open() {}\n}\n')
+    (tmp_path / "cart.ts").write_text("")
+    extras = ("ctok", "model2vec", "tree_sitter", "tree_sitter_go", "tree_sitter_javascript", "tree_sitter_typescript")
     code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); import memctl.cli.main as m; sys.exit(m.main())"
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); sys.modules |= dict.fromkeys({extras!r})\n"
+        "import memctl.cli.main as m; sys.exit(m.main())"
     )
-    for args in (["init", "--git"], ["decide", "From a wheel", "--rationale", "x"], ["rehydrate"]):
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", code, *args]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "From a wheel" in done.stdout
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    run("init", "--git")
+    run("decide", "From a wheel", "--rationale", "x")
+    assert "From a wheel" in run("rehydrate").stdout
     assert (tmp_path / ".memory" / "README.md").exists()
+    assert "Shop.open()" in run("summarize", "shop.ts").stdout
+    ranked = run("files", "--active", "shop.ts", "--explain")
+    assert "cart.ts" in ranked.stdout
+    assert "`pip install 'git-memctl[languages]'`" in ranked.stderr

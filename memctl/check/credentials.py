@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record.faults import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NoPlainFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.cache import digest

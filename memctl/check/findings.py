@@ -12,15 +12,13 @@ import msgspec
 from memctl.check.rendering import Remembering
 from memctl.check.rules import RULES, Rule
 from memctl.pages.render import Renderer
-from memctl.record import canonical, frontmatter, ids, pages
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record import frontmatter, frontmatter_writer, ids, pages
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.tokens.count import Counter
 
 if TYPE_CHECKING:
-    from memctl.check.ownership import Staged
     from memctl.team.state import State
 
 _SUGGESTED = 20  # findings for which near names are looked for; it takes time, and a flood has another cause
@@ -40,6 +38,14 @@ class Finding(msgspec.Struct, frozen=True):
         return RULES[self.code]
 
 
+class StagedWork(msgspec.Struct, frozen=True):
+    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
+
+    paths: tuple[str, ...]
+    state: State
+    agent: str
+
+
 class Subject:
     """What is checked: a Snapshot, the time, and what it is compared with.
 
@@ -57,7 +63,7 @@ class Subject:
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
-        staged: Staged | None = None,
+        staged: StagedWork | None = None,
         agreed: State | None = None,
         leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),
@@ -183,6 +189,6 @@ def _says(line: str, value: str) -> bool:
     """Whether a line of front matter has just this value, or a path with a stamp behind it."""
     item = line.strip().removeprefix("- ").strip()
     if item.startswith(("'", '"')):
-        quoted = canonical.read(f"x: {item}\n")
+        quoted = frontmatter_writer.read(f"x: {item}\n")
         item = str(quoted["x"]) if quoted else item[1:-1].replace("''", "'")
     return item == value or item.rpartition(" ")[0] == value

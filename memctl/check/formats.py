@@ -38,10 +38,20 @@ def summary(report: Report) -> str:
     return ", ".join(words) or "nothing found"
 
 
+def omission(report: Report) -> str:
+    """Say how many findings are listed, "" if all are."""
+    listed, unlisted = len(report.findings), sum(report.unlisted.values())
+    return f"only the worst {listed:,} of {listed + unlisted:,} findings are listed" if unlisted else ""
+
+
 def as_data(report: Report, place: Place) -> dict[str, Any]:
-    """The data of a JSON envelope."""
-    counts = {name: report.count(name) for name in SEVERITIES}
-    return {"counts": counts, "ignored": report.ignored, "findings": [_data(f, place) for f in report.findings]}
+    """The data of a JSON envelope; the counts are those of all findings, also of those that are not listed."""
+    return {
+        "counts": {name: report.count(name) for name in SEVERITIES},
+        "ignored": report.ignored,
+        "unlisted": sum(report.unlisted.values()),
+        "findings": [_data(f, place) for f in report.findings],
+    }
 
 
 def as_github(report: Report, place: Place) -> list[str]:
@@ -59,6 +69,9 @@ def as_sarif(report: Report, place: Place, version: str) -> str:
     driver = {"name": "memctl", "version": version, "rules": [_sarif_rule(RULES[code]) for code in used]}
     results = [_sarif_result(finding, used.index(finding.code), place) for finding in report.findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    if omitted := omission(report):
+        notes = [{"level": "warning", "message": {"text": omitted}}]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
     log = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(log), indent=2).decode()
 

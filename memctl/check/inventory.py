@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
 from memctl.record import pages, session_page
-from memctl.record.faults import InvalidRecord, NoPlainFile
+from memctl.record.errors import InvalidRecord, NoPlainFile
 from memctl.record.kinds import BY_FOLDER
 from memctl.store import files
 from memctl.store.place import CONFIG

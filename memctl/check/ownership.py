@@ -5,23 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from memctl.check.findings import Finding, Subject
+from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
-from memctl.team import guard, settling
-from memctl.team.state import Ownership, State
+from memctl.store.file_sections import sections
+from memctl.team import guard, reconcile
+from memctl.team.state import Ownership
 
 _LISTED = 3  # files of a section that a finding names
-
-
-class Staged(msgspec.Struct, frozen=True):
-    """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
-
-    paths: tuple[str, ...]
-    state: State
-    agent: str
 
 
 def owned(subject: Subject) -> Iterator[Finding]:
@@ -35,16 +26,16 @@ def owned(subject: Subject) -> Iterator[Finding]:
 def answered(subject: Subject) -> Iterator[Finding]:
     """Sections are whose the answers of handoffs say, unless they went on to somebody else since."""
     state = subject.agreed
-    if state is None or not settling.concerns(state):
+    if state is None or not reconcile.concerns(state):
         return
     handoffs = handoff.found(subject.snapshot, everything=True)
-    for one in settling.contradictions(handoffs, state, subject.now):
+    for one in reconcile.contradictions(handoffs, state, subject.now):
         path = one.handoff.record.path
         hint = "`memctl handoff recover` sets it as the record says, with `--remote NAME` at a remote too"
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)
 
 
-def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Pages and records, as they were and as they become."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
@@ -54,14 +45,14 @@ def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
 
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
-            markers = guard.sections(path, text, parent) if text is not None else ()
+            markers = sections(path, text, parent) if text is not None else ()
             held = guard.holding(staged.state, markers, subject.now)
             if held and not held.lets_write(staged.agent):
                 yield _finding(held, path, 1, "")
                 break
 
 
-def _code(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Files that the globs of sections cover; found at the section's page, since they lie outside of the memory."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from memctl.check.findings import Finding, Subject
-from memctl.record import controls, handoff
+from memctl.record import handoff
 from memctl.record.change import rewords
+from memctl.record.errors import CONFLICT, DUPLICATE
 from memctl.record.kinds import OTHER_END
-from memctl.record.malformed import CONFLICT, DUPLICATE
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import Record, parse
-from memctl.record.snapshot import Snapshot
+from memctl.text import characters
 
 _MAX_TOKENS = 3_000  # of a record: what a page of details may have; rules.md#levels-of-pages
 _MIN_WEIGHT = 4_000  # a lighter text can't have that many tokens: ASCII has .6 a character (of JSON), Japanese 1.4
@@ -65,15 +65,9 @@ def _link(subject: Subject, record: Record, relation: str, other_end: str, ident
         line = subject.line_of(record.path, relation, identifier)
         message = f"{relation}: {other.id} does not have {record.id} under {other_end}"
         hint = "`memctl check --fix` adds it"
-        if (meant := meant_under_alias(subject.snapshot, record, identifier, other_end)) is not None:
+        if (meant := subject.snapshot.meant_under_alias(record, identifier, other_end)) is not None:
             hint = f"{meant.id} has it, which was {identifier} once: `memctl renumber` mends the link"
         yield Finding("MEM107", record.path, line, message, hint)
-
-
-def meant_under_alias(snapshot: Snapshot, record: Record, identifier: str, other_end: str) -> Record | None:
-    """The record that a link means by the id of another: one that was once called so, and has the other end."""
-    names = {record.id, *record.aliases}
-    return next((one for one in snapshot.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
 
 def circles(subject: Subject) -> Iterator[Finding]:
@@ -179,8 +173,8 @@ def control_characters(subject: Subject) -> Iterator[Finding]:
     snapshot = subject.snapshot
     for path in (*snapshot.catalogue.with_controls(), *(page.path for page in snapshot.outline.pages)):
         text = snapshot.read(path)
-        if not controls.first_in(text):
+        if not characters.first_in(text):
             continue
         for number, line in enumerate(text.split("\n"), 1):
-            if found := controls.first_in(line):
+            if found := characters.first_in(line):
                 yield Finding("MEM112", path, number, f"the control character {found!r} stands here")

@@ -9,8 +9,8 @@ from hashlib import blake2b
 import msgspec
 
 from memctl import __version__
-from memctl.pages import documents, seal
-from memctl.pages.places import FOLDER
+from memctl.pages import documents, generated_header
+from memctl.pages.links import FOLDER
 from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
@@ -31,7 +31,7 @@ class Remembering(Renderer):
 
     def remember(self) -> None:
         """Keep the digests of what was rendered, until something changes that the documents show."""
-        digests = {name: seal.digest(text) for name, text in self._rendered.items()}
+        digests = {name: generated_header.digest(text) for name, text in self._rendered.items()}
         if not digests.items() <= self._known.items():
             self.snapshot.catalogue.keep(self._key, msgspec.msgpack.encode(self._known | digests))
 
@@ -43,8 +43,8 @@ class Remembering(Renderer):
         """The text of a document as it is, if that is what it was rendered to; None if it is not."""
         if name not in self._known:
             return None
-        document = seal.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")
-        is_same = document is not None and seal.digest(document.text) == self._known[name]
+        document = generated_header.opened(documents.found(self.snapshot, f"{FOLDER}/{name}") or "")
+        is_same = document is not None and generated_header.digest(document.text) == self._known[name]
         return document.text if document is not None and is_same else None
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
@@ -13,11 +14,11 @@ from memctl.check.findings import Finding, Subject
 from memctl.check.rules import ERROR, RULES, SEVERITIES
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.faults import InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.mentions import IGNORE
 from memctl.store.place import CONFIG
 
+MOST = 25_000  # findings of a report: code scanning of GitHub rejects a SARIF log with more results in a run
 KEY = IGNORE  # in the settings and in the front matter of records and pages
 _CODE = re.compile(r"[A-Z]+\d*")
 
@@ -71,17 +72,22 @@ class Ignored(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a check found, in the order of files and lines, and how many findings were ignored."""
+    """What a check found, in the order of files and lines, and how many findings were ignored.
+
+    `unlisted` counts, by severity, the findings beyond the `MOST` worst.
+    """
 
     findings: tuple[Finding, ...]
     ignored: int
+    unlisted: dict[str, int] = {}
 
     @property
     def has_errors(self) -> bool:
-        return any(finding.rule.severity == ERROR for finding in self.findings)
+        return self.count(ERROR) > 0
 
     def count(self, severity: str) -> int:
-        return sum(finding.rule.severity == severity for finding in self.findings)
+        listed = sum(finding.rule.severity == severity for finding in self.findings)
+        return listed + self.unlisted.get(severity, 0)
 
 
 def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Report:
@@ -97,8 +103,9 @@ def check(subject: Subject, select: Iterable[str] = (), ignore: Iterable[str] = 
     ignored = len(found) - len(kept)
     kept += [finding for finding in _about_ignores(lines, used, wanted) if finding.code in wanted]
     order = {name: place for place, name in enumerate(SEVERITIES)}
-    kept.sort(key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
-    return Report(tuple(dict.fromkeys(kept)), ignored)
+    worst = sorted(dict.fromkeys(kept), key=lambda f: order[f.rule.severity])
+    listed = sorted(worst[:MOST], key=lambda f: (f.path, f.line, order[f.rule.severity], f.code, f.message))
+    return Report(tuple(listed), ignored, dict(Counter(finding.rule.severity for finding in worst[MOST:])))
 
 
 def codes(prefixes: Iterable[str]) -> set[str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from memctl.check.findings import Finding, Subject
 from memctl.check.inventory import special
 from memctl.pages import documents, levels
-from memctl.pages.places import FOLDER, SOURCES, document_of
+from memctl.pages.links import FOLDER, SOURCES, document_of
 from memctl.pages.render import BrokenTemplate
-from memctl.record import headings, markdown, pages
-from memctl.record.malformed import CONFLICT, DUPLICATE
+from memctl.record import content_fields, pages
+from memctl.record.errors import CONFLICT, DUPLICATE
+from memctl.text import headings, markdown
 
 _TOLERANCE = 5  # points between declared and aggregated status; rules.md#levels-of-pages
 _RENUMBER = "`memctl renumber` gives the later one another number"
@@ -75,7 +76,7 @@ def contents(subject: Subject) -> Iterator[Finding]:
     """Level 1 says what it must, and levels 1 and 2 hold no code."""
     outline = subject.snapshot.outline
     if outline.project is not None:
-        given = headings.content(pages.PROJECT, outline.project.body)
+        given = content_fields.content(pages.PROJECT, outline.project.body)
         missing = [name for name in ("goal", "priorities") if not given.get(name)]
         missing += ["completion_percentage"] if levels.percentage(subject.snapshot) is None else []
         if missing:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, report
-from memctl.cli.command import command, complete_id, discard_option, how, said, writing
+from memctl.cli.command import command, complete_id, discard_option, said, write_options, writing
 from memctl.cli.source import read
 from memctl.errors import USAGE, MemctlError
 from memctl.record.change import Change
@@ -16,7 +16,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.write import door, edit, links, remove
+from memctl.write import edit, links, remove, transaction
 
 _allow_accepted = click.option("--allow-accepted", is_flag=True, help="Let the text of an accepted decision change.")
 
@@ -206,7 +206,7 @@ def _carry_out(memory: Memory, change: Callable[[Snapshot], Change], flags: dict
         output.namesakes(snapshot, named)
         return made
 
-    result = door.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

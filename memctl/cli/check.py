@@ -9,21 +9,20 @@ from msgspec.structs import replace
 
 from memctl import __version__
 from memctl.check import formats, run
-from memctl.check.findings import Subject
-from memctl.check.ownership import Staged
+from memctl.check.findings import StagedWork, Subject
 from memctl.check.rules import INFO, RULES
 from memctl.check.run import Report
 from memctl.cli import opening, output, report
 from memctl.cli.command import command
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import commits, differences, git, history, hook_commits, index
+from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
 from memctl.store import files, load
 from memctl.store.memory import Memory
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import documents, door, entry_state, mend
-from memctl.write.door import How
+from memctl.write import autofix, documents, entry_state, render, transaction
 
 _FORMATS = ("text", "json", "github", "sarif")
 
@@ -92,11 +91,11 @@ def _check(memory: Memory, staged: bool, at: str | None, select: tuple[str, ...]
     snapshot = load.index(memory) if staged else opening.snapshot(memory, at)
     # A commit of ours has its own files alone, and the documents show already what the commits after it will have.
     if staged and (commits.committing() or not _is_touched(memory)):
-        ignore = (*ignore, *mend.DOCUMENTS)
+        ignore = (*ignore, *autofix.DOCUMENTS)
     _tell_of_settings(memory)
     if why := documents.unused_templates(memory, snapshot):
         output.note(f"documents are not compared: {why}\nhint: {documents.TRUST_HINT}")
-        ignore = (*ignore, *mend.DOCUMENTS)
+        ignore = (*ignore, *autofix.DOCUMENTS)
     return run.check(_subject(memory, snapshot, staged, at), select, ignore)
 
 
@@ -170,20 +169,20 @@ def _changed(memory: Memory, folder: str, before: str, after: str | None, staged
     return set.intersection(*sides)
 
 
-def _staged(memory: Memory) -> Staged | None:
+def _staged(memory: Memory) -> StagedWork | None:
     """What is about to be committed, if agents own sections; the write door has judged commits of our own."""
-    state = shared.read(memory).state
+    state = ref_state.read(memory).state
     if commits.committing() or not state.section_ownership_map:
         return None
     if not _exists(memory, "HEAD"):
-        return Staged(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
-    return Staged(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
+        return StagedWork(tuple(entry.path for entry in index.entries(memory.repository)), state, memory.actor)
+    return StagedWork(tuple(sorted(_changed(memory, ".", "HEAD", None, True))), state, memory.actor)
 
 
 def _agreed(memory: Memory) -> State | None:
     """What the agents agree on; if that can't be read, the memory can be checked all the same."""
     try:
-        return shared.read(memory).state
+        return ref_state.read(memory).state
     except MemctlError as error:
         output.note(f"warning: {output.plain(error.message)}")
         return None
@@ -210,19 +209,21 @@ def _mend(memory: Memory, found: Report, dry_run: bool, style: str) -> None:
     """Mend records in one commit (with their documents), then whatever documents are still stale."""
     say = output.text if style == "text" else output.note
     mended = [finding for finding in found.findings if finding.rule.is_mended]
-    in_records = [finding for finding in mended if finding.code not in mend.DOCUMENTS]
+    in_records = [(finding.code, finding.path) for finding in mended if finding.code not in autofix.DOCUMENTS]
     if in_records:
-        result = door.carry_out(memory, lambda _: mend.mend(load.disk(memory), in_records), How(dry_run=dry_run))
+        result = transaction.carry_out(
+            memory, lambda _: autofix.fix(load.disk(memory), in_records), WriteOptions(dry_run=dry_run)
+        )
         if style == "text":
             report.outcome(memory, result, as_json=False, dry_run=dry_run)
         else:
             say(f"{'would ' if dry_run else ''}{result.change.op} {result.change.title}")
             report.pending(result)
-    if any(finding.code in mend.DOCUMENTS for finding in mended):
+    if any(finding.code in autofix.DOCUMENTS for finding in mended):
         if dry_run:
             say("would render the documents")
             return
-        outcome, _ = documents.render(memory)
+        outcome, _ = render.render(memory)
         for path in outcome.documents:
             say(f"rendered {memory.tracked(path)}")
         report.pending(outcome)
@@ -244,6 +245,8 @@ def _print(memory: Memory, found: Report, style: str, *, brief: bool) -> None:
         if lines := [output.plain(line) for line in printer(listed, memory.tracked)]:
             output.text("\n".join(lines))
         output.note(formats.summary(found))
+    if omitted := formats.omission(found):
+        output.note(f"warning: {omitted}")
 
 
 def _explain(wanted: str, style: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from memctl.record.said import Wrong, refuse_stand_in
+from memctl.record.change import WriteOptions
+from memctl.record.required_text import Wrong, refuse_stand_in
 from memctl.write.credentials import CredentialFound
-from memctl.write.door import How
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help
@@ -83,10 +83,11 @@ def _naming_allow_secret(ctx: click.Context) -> Iterator[None]:
     try:
         yield
     except CredentialFound as error:
-        from memctl.hooks import shells
+        from memctl.store import agent_env
 
         has_option = any(param.name == "allow_secret" for param in ctx.command.params)
-        if has_option and ctx.invoked_subcommand is None and shells.host_of(os.environ) is None:
+        is_for_people = agent_env.may_run_unasked(_words(ctx), os.environ)
+        if has_option and ctx.invoked_subcommand is None and not is_for_people:
             error.hint = f"{error.hint}, or let this one write pass with --allow-secret"
         raise
 
@@ -125,9 +126,9 @@ def reading(function: F) -> F:
     return at_option(json_option(function))
 
 
-def how(flags: dict[str, Any]) -> How:
-    """The flags of a writing command for the write door, leaving `as_json` aside."""
-    return How(**{name: value for name, value in flags.items() if name != "as_json"})
+def write_options(flags: dict[str, Any]) -> WriteOptions:
+    """Return the flags of a writing command as options of the write; `as_json` is none of them."""
+    return WriteOptions(**{name: value for name, value in flags.items() if name != "as_json"})
 
 
 @contextmanager
@@ -159,12 +160,18 @@ discard_option = click.option("--discard", is_flag=True, help="Let text go that 
 
 
 def for_people(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
-    """The value of an option that is refused in the shell of an agent, but for `-`, standard input."""
+    """The value of an option that is refused in the shell of an agent that may run the command without asking, but for
+    `-`, standard input."""
     if given and given != "-":
-        from memctl.hooks import shells
+        from memctl.store import agent_env
 
-        shells.refuse(param.opts[0], os.environ)
+        agent_env.refuse(param.opts[0], _words(ctx), os.environ)
     return given
+
+
+def _words(ctx: click.Context) -> str:
+    """The words of a command behind `memctl`."""
+    return ctx.command_path.partition(" ")[2]
 
 
 def writing(function: F) -> F:
@@ -180,7 +187,12 @@ def writing(function: F) -> F:
                 callback=for_people,
                 help="Let text pass that looks like a credential.",
             ),
-            click.option("--allow-owned", is_flag=True, help="Write to another's section; needs --reason."),
+            click.option(
+                "--allow-owned",
+                is_flag=True,
+                callback=for_people,
+                help="Write to another's section; needs --reason.",
+            ),
         )
     ):
         function = option(function)

@@ -11,7 +11,7 @@ from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option, said
 from memctl.errors import USAGE, MemctlError
-from memctl.record.said import refuse_stand_in
+from memctl.record.required_text import refuse_stand_in
 from memctl.team import agents
 from memctl.team.state import Agent, State
 

@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, json_option, writing
+from memctl.cli.command import command, json_option, write_options, writing
 from memctl.errors import REFUSED
 from memctl.pages.documents import Comparison
-from memctl.pages.places import FOLDER, SOURCES
+from memctl.pages.links import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.write import documents, door, pages
+from memctl.write import documents, pages, render, transaction
 from memctl.write.pages import Author
 
 
@@ -57,14 +57,14 @@ def render_command(
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
     if merged:
-        commit = documents.complete_merge(memory)
+        commit = render.complete_merge(memory)
         output.json("render", {"commit": commit or None}) if as_json else None
         return
     if staged:
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    result, found = documents.render(memory, force=force, no_commit=no_commit)
+    result, found = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:
         data = report.change_data(memory, result, False)
@@ -95,7 +95,9 @@ def review_command(ctx: click.Context, /, markers: tuple[str, ...], **flags: Any
     """
     memory = opening.memory(ctx)
     author = Author(memory.actor, memory.now)
-    result = door.carry_out(memory, lambda _: pages.review(load.disk(memory), markers, author), how(flags))
+    result = transaction.carry_out(
+        memory, lambda _: pages.review(load.disk(memory), markers, author), write_options(flags)
+    )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
 

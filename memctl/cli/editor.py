@@ -11,9 +11,10 @@ import click
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import frontmatter, headings
+from memctl.record import frontmatter
 from memctl.store import files
 from memctl.store.memory import Memory
+from memctl.text import headings
 from memctl.write.create import Draft
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

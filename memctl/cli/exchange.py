@@ -9,18 +9,18 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, filtering, how, reading, writing
+from memctl.cli.command import command, filtering, reading, write_options, writing
 from memctl.cli.source import read
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.exchange import jsonl
 from memctl.search.filters import select
 from memctl.store import load, named_file
-from memctl.write import door
+from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr import Imported
     from memctl.exchange.adr_export import Exported
     from memctl.exchange.adr_forms import Form
+    from memctl.exchange.adr_import import Imported
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
@@ -57,10 +57,10 @@ def import_command(ctx: click.Context, /, first: str, second: str | None, **flag
         _import_adr(memory, Path(source), flags)
         return
     lines = read(source).split("\n")
-    result = door.carry_out(
+    result = transaction.carry_out(
         memory,
         lambda sequence: jsonl.import_lines(memory, sequence, load.disk(memory), opening.told(lines)),
-        how(flags),
+        write_options(flags),
     )
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"])
 
@@ -135,16 +135,16 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 
 
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
-    from memctl.exchange import adr
+    from memctl.exchange import adr_import
 
     found: list[Imported] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
-        found.append(adr.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        found.append(adr_import.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
         return found[0].change
 
-    result = door.carry_out(memory, plan, how(flags))
+    result = transaction.carry_out(memory, plan, write_options(flags))
     imported = found[0]
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])

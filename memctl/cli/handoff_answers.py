@@ -8,19 +8,19 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import Command, command, complete_id, how, json_option, reading, said
+from memctl.cli.command import Command, command, complete_id, json_option, reading, said, write_options
 from memctl.errors import OK, REFUSED, MemctlError
 from memctl.record import handoff
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import ACCEPTED, DECLINED, WITHDRAWN, Handoff, package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.task import emitting
-from memctl.team import handing, ownership, shared
+from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
-from memctl.write import handoffs, joint
-from memctl.write.handoffs import Answered
+from memctl.write import handoffs, transaction, two_phase
+from memctl.write.handoffs import HandoffAnswer
 
 
 @command(
@@ -166,7 +166,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
-    lines = joint.recover(memory, ask_remote=True)
+    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     for line in settled.lost:
@@ -194,7 +194,14 @@ def _answer(
     memory = opening.memory(ctx)
     flags = {name: given[name] for name in ("reason", "dry_run", "as_json")}
     answered = handoffs.answer(
-        memory, id, status, how(flags), note=note, declined=declined, force=given["force"], remote=given["remote"]
+        memory,
+        id,
+        status,
+        write_options(flags),
+        note=note,
+        declined=declined,
+        force=given["force"],
+        remote=given["remote"],
     )
     done, one = answered.done, answered.handoff
     for line in done.agreed.lost:
@@ -208,12 +215,12 @@ def _answer(
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
 
-def _note_kept(answered: Answered, status: str, declined: tuple[str, ...]) -> None:
+def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
     given = answered.given
     if status == ACCEPTED:
         given = msgspec.structs.replace(given, sections=declined)
-    for held in handing.kept(answered.done.agreed.before, given):
+    for held in handoff_ownership.kept(answered.done.agreed.before, given):
         output.note(output.plain(f"stays as it is: {held.told}"))
 
 
@@ -232,19 +239,19 @@ def _row(one: Handoff) -> tuple[str, ...]:
 
 
 def _data(memory: Memory, one: Handoff) -> dict[str, Any]:
-    from memctl.record import headings
+    from memctl.record import content_fields
 
     record = output.record_data(memory, one.record)
-    content = headings.content(HANDOFF, one.body)
+    content = content_fields.content(HANDOFF, one.body)
     return {"record": record, **msgspec.to_builtins(one.parties), "content": content}
 
 
 def _note_elsewhere(memory: Memory, snapshot: Snapshot) -> None:
     """Sections that a handoff made this agent's, and whose record lies on another branch; and what was interrupted."""
-    state: State = shared.read(memory).state
+    state: State = ref_state.read(memory).state
     for held in state.section_ownership_map.values():
-        by = handing.named_in(held.lock_reason) if held.previous_owner else ""
+        by = handoff_ownership.named_in(held.lock_reason) if held.previous_owner else ""
         if by and held.owner_agent_id == memory.actor and held.is_live(memory.now) and snapshot.find(by) is None:
             output.note(output.plain(f"{by} gave you {held.section_id}, and is not on this branch: merge its own"))
-    for line in joint.interrupted(memory):
+    for line in two_phase.interrupted(memory):
         output.note(output.plain(line))

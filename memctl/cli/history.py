@@ -12,7 +12,7 @@ from memctl.cli.command import command, complete_id, reading
 from memctl.errors import MemctlError
 from memctl.git import differences, git, history, message
 from memctl.history import record_paths
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.kinds import KINDS
 from memctl.store import load, sessions_ref
 from memctl.store.last_commits import last_commits
@@ -58,7 +58,7 @@ def log_command(
     beside = "" if id or kind else sessions_ref.as_of(memory, at) if at else sessions_ref.now(memory)
     found = history.commits(memory.repository, [path, *former], revision, most, given_up=given_up, beside=beside)
     if since:
-        earliest = moments.parse_option(since, memory.now)
+        earliest = timestamps.parse_option(since, memory.now)
         found = [commit for commit in found if commit.date >= earliest][: limit or None]
     current = _bringer(memory, path, at) if id else ""
     if as_json:
@@ -92,7 +92,7 @@ def diff_command(ctx: click.Context, /, id: str | None, as_json: bool, at: str |
     revisions = [memory.repository.resolve(first or "HEAD")]
     if dots:
         revisions.append(memory.repository.resolve(second.lstrip(".") or "HEAD"))
-    closed = map(memory.tracked, {*snapshot.veil.paths, *snapshot.veil.records})
+    closed = map(memory.tracked, {*snapshot.withheld.paths, *snapshot.withheld.records})
     text = differences.diff(memory.repository, revisions, [path], closed)
     if as_json:
         output.json("diff", {"from": revisions[0], "to": revisions[1] if dots else None, "diff": text})

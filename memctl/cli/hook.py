@@ -13,9 +13,10 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import Command, Group, command, json_option
 from memctl.errors import REFUSED, MemctlError
-from memctl.hooks import dispatch, folder, log, statistics
+from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.statistics import Compaction
+from memctl.hooks.statistics import CompactionCount
+from memctl.store import session_dir
 
 
 def _answering(host: Host) -> Command:
@@ -109,7 +110,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     output.columns(rows)
 
 
-def _row(one: Compaction) -> Sequence[str]:
+def _row(one: CompactionCount) -> Sequence[str]:
     numbers = [_figure(one.before, ""), _figure(one.after, ""), _figure(one.calls, "")]
     return one.at, one.session[:8], one.trigger or "-", *numbers, ", ".join(one.suggested) or "-"
 
@@ -124,12 +125,12 @@ def _root(ctx: click.Context) -> Path:
     try:
         memory = opening.memory(ctx)
     except MemctlError as error:
-        found = folder.root_at(ctx.obj.folder)
+        found = session_dir.root_at(ctx.obj.folder)
         if found is None:
             raise
         output.note(f"warning: hooks can do nothing here: {output.plain(error.message)}")
         return found[1]
-    return folder.root_of(memory.repository.shared, memory.private.name)
+    return memory.hooks
 
 
 class _Hooks(Group):

@@ -11,12 +11,12 @@ import click
 from memctl.cli import opening, output
 from memctl.cli.command import command, complete_id, reading
 from memctl.errors import OK, REFUSED
-from memctl.hooks import shells
-from memctl.record import headings, markdown
+from memctl.record import content_fields
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.store import access
+from memctl.store import access, agent_env
 from memctl.store.memory import Memory
+from memctl.text import markdown
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -47,11 +47,11 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    reader = _Reader(memory, snapshot)
+    reader = _Navigator(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
-            shells.refuse(item.marker, os.environ)  # an agent may not be let to read that file
+            agent_env.refuse(item.marker, "show", os.environ)  # an agent may not be let to read that file
     counter = reader.counter if with_tokens else None
     if as_json:
         _print_json(memory, snapshot, found, counter)
@@ -83,11 +83,11 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
 @click.pass_context
 def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: str | None) -> None:
     """Show the navigation index: which § markers there are, what stands there, and where to find what."""
-    from memctl.pages import places
+    from memctl.pages import links
 
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    outline, reader = snapshot.outline, _Reader(memory, snapshot)
+    outline, reader = snapshot.outline, _Navigator(memory, snapshot)
     if with_tokens or as_json:
         markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]
         counter = reader.counter if with_tokens else None
@@ -100,12 +100,12 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
         rows = [(item["marker"], f"{item['tokens']:,}", item["title"]) for item in tree]
         output.columns([("marker", "tokens", "title"), *rows])
     else:
-        output.text(output.plain(markdown.visible(reader.renderer.page(places.INDEX))), newline=False)
+        output.text(output.plain(markdown.visible(reader.renderer.page(links.INDEX))), newline=False)
     _warn_of_pages(memory, snapshot)
     ctx.exit(REFUSED if outline.faults else OK)
 
 
-class _Reader:
+class _Navigator:
     """Goes to records and places of one Snapshot; what renders and what counts is made when first asked for."""
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
@@ -157,7 +157,11 @@ def _print_json(memory: Memory, snapshot: Snapshot, found: list[Record | Place],
     for item in found:
         if isinstance(item, Record):
             body = snapshot.body(item)
-            data = {**output.record_data(memory, item), "content": headings.content(item.kind, body), "body": body}
+            data = {
+                **output.record_data(memory, item),
+                "content": content_fields.content(item.kind, body),
+                "body": body,
+            }
             if counter is not None:
                 data["tokens"] = counter.tokens(snapshot.read(item.path))
             records.append(data)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.hooks import folder, shells, undone
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
-from memctl.store import load, lock
+from memctl.store import agent_env, load, lock
 from memctl.store.load import Progress
 from memctl.store.memory import Memory, open_memory
 
 _STEP = 250
+_PATIENCE = 5.0  # seconds; summing up 10 MB of a transcript and committing takes about one
 _SAYS_WHOSE = ("list", "show", "search", "index", "log", "why")  # packs and `status` say so in their own text
 _SAYS_UNDONE = ("list", "show", "search", "index", "why", "rehydrate")  # `status` lists such changes, and writes say it
 _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
@@ -28,17 +29,13 @@ _WORTH_A_BAR = 2_000  # files; fewer are read in the blink of an eye
 def memory(ctx: click.Context) -> Memory:
     """The memory around the folder that the command works in, with what hooks of agents do to it done; what it has to
     remark is printed at the end."""
-    opened = open_memory(ctx.obj.folder, shells.named(os.environ), ctx.obj.asked)
+    opened = open_memory(ctx.obj.folder, agent_env.named(os.environ), ctx.obj.asked)
     ctx.obj.memory = opened
     opened.by_hand = True
     lock.announce = output.note
-    opened.by_agent = shells.host_of(os.environ) is not None
-    root = folder.root_of(opened.repository.shared, opened.private.name)
-    if undone.notes(root):
-        from memctl.cli import agents_work
-
-        agents_work.await_(opened, root, writes=_writes(ctx))
-
+    opened.by_agent = agent_env.shell_of(os.environ) is not None
+    if opened.has_jobs:
+        _finish_jobs(ctx, opened)
     if not ctx.params.get("at"):
         _tell_not_checked_out(opened)
         if ctx.info_name in _SAYS_UNDONE:
@@ -54,6 +51,26 @@ def memory(ctx: click.Context) -> Memory:
     ctx.call_on_close(opened.repository.close)
     ctx.call_on_close(remark)
     return opened
+
+
+def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
+    """Wait for the processes that hooks of agents have left behind, so that the command sees what they write.
+
+    A command that writes does itself what a killed one has left; any other only says that it is there.
+    """
+    from memctl.git.commits import committing
+    from memctl.store import job_queue
+
+    if committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
+        return
+    opened.asked = None  # that was asked before what is waited for
+    is_done = False
+    with suppress(OSError):  # of a folder that we may not write to: then it is somebody else's to finish
+        is_done = job_queue.wait(opened.hooks, _PATIENCE) or (_writes(ctx) and ctx.obj.finish_jobs(opened.hooks))
+    if not is_done:
+        output.note(
+            "what an agent's hook has begun is not done yet: `memctl commit` finishes it (`memctl hook log --faults`)"
+        )
 
 
 def _tell_not_checked_out(opened: Memory) -> None:
@@ -104,13 +121,18 @@ def snapshot(opened: Memory, at: str | None) -> Snapshot:
 
 
 def readable(opened: Memory, at: str | None) -> Snapshot:
-    """The same as an agent may read it: without the details, their records and the files that an owner keeps to some.
+    """The memory as an agent may read it: without details, their records and files that an owner keeps to some."""
+    found = snapshot(opened, at)
+    if not opened.environ.get("MEMCTL_AGENT"):
+        return found
+    from memctl.team import read_access
 
-    Only for who says to be an agent, by MEMCTL_AGENT; people open the files anyway.
-    """
-    from memctl.pages import admission
+    closed = read_access.closed(opened)
+    if closed is None:
+        return found
+    from memctl.pages import access_filter
 
-    return admission.admitted(opened, snapshot(opened, at), lambda: () if at is None else (load.disk(opened),))
+    return access_filter.readable(opened, found, closed, lambda: () if at is None else (load.disk(opened),))
 
 
 def section(read: Snapshot, given: str) -> str:
@@ -150,8 +172,8 @@ def filters(
         importance_gte=importance or 0,
         section=f"§{section.removeprefix('§')}" if section else "",
         agent=agent,
-        since=moments.parse_option(since, opened.now) if since else "",
-        until=moments.parse_option(until, opened.now, whole_day=True) if until else "",
+        since=timestamps.parse_option(since, opened.now) if since else "",
+        until=timestamps.parse_option(until, opened.now, whole_day=True) if until else "",
         archived=None if everything else archived,
     )
 

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.cli import terminal
 from memctl.errors import OK, REFUSED
-from memctl.record.faults import Fault
+from memctl.record.errors import Fault
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Excerpt, Snapshot

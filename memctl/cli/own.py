@@ -12,8 +12,8 @@ from memctl.cli import opening, output
 from memctl.cli.agreement import agreeing, carry_out, seen
 from memctl.cli.command import Command, Group, json_option
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
-from memctl.pages.placing import missing
-from memctl.record import moments
+from memctl.pages.section_check import missing
+from memctl.record import timestamps
 from memctl.record.pages import Outline
 from memctl.store import load
 from memctl.team import ownership
@@ -75,7 +75,7 @@ def acquire_command(
         agent=memory.actor,
         now=now,
         ownership_type=ownership_type,
-        expires_at=moments.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
+        expires_at=timestamps.parse_option(span or until, now, ahead=True, whole_day=True) if span or until else None,
         reason=given["reason"],
         readers=tuple(map(ownership.agent_name, readers)) if readers else None,
         force=force,
@@ -174,14 +174,17 @@ def check_command(
     PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
     everywhere, 1: not everywhere.
     """
-    from memctl.pages import owned
+    from memctl.pages import place_sections
+    from memctl.team import guard
 
     memory = opening.memory(ctx)
     name = ownership.agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
-        held = owned.owners(memory, snapshot, state, ctx.obj.folder, place)
+        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
+        found = (guard.holding(state, markers, memory.now) for markers in deciding)
+        held = list(dict.fromkeys(one for one in found if one is not None))
         is_open = reading and re.fullmatch("§?2[.][0-9]+", place) is not None  # all read levels 1 and 2
         granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
         rows.append((place, granted, held))

@@ -11,7 +11,7 @@ from memctl.cli.command import command, reading
 from memctl.cli.packing import Packing, counter_of, deliver, fill, packing
 from memctl.pack import last_work, rehydrate
 from memctl.pack.supply import sources
-from memctl.record import moments
+from memctl.record import timestamps
 
 
 @command(
@@ -53,7 +53,7 @@ def rehydrate_command(
     wanted = rehydrate.Wanted(
         task=task,
         section=opening.section(snapshot, section),
-        since=moments.parse_option(since, memory.now) if since else "",
+        since=timestamps.parse_option(since, memory.now) if since else "",
         agent=agent,
         reader=memory.actor,
     )

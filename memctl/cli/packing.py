@@ -12,11 +12,11 @@ import msgspec
 
 from memctl.cli import counting, output
 from memctl.cli.command import for_people
-from memctl.errors import MemctlError
 from memctl.pack import filling
-from memctl.pack.draft import Draft
+from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
 from memctl.pack.formats import choice
+from memctl.providers import clipboard
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, named_file
@@ -75,7 +75,7 @@ def counter_of(memory: Memory, options: Packing) -> Counter:
     return counting.counter(counting.model_of(options.model, memory), memory)
 
 
-def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
+def fill(memory: Memory, draft: PackDraft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
     """A draft as a pack, which says so if nobody trusts the clone that its records are of."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens
@@ -87,10 +87,7 @@ def refuse_undeliverable(options: Packing) -> None:
     if options.out is not None:
         named_file.refuse(options.out)
     if options.copy:
-        import pyperclip
-
-        if not pyperclip.determine_clipboard()[0]:
-            raise _no_clipboard()
+        clipboard.program()
 
 
 def deliver(
@@ -111,7 +108,7 @@ def deliver(
         output.note(f"nothing of {len(pack.left_out):,} fits into {pack.budget:,} tokens")
     family = family_of(options.model or memory.config.model).name
     if options.copy:
-        _copy(pack.text)
+        clipboard.copy(pack.text)
     if options.out is not None:
         named_file.write(options.out, pack.text)
     if as_json:
@@ -131,16 +128,3 @@ def deliver(
 
 def _records(snapshot: Snapshot, included: set[str]) -> list[Record]:
     return [record for record in snapshot.records if record.id in included] if included else []
-
-
-def _copy(text: str) -> None:
-    import pyperclip
-
-    try:
-        pyperclip.copy(text)
-    except pyperclip.PyperclipException:
-        raise _no_clipboard() from None
-
-
-def _no_clipboard() -> MemctlError:
-    return MemctlError("there is no clipboard here", "install wl-clipboard, xclip or xsel, or use --out FILE")

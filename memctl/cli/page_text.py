@@ -6,10 +6,11 @@ from typing import Any
 
 from memctl.cli import editor
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, headings
-from memctl.record.malformed import Malformed
+from memctl.record import content_fields, frontmatter
+from memctl.record.errors import Malformed
 from memctl.record.pages import Page, PageKind
-from memctl.record.said import refuse_stand_in
+from memctl.record.required_text import refuse_stand_in
+from memctl.text import headings
 from memctl.write.pages import Text, with_content
 
 
@@ -81,7 +82,7 @@ def _from_file(file: str) -> tuple[str, str]:
 
 def _skeleton(kind: PageKind, text: Text) -> str:
     """The headings that a page may have, with what is given of them."""
-    parts = ((field.heading, headings.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
+    parts = ((field.heading, content_fields.compose(field, text.content.get(field.name, ""))) for field in kind.fields)
     return "\n".join(part or f"## {heading}\n" for heading, part in parts)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memctl.cli import editor, opening, output, page_text, report
-from memctl.cli.command import Command, Group, at_option, command, how, json_option, writing
+from memctl.cli.command import Command, Group, at_option, command, json_option, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.pages.navigate import refuse_broken
 from memctl.record.change import Change
@@ -16,7 +16,7 @@ from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.write import door, pages
+from memctl.write import pages, transaction
 from memctl.write.pages import Author
 
 _MANY = "Repeatable; replaces those there are."
@@ -84,7 +84,7 @@ def _carry_out(ctx: click.Context, given: dict[str, Any], prepare: Prepare) -> N
     author = Author(memory.actor, memory.now)
     plan, written = prepare(memory, load.disk(memory), given)
     with editor.kept(memory, written):
-        result = door.carry_out(memory, lambda _: plan(load.disk(memory), author), how(flags))
+        result = transaction.carry_out(memory, lambda _: plan(load.disk(memory), author), write_options(flags))
     lines = [f"{result.change.ids[0]} {memory.tracked(path)}" for path in result.change.paths]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 

@@ -12,15 +12,15 @@ from typing import Any
 import click
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, json_option, reading, writing
+from memctl.cli.command import command, json_option, reading, write_options, writing
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
-from memctl.record import handoff, moments
+from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.write import commit, door, entry_state, example, joint, moves, reinstate, setup
+from memctl.write import checkout_log, commit, entry_state, example, reinstate, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
 _TRY = (
@@ -59,7 +59,7 @@ def init_command(ctx: click.Context, /, project: str | None, make_repository: bo
     if not flags["dry_run"]:
         with suppress(MemctlError):  # where settings can't be written now; the next write tries again
             trust.grant(memory.repository)
-    result = door.carry_out(memory, lambda _: change, how(flags))
+    result = transaction.carry_out(memory, lambda _: change, write_options(flags))
     lines = [f"memory of {memory.config.project}: {memory.folder}"]
     report.outcome(memory, result, as_json=flags["as_json"], dry_run=flags["dry_run"], lines=lines)
 
@@ -152,7 +152,7 @@ def commit_command(
     memory = opening.memory(ctx)
     if not dry_run:
         memory.grant_trust()
-        joint.recover(memory, ask_remote=True)
+        two_phase.recover(memory, transaction.write, ask_remote=True)
     if drop:
         forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)
@@ -221,16 +221,16 @@ def _status(memory: Memory, snapshot: Snapshot, at: str | None) -> dict[str, Any
                 "why": entry_state.reason(memory, e) or None,
                 "undone": e.undone,
                 "overdue": e in overdue,
-                "since": moments.from_epoch(int(e.began)),
+                "since": timestamps.from_epoch(int(e.began)),
             }
             for e in waiting
         ]
         covered = {path for entry in waiting for path in entry.change.paths}
         rest = [path for path in entry_state.uncommitted(memory) if path not in covered]
         data["uncommitted"] = [output.name(memory.tracked(p)) for p in (*rest, *files.leftovers(memory.folder))]
-        move = moves.noted(memory)
+        move = checkout_log.noted(memory)
         moving = [f"{move.why} (interrupted, the next write, or `memctl sync`, finishes it)"] if move else []
-        data["interrupted"] = [*moving, *joint.interrupted(memory)]
+        data["interrupted"] = [*moving, *two_phase.interrupted(memory)]
         data["handoffs"] = [
             {"id": one.record.id, "from": one.parties.from_agent_id, "title": one.record.title}
             for one in handoff.waiting(snapshot, memory.actor)

@@ -16,11 +16,11 @@ from memctl.cli.source import read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import remains
 from memctl.git.remains import Remains
-from memctl.hooks import folder, installing, known
-from memctl.hooks.folder import SessionFolder
+from memctl.hooks import host_files, session_state
+from memctl.record.change import WriteOptions
 from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
 from memctl.write import redact, redact_file
-from memctl.write.door import How
 from memctl.write.redact import Redaction
 
 _SHOWN = 10  # commits, refs or files that are named
@@ -71,9 +71,9 @@ def redact_command(
         raise MemctlError("nothing is named", "give an ID or PATH, or the text itself with --text FILE", USAGE)
     memory = opening.memory(ctx)
     given = [read(source).strip("\n")] if source else []
-    how = How(reason=reason, dry_run=dry_run, no_commit=no_commit)
-    backups = [installing.state_home(os.environ)]
-    made = redact.redact(memory, names, given, how, start=ctx.obj.folder, folders=backups)
+    options = WriteOptions(reason=reason, dry_run=dry_run, no_commit=no_commit)
+    backups = [host_files.state_home(os.environ)]
+    made = redact.redact(memory, names, given, options, start=ctx.obj.folder, folders=backups)
     left = remains.find(memory.repository, _forms(made), memory.prefix) if made.secrets else Remains()
     transcripts = _transcripts(memory, _forms(made)) if made.secrets else []
     if as_json:
@@ -89,11 +89,11 @@ def _forms(made: Redaction) -> list[str]:
 
 def _transcripts(memory: Memory, wanted: list[str]) -> list[str]:
     """The transcripts of agents' programs, which are theirs, that have one of some texts."""
-    root = folder.root_of(memory.repository.shared, memory.private.name)
+    root = memory.hooks
     files = {
         file
         for path in (root / "sessions").glob("*")
-        if (state := known.read(SessionFolder(root, path.name))) is not None
+        if (state := session_state.read(SessionDir(root, path.name))) is not None
         for file in state.offsets
     }
     left, found = _MOST, []

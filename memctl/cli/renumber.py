@@ -10,20 +10,20 @@ import click
 import msgspec
 
 from memctl.cli import opening, output, report
-from memctl.cli.command import command, how, writing
+from memctl.cli.command import command, write_options, writing
 from memctl.errors import MemctlError
 from memctl.git.authorship import Authorship
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record.change import Change
 from memctl.record.kinds import HANDOFF
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.team import shared
+from memctl.team import ref_state
 from memctl.team.state import SECTION, State
-from memctl.write import concluding, door, handoffs, renumber
+from memctl.write import handoffs, merge_staging, renumber, transaction
 from memctl.write.commit import Outcome
-from memctl.write.concluding import Staged
+from memctl.write.merge_staging import StagedMerge
 from memctl.write.renumber import Renumbering
 
 
@@ -55,8 +55,8 @@ def renumber_command(ctx: click.Context, /, **flags: Any) -> None:
         made.append(renumber.renumber(snapshot, history, renumber.conflicting(memory, snapshot)))
         return made[0].change
 
-    result = door.carry_out(memory, plan, how(flags))
-    within = None if flags["dry_run"] or flags["no_commit"] else concluding.stage(memory)
+    result = transaction.carry_out(memory, plan, write_options(flags))
+    within = None if flags["dry_run"] or flags["no_commit"] else merge_staging.stage(memory)
     settled = [] if flags["dry_run"] else _settled(memory, made[0])
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -91,7 +91,7 @@ def _lines(made: Renumbering) -> Iterator[str]:
 def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
     """Ownerships of numbers that two sections had: which of the two was meant, only their owners know."""
     pages = [holder for holder in made.renamed if holder.record is None and SECTION.fullmatch(holder.name)]
-    state = shared.read(memory).state if pages else State()
+    state = ref_state.read(memory).state if pages else State()
     for holder in pages:
         if held := state.live(holder.name, memory.now):
             moved = f"{holder.now} {holder.title!r}"
@@ -100,7 +100,7 @@ def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
             )
 
 
-def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iterator[str]:
+def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
     """What there is left to do in the merge, or whatever else is under way: to the letter."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
@@ -130,7 +130,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iter
             yield "hint: `git commit --no-edit` concludes the merge"
 
 
-def _within_data(memory: Memory, within: Staged | None) -> dict[str, Any]:
+def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
     return {
         "staged": [output.name(memory.tracked(path)) for path in within.staged] if within else [],
         "not_staged": (within.why or None) if within else None,

@@ -8,18 +8,18 @@ import click
 import msgspec
 
 from memctl.cli import material, opening, output, report, session_probe, session_text
-from memctl.cli.command import Command, Group, how, json_option, said, writing
+from memctl.cli.command import Command, Group, json_option, said, write_options, writing
 from memctl.cli.command import reading as reading_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record.change import Change
 from memctl.session import ending, gathering, listing, proposals, running
 from memctl.session import writing as session_writing
-from memctl.session.events import GIT, Session
 from memctl.session.running import Running
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
-from memctl.write import door
+from memctl.transcript.events import GIT, Session
+from memctl.write import transaction
 
 
 @click.group("session", cls=Group)
@@ -93,7 +93,7 @@ def summarize_command(
 
 def _write(
     memory: Memory,
-    summary: Summary,
+    summary: SessionSummary,
     session: Session,
     accept: str,
     flags: dict[str, Any],
@@ -115,8 +115,8 @@ def _write(
             ending.begin(memory, ends)  # what is refused has not begun
         return made
 
-    terms = how(flags)
-    result = door.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
+    terms = write_options(flags)
+    result = transaction.carry_out(memory, plan, msgspec.structs.replace(terms, redact=not terms.allow_secret))
     if ends and not flags["dry_run"]:
         running.forget(memory, ends.id)
     if not flags["dry_run"]:

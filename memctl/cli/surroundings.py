@@ -12,8 +12,8 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.policy.contexts import SCS_THRESHOLD
 from memctl.policy.staleness import Over, over
-from memctl.record import moments
-from memctl.record.faults import Fault
+from memctl.record import timestamps
+from memctl.record.errors import Fault
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory, fixed_now
 from memctl.tokens.count import Counter
@@ -46,7 +46,7 @@ def find(ctx: click.Context, model: str | None = None, at: str | None = None) ->
     """
     memory = opening.memory(ctx) if at is not None else opening.memory_if_any(ctx)
     if memory is None:
-        now = fixed_now(os.environ) or moments.from_epoch(int(time.time()))
+        now = fixed_now(os.environ) or timestamps.from_epoch(int(time.time()))
         return Surroundings(
             counting.counter(counting.model_of(model, None), None), now, Over({}, frozenset()), None, None
         )

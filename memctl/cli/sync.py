@@ -10,10 +10,10 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, json_option
 from memctl.errors import OK, REFUSED
 from memctl.store.memory import Memory
-from memctl.sync import deciding, telling
+from memctl.sync import merge_file, result
 from memctl.sync import sync as syncing
-from memctl.sync.synced import Synced
-from memctl.write import naming
+from memctl.sync.result import SyncResult
+from memctl.write import id_collisions
 from memctl.write.merge import WHOLE
 
 
@@ -48,7 +48,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
         memory.grant_trust()
     shown: list[str] = []
 
-    def tell(lines: list[str]) -> None:
+    def show(lines: list[str]) -> None:
         shown.extend(lines)
         for line in lines if not as_json else ():
             output.text(output.plain(line))
@@ -58,9 +58,9 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
         remote,
         push=not no_push,
         dry_run=dry_run,
-        tell=lambda planned: tell(telling.branch(planned, dry_run=dry_run, push=not no_push)),
+        report=lambda planned: show(result.branch(planned, dry_run=dry_run, push=not no_push)),
     )
-    tell(telling.coordination(done, dry_run=dry_run))
+    show(result.coordination(done, dry_run=dry_run))
     if as_json:
         output.json("sync", _data(memory, done, dry_run=dry_run))
     elif not shown and not done.warning:
@@ -70,7 +70,7 @@ def sync_command(ctx: click.Context, /, remote: str, no_push: bool, dry_run: boo
     ctx.exit(REFUSED if done.warning else OK)
 
 
-def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
+def _data(memory: Memory, done: SyncResult, *, dry_run: bool) -> dict[str, Any]:
     made = done.made
     return {
         "remote": done.upstream.remote,
@@ -85,7 +85,7 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
         "pushed_outside_of_memory": done.foreign,
         "merged": [output.name(memory.tracked(path)) for path in made.both] if made else [],
         "renumbered": [
-            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(naming.new_path(one)))}
+            {"old": one.name, "new": one.now, "path": output.name(memory.tracked(id_collisions.new_path(one)))}
             for one in (made.renamed if made else ())
         ],
         "lost": [
@@ -93,8 +93,8 @@ def _data(memory: Memory, done: Synced, *, dry_run: bool) -> dict[str, Any]:
                 "id": item.id,
                 "path": output.name(memory.tracked(item.path)),
                 "field": None if item.loss.key == WHOLE else item.loss.key,
-                "lost": deciding.shown(item.loss.lost),
-                "kept": deciding.shown(item.loss.kept),
+                "lost": merge_file.one_line(item.loss.lost),
+                "kept": merge_file.one_line(item.loss.kept),
             }
             for item in (made.lost if made else ())
         ],

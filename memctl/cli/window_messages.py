@@ -18,8 +18,8 @@ from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
+    from memctl.transcript.window import Window
     from memctl.window.messages.reading import Opened
-    from memctl.window.messages.transcript import Transcript
 
 
 def written(function: F) -> F:
@@ -90,7 +90,7 @@ def rest(opened: Opened) -> dict[str, Any]:
     }
 
 
-def broken_in(transcript: Transcript | None) -> int:
+def broken_in(transcript: Window | None) -> int:
     """Lines of a transcript that nobody can read; 0 if it is none."""
     return transcript.broken if transcript else 0
 

@@ -11,8 +11,8 @@ from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
 from memctl.cli.streaming import lines
 from memctl.errors import USAGE, MemctlError
+from memctl.tokens import model_windows
 from memctl.window.eviction.policies import POLICIES
-from memctl.window.pressure import models
 
 if TYPE_CHECKING:
     from memctl.tokens.count import Counter
@@ -36,9 +36,9 @@ def _policies(ctx: click.Context, param: click.Parameter, given: str) -> list[st
 @click.argument("source", metavar="FILE|-")
 @click.option("--policy", "policies", default="", metavar="NAME,…", callback=_policies, help="Which. [default: all]")
 @click.option("--budget", type=click.IntRange(min=1), required=True, metavar="N", help="What a request may have.")
-@click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=models.ORANGE_AT, show_default=True,
-              help="Evict above this share of the budget.")  # fmt: skip
-@click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=models.TARGET, show_default=True,
+@click.option("--trigger", type=click.FloatRange(0, 1, min_open=True), default=model_windows.ORANGE_AT,
+              show_default=True, help="Evict above this share of the budget.")  # fmt: skip
+@click.option("--target", type=click.FloatRange(0, 1, min_open=True), default=model_windows.TARGET, show_default=True,
               help="Evict down to this share.")  # fmt: skip
 @counting.model_option
 @json_option

@@ -14,18 +14,19 @@ from memctl.cli.command import F
 from memctl.cli.source import read
 from memctl.cli.streaming import lines
 from memctl.hooks import pressure
-from memctl.record import settings as yaml_settings
+from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
+from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
+from memctl.transcript import locations
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
 from memctl.window.following import Follower
-from memctl.window.messages import transcript_files
-from memctl.window.pressure import limits, models
+from memctl.window.pressure import limits
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -48,7 +49,7 @@ def looking(function: F) -> F:
             click.option(
                 "--max-output",
                 type=click.IntRange(min=1),
-                default=models.DEFAULT_OUTPUT,
+                default=model_windows.DEFAULT_OUTPUT,
                 show_default=True,
                 help="Tokens that the model may answer with, which a host keeps free.",
             ),
@@ -62,7 +63,7 @@ def looking(function: F) -> F:
     return function
 
 
-class Source:
+class WindowSource:
     """A file with a window in it, and how it is to be looked at."""
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
@@ -72,7 +73,7 @@ class Source:
         self._memory = opening.memory_if_any(ctx)
         self.config, self._says_window = settings(given["settings"], self._memory)
 
-    def read(self) -> Seen:
+    def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
@@ -86,26 +87,26 @@ class Source:
         self.counted_as = found.family.name
         return found
 
-    def limit(self, seen: Seen) -> Limit:
+    def limit(self, seen: SeenConversation) -> Limit:
         """How much fits, as `limit_of` has it."""
         usable = self.config.max_context_tokens if self._says_window else None
         return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
 
-    def warn(self, seen: Seen, limit: Limit) -> None:
+    def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and what of the file was not taken in."""
         warn_of(limit)
         messages.tell_rest(seen.opened)
 
 
 def limit_of(
-    seen: Seen,
+    seen: SeenConversation,
     usable: int | None,
     memory: Memory | None,
     *,
     model: str | None,
     window: int | None,
     host: str | None = None,
-    max_output: int = models.DEFAULT_OUTPUT,
+    max_output: int = model_windows.DEFAULT_OUTPUT,
 ) -> Limit:
     """How much fits: as the options say, the settings (`usable`, None if they do not), or the name of the model."""
     host = host or (limits.CLAUDE_CODE if seen.is_transcript else limits.NO_HOST)
@@ -129,11 +130,11 @@ def warn_of(limit: Limit) -> None:
 def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, bool]:
     """The settings of the window: a file's, else those in the memory's config.yaml, else the defaults; and whether they
     say how large it is, be it what it would be without them."""
-    values = yaml_settings.read(read(file), file) if file else memory.config.window if memory else {}
+    values = read_yaml(read(file), file) if file else memory.config.window if memory else {}
     found = configuration.from_values(values, file or "config.yaml, window")
     return found, values.get("max_context_tokens") is not None
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else transcript_files.projects(os.environ, Path.home())
-    return transcript_files.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    kept = Path(projects) if projects else locations.projects(os.environ, Path.home())
+    return locations.newest(Path(os.path.realpath(ctx.obj.folder)), kept)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from memctl.record import headings
-from memctl.record.headings import Part
 from memctl.record.kinds import DECISION, Field
+from memctl.text import headings
+from memctl.text.headings import Part
 
 Form = Literal["madr", "nygard"]
 FORMS: tuple[Form, ...] = ("madr", "nygard")

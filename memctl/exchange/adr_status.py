@@ -9,9 +9,10 @@ import msgspec
 
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
-from memctl.exchange.adr_text import Head, Origin, Span, head_of, number_of
-from memctl.record import canonical, headings, moments
+from memctl.exchange.adr_text import AdrOrigin, Head, Span, head_of, number_of
+from memctl.record import frontmatter_writer, timestamps
 from memctl.record.record import Record
+from memctl.text import headings
 
 SUPERSEDED = "superseded"
 UNSAID = "accepted"  # what a record is that says nothing: adr-tools writes so, and nobody keeps drafts without a word
@@ -64,7 +65,7 @@ class Other(msgspec.Struct, frozen=True):
         return f"[{text}]({f'<{self.file}>' if re.search(r'[ ()]', self.file) else self.file})"
 
 
-def statement_of(origin: Origin, body: str) -> Statement:
+def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """What a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
     text = head.at(head.status) or origin.status.partition("\n")[2]
@@ -80,7 +81,7 @@ def statement_of(origin: Origin, body: str) -> Statement:
     )
 
 
-def refreshed(origin: Origin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> Origin:
+def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
     """The origin of a record with what has become of the record since: its title, date, status and successors.
 
     `by` are the records that supersede it, `of` those that it supersedes.
@@ -109,13 +110,13 @@ def refreshed(origin: Origin, body: str, record: Record, by: Sequence[Other], of
 
 
 def fresh(
-    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: Origin | None = None
+    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: AdrOrigin | None = None
 ) -> str:
     """What stands above a record's body in a form that it did not come in; what else its `old` head says is kept."""
     front, above, below = _rest(old) if old else ("", "", "")
     day = record.timestamp[:10]
     if form == "madr":
-        status = canonical.emit("status", _in_words(record.status, by, form))
+        status = frontmatter_writer.emit("status", _in_words(record.status, by, form))
         return f"---\n{status}date: {day}\n{front}---\n\n{above}# {record.title}\n\n{below}"
     lines = [f"Superseded by {other.link(form)}" for other in by]
     lines += [f"Supersedes {other.link(form)}" for other in of]
@@ -161,7 +162,7 @@ def _plain_changes(head: Head, record: Record) -> list[tuple[Span, str]]:
     changes: list[tuple[Span, str]] = []
     if " ".join(head.at(head.title).split()) != record.title:
         changes.append((head.title, record.title))
-    if head.date and moments.parse(head.at(head.date))[:10] != record.timestamp[:10]:
+    if head.date and timestamps.parse(head.at(head.date))[:10] != record.timestamp[:10]:
         changes.append((head.date, record.timestamp[:10]))
     return changes
 
@@ -185,7 +186,7 @@ def _value(head: Head, words: str) -> str:
 
 
 def _yaml(words: str) -> str:
-    return canonical.emit("status", words).removeprefix("status: ").removesuffix("\n")
+    return frontmatter_writer.emit("status", words).removeprefix("status: ").removesuffix("\n")
 
 
 def _new_in_front(head: Head, words: str) -> tuple[Span, str]:
@@ -209,7 +210,7 @@ def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
     return f"{heading}\n\n{text}{ending}"
 
 
-def _rest(origin: Origin) -> tuple[str, str, str]:
+def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
     """What a head says beside title, status and date: in its front matter, above its title and below it.
 
     Lines of the section with the status that say something else stand behind what is below.

@@ -15,16 +15,15 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import unpaired
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, OTHER_END, Kind
-from memctl.record.markdown import one_line
 from memctl.record.record import ORDER, Record, parse, problems
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
+from memctl.text.markdown import one_line
 from memctl.write.create import Draft, complete, written
 
 _PATH = re.compile(r"[a-z]+/\d{4}-\d\d/[A-Z]{3}-[\d-]{1,40}(?:-[a-z0-9]+)*\.md")
@@ -147,7 +146,7 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
             draft = draft_of(values)
             drafts.append((number, draft, complete(memory, draft)))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
-            wrong.append(f"line {number}: {unpaired.told(line) or error}")
+            wrong.append(f"line {number}: {error}")
     return drafts, wrong
 
 

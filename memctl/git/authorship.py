@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from memctl.git import blame, git, history, trees
+from memctl.git.origins import Origin
 from memctl.git.repository import Repository
-from memctl.record.provenance import Origin
 
 _LARGEST = 2 * 1024 * 1024  # bytes of a file that is looked into for a mark
 

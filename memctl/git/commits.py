@@ -51,10 +51,18 @@ class Overtaken(CommitPending):
         super().__init__("somebody else committed at the same moment", "`memctl commit` makes the commit")
 
 
-def commit(repository: Repository, files: Mapping[str, bytes | None], message: str, prepared: Preparation) -> Made:
+def commit(
+    repository: Repository,
+    files: Mapping[str, bytes | None],
+    message: str,
+    prepared: Preparation,
+    *,
+    by_agent: bool = False,
+) -> Made:
     """Commit `files` (paths below the worktree's top with their content, None for a deleted one) to the current branch.
 
-    The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it.
+    The content must be what stands on the disk. Raises CommitPending if Git can't or the user's hooks won't have it,
+    and for an agent while a hook in the worktree is one that somebody has edited.
     """
     forbid_if_unsafe(repository)
     try:
@@ -67,6 +75,7 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
     branch, parent = repository.branch()
     paths = list(files)
     _refuse_ignored(prepared)
+    _look_at_hooks(repository, parent, by_agent=by_agent)
     if branch and not _needs_git_commit(repository, files):
         importer = Importer(repository)  # it starts up while the index is written
         try:
@@ -82,6 +91,21 @@ def commit(repository: Repository, files: Mapping[str, bytes | None], message: s
         _collect_garbage(repository)
         return made
     return Made(_commit_only(repository, files, message, prepared.dates))
+
+
+def _look_at_hooks(repository: Repository, head: str, *, by_agent: bool) -> None:
+    """Raise CommitPending if a commit for an agent would run an edited hook; note what a person's commit runs."""
+    if not repository.commit_hooks(others=True):
+        return
+    from memctl.git import edited_hooks  # seldom needed
+
+    if not by_agent:
+        edited_hooks.accept(repository, head)
+    elif edited := edited_hooks.first(repository, head):
+        raise AllPending(
+            f"the commit would run {edited}, which is not as HEAD has it, and agents run no edited hooks",
+            "the user's next write or `memctl commit` makes it",
+        )
 
 
 def forbid_if_unsafe(repository: Repository) -> None:

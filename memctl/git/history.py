@@ -16,7 +16,7 @@ import msgspec
 
 from memctl.git import git, message, trees
 from memctl.git.repository import Repository
-from memctl.record import moments
+from memctl.record import timestamps
 
 # Git shows nothing of what a merge changed unless told to. Of a file that a merge changed in its own way, so that no
 # parent has it as the merge does, the difference from the first parent is enough.
@@ -85,7 +85,7 @@ def _commit(text: str) -> Commit:
     return Commit(
         commit=name,
         author=author,
-        date=moments.from_epoch(int(seconds)),
+        date=timestamps.from_epoch(int(seconds)),
         subject=body.partition("\n")[0],
         trailers=message.parse(body),
         paths=tuple(path for path in names.strip("\0\n").split("\0") if path),
@@ -151,7 +151,7 @@ def latest(repository: Repository, limit: int) -> Iterator[Changed]:
             if date:
                 yield Changed(date, tuple(paths), subject)
             seconds, _, said = item[1:].partition(b" ")
-            date, subject, paths = moments.from_epoch(int(seconds)), said.decode(errors="replace"), []
+            date, subject, paths = timestamps.from_epoch(int(seconds)), said.decode(errors="replace"), []
         elif path := git.name(item.lstrip(b"\n")):
             paths.append(path)
     if date:
@@ -217,7 +217,7 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
     return found
 
 
-class Touch(msgspec.Struct, frozen=True):
+class FileCommit(msgspec.Struct, frozen=True):
     """A commit that touched a file: its whole message, and what the file was called in it."""
 
     commit: str
@@ -230,25 +230,25 @@ class Touch(msgspec.Struct, frozen=True):
 _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
 
 
-def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[Touch]:
+def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
     """The commits that touched one file, under its earlier names too, newest first."""
     most = [] if limit is None else [f"--max-count={limit}"]
     return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
 
 
-def touch(repository: Repository, commit: str, path: str) -> Touch:
+def touch(repository: Repository, commit: str, path: str) -> FileCommit:
     """One commit as one that touched a file."""
     return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
 
 
-def _touches(repository: Repository, args: Sequence[str]) -> list[Touch]:
+def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     found = []
     out = git.read(args, repository.top).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
         if part:
             name, seconds, author, body, names = part.split("\0", 4)
             path = names.strip("\0\n").partition("\0")[0]
-            found.append(Touch(name, author, moments.from_epoch(int(seconds)), body.strip("\n"), path))
+            found.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
     return found
 
 
@@ -279,5 +279,5 @@ def commit_before(repository: Repository, moment: str) -> str:
     """The last commit of HEAD that was made before a moment (canonical UTC), or at it; "" if there is none."""
     if not repository.has_head():
         return ""
-    args = ["rev-list", "-1", f"--before=@{moments.to_epoch(moment)} +0000", "HEAD"]
+    args = ["rev-list", "-1", f"--before=@{timestamps.to_epoch(moment)} +0000", "HEAD"]
     return git.read(args, repository.top).decode().strip()

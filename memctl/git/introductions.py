@@ -17,7 +17,7 @@ import msgspec
 
 from memctl.git import git, trees
 from memctl.git.repository import Repository
-from memctl.record import moments
+from memctl.record import timestamps
 
 # `-c` lists of a merge only what it has otherwise than all of its parents. The settings log.showRoot and log.follow can
 # keep the files of a root commit from the list, and bring in those of another path.
@@ -93,4 +93,4 @@ def last_changes(repository: Repository, paths: Iterable[str], revision: str = "
     if revision == "HEAD" and not repository.has_head():
         return {}
     found = latest(repository, trees.blobs_of(repository, revision, paths), revision)
-    return {path: moments.from_epoch(one.seconds) for path, one in found.items()}
+    return {path: timestamps.from_epoch(one.seconds) for path, one in found.items()}

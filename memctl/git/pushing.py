@@ -18,7 +18,7 @@ _RACES = (
 )  # fmt: skip
 
 
-class Refused(Exception):
+class PushRefused(Exception):
     """The remote, or a hook, does not take what is pushed: `why`, in its own words. Nothing has happened there."""
 
     def __init__(self, why: str) -> None:
@@ -42,5 +42,5 @@ def push(repository: Repository, args: Sequence[str]) -> bool:
         if any(words in line for words in _RACES for line in verdicts):
             return False
         if verdicts:
-            raise Refused(error.said) from None
+            raise PushRefused(error.said) from None
         raise

@@ -21,7 +21,7 @@ _LOCKED = ("File exists", "Another git process")
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
-class File(msgspec.Struct, frozen=True):
+class RefFile(msgspec.Struct, frozen=True):
     """A file on a ref: its blob and its content."""
 
     blob: str
@@ -52,11 +52,11 @@ def tip(repository: Repository, ref: str) -> str:
         raise _broken(repository, ref, file) from None
 
 
-def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, File]:
+def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
     """The files of a commit by their names; those that it does not have are left out."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
-        name: File(item.id, item.data)
+        name: RefFile(item.id, item.data)
         for name, item in zip(names, found, strict=True)
         if item is not None and item.kind == "blob" and item.data is not None
     }

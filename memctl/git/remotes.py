@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import git, pushing, refs
-from memctl.git.pushing import Refused
+from memctl.git.pushing import PushRefused
 from memctl.git.repository import Repository
 
 _HEADS = "refs/heads/"
@@ -105,7 +105,7 @@ def push(repository: Repository, upstream: Upstream, commit: str) -> bool:
         with suppress(MemctlError):
             if refs.has(repository, fetch(repository, upstream), commit):
                 return True
-        raise Refused(error.said or error.message) from None
+        raise PushRefused(error.said or error.message) from None
 
 
 def apart(repository: Repository, one: str, other: str) -> tuple[int, int]:

@@ -26,6 +26,8 @@ _UNDER_WAY = {
     "SQUASH_MSG": "a squash merge",  # its message would be lost
 }
 _COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+# Run by what a commit takes besides: writing the index, moving the branch, collecting garbage.
+_OTHER_HOOKS = ("post-index-change", "reference-transaction", "pre-auto-gc")
 _FOLLOWING = "^(branch|remote)[.]"  # settings of which branch goes with which, and where remotes are
 _SETTINGS = (
     "core.hookspath",
@@ -223,11 +225,15 @@ class Repository:
         value = self.settings().get(key)
         return default if value is None else value.lower() not in ("false", "no", "off", "0")
 
-    def commit_hooks(self) -> list[Path]:
-        """The hooks that a commit runs."""
+    def hooks_folder(self) -> Path:
+        """The folder in which Git looks for hooks."""
         configured = self.settings().get("core.hookspath")
-        folder = self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
-        return [folder / name for name in _COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
+        return self.top / os.path.expanduser(configured) if configured else self.common_dir / "hooks"
+
+    def commit_hooks(self, *, others: bool = False) -> list[Path]:
+        """The hooks that a commit runs; with `others` those too that come with it in every lane."""
+        folder, names = self.hooks_folder(), (*_COMMIT_HOOKS, *(_OTHER_HOOKS if others else ()))
+        return [folder / name for name in names if os.access(folder / name, os.X_OK)]
 
 
 def _is_commit(name: str) -> bool:

@@ -1,7 +1,7 @@
 """One event of a host: from its standard input to what we print. Faults of ours never reach the user's session.
 
 Only what a tool call needs is imported here; the rest of memctl, when an event needs it. What the host need not wait
-for is noted (`undone`) and done behind its back (`working`).
+for is noted (`job_queue`) and done behind its back (`jobs`).
 """
 
 import sys
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memctl.git import trust
 from memctl.git.repository import open_repository
-from memctl.hooks import alive, answers, background, imports, log, patience, undone
-from memctl.hooks.folder import SessionFolder, root_at
-from memctl.hooks.given import COMPACTED, MOST_BYTES, Given, parse
+from memctl.hooks import daemonize, imports, live_sessions, log, responses, time_limit
+from memctl.hooks.event_payload import COMPACTED, MOST_BYTES, Payload, parse
 from memctl.hooks.hosts import AGENT, COMPACT, END, PROMPT, START, STOP, TOOL, Host
+from memctl.store import job_queue
+from memctl.store.session_dir import SessionDir, root_at
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -38,12 +39,12 @@ _MOMENT = 0.02  # the same where nobody should wait: longer than a command has t
 Later = Callable[[], object]
 
 
-class _Call(NamedTuple):
+class _EventCall(NamedTuple):
     """An event on its way: who calls, what happened, where the memory is; what is to be done behind the host's back."""
 
     host: Host
-    given: Given
-    folder: SessionFolder
+    given: Payload
+    folder: SessionDir
     environ: Mapping[str, str]
     place: Path
     now: str
@@ -59,7 +60,7 @@ def run(host: Host, environ: Mapping[str, str], start: Path | None = None) -> No
             sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
         if behind:
-            background.run(lambda: [do() for do in behind])
+            daemonize.run(lambda: [do() for do in behind])
 
 
 def answer(
@@ -88,14 +89,14 @@ def answer(
     if found is None:
         return ""
     place, root = found
-    if not _is_trusted(place, SessionFolder(root, given.key), what, environ):
+    if not _is_trusted(place, SessionDir(root, given.key), what, environ):
         return _warned(host, given, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
-    call = _Call(host, given, SessionFolder(root, given.key), environ, place, log.moment(environ), left)
+    call = _EventCall(host, given, SessionDir(root, given.key), environ, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
     if what not in (AGENT, END):
-        _attempt(call, lambda: alive.note(call.folder, host, given, place, environ, anew=what == START))
+        _attempt(call, lambda: live_sessions.note(call.folder, host, given, place, environ, anew=what == START))
     said: list[str] = []
     _attempt(call, lambda: said.append(_DOING[what](call)))
     if behind is not None:
@@ -104,23 +105,25 @@ def answer(
         for do in left:
             do()
     text = said[0] if said else ""
-    return answers.spoken(host, given.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
+    return (
+        responses.spoken(host, given.event, text) if text and (what in (AGENT, STOP) or what in host.speaks) else text
+    )
 
 
-def _warned(host: Host, given: Given, data: bytes, environ: Mapping[str, str]) -> str:
+def _warned(host: Host, given: Payload, data: bytes, environ: Mapping[str, str]) -> str:
     """The line for a session that starts in a clone that is not trusted, once: nothing is written there, so that it is
     noted in the user's own folder."""
-    from memctl.hooks import installing
+    from memctl.hooks import host_files
 
-    folder = SessionFolder(installing.state_home(environ).with_name("untrusted"), given.key)
+    folder = SessionDir(host_files.state_home(environ).with_name("untrusted"), given.key)
     if _is_known(folder, data, START):
         return ""
     with suppress(OSError):
         folder.tidy()
-    return answers.spoken(host, given.event, _UNTRUSTED)
+    return responses.spoken(host, given.event, _UNTRUSTED)
 
 
-def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[str, str]) -> bool:
+def _is_trusted(place: Path, folder: SessionDir, what: str, environ: Mapping[str, str]) -> bool:
     """Whether the clone around a memory is trusted. Nothing is written where it is not, so that a session without a
     folder has begun there: after a tool call Git need not be asked."""
     repository = open_repository(place)
@@ -129,14 +132,14 @@ def _is_trusted(place: Path, folder: SessionFolder, what: str, environ: Mapping[
     return trust.look(repository, environ) == trust.TRUSTED
 
 
-def _is_known(folder: SessionFolder, data: bytes, what: str) -> bool:
+def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
     """Whether another process was given the very same event. Where that can't be noted, nobody knows of one."""
     with suppress(OSError):
         return not folder.is_once(data, is_one_of_many=what in (TOOL, AGENT))
     return False
 
 
-def _attempt(call: _Call, do: Callable[[], object]) -> None:
+def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
     """Do something; a fault goes into our own log."""
     try:
         do()
@@ -144,15 +147,15 @@ def _attempt(call: _Call, do: Callable[[], object]) -> None:
         log.fault(call.folder.root, call.given.event, call.folder.key, error)
 
 
-def _tool(call: _Call) -> str:
-    from memctl.hooks import counting
+def _tool(call: _EventCall) -> str:
+    from memctl.hooks import tool_counter
 
     _attempt(call, lambda: _look(call))
-    told = counting.after_tool(call.host, call.given, call.folder, call.environ)
+    told = tool_counter.after_tool(call.host, call.given, call.folder, call.environ)
     return _owed(call) or told
 
 
-def _prompt(call: _Call) -> str:
+def _prompt(call: _EventCall) -> str:
     _attempt(call, lambda: _look(call))
     owed = _owed(call)  # the state as it was before this was asked
     if call.given.prompt and not call.host.reads:
@@ -162,7 +165,7 @@ def _prompt(call: _Call) -> str:
     return _recalled(call)
 
 
-def _recalled(call: _Call) -> str:
+def _recalled(call: _EventCall) -> str:
     """What bears on a prompt, "" if that takes longer than a start may: nobody misses what they did not ask for."""
     from memctl.hooks import recall
 
@@ -171,11 +174,11 @@ def _recalled(call: _Call) -> str:
         _attempt(call, lambda: found.append(recall.find(lambda: _asked(call), call.folder, call.given.prompt)))
         return "".join(found)
 
-    made = patience.within(patience.seconds(call.environ), make)
+    made = time_limit.within(time_limit.seconds(call.environ), make)
     return recall.give(call.folder, made) if made else ""
 
 
-def _agent(call: _Call) -> str:
+def _agent(call: _EventCall) -> str:
     """What a sub-agent is given at its start, "" where there is nothing, or no time."""
     from memctl.hooks import sub_agents
 
@@ -184,34 +187,34 @@ def _agent(call: _Call) -> str:
         _attempt(call, lambda: found.append(sub_agents.told(lambda: _asked(call), call.given, call.folder)))
         return "".join(found)
 
-    return patience.within(patience.seconds(call.environ), make) or ""
+    return time_limit.within(time_limit.seconds(call.environ), make) or ""
 
 
-def _note_asked(call: _Call) -> None:
-    from memctl.hooks import asked
+def _note_asked(call: _EventCall) -> None:
+    from memctl.hooks import prompt_log
 
-    undone.alone(call.folder, lambda: asked.note(call.folder, call.given.prompt), _PATIENCE)
-
-
-def _note_answer(call: _Call) -> None:
-    from memctl.hooks import asked
-
-    undone.alone(call.folder, lambda: asked.note_answer(call.folder, call.given.answer), _PATIENCE)
+    job_queue.alone(call.folder, lambda: prompt_log.note(call.folder, call.given.prompt), _PATIENCE)
 
 
-def _look(call: _Call) -> None:
+def _note_answer(call: _EventCall) -> None:
+    from memctl.hooks import prompt_log
+
+    job_queue.alone(call.folder, lambda: prompt_log.note_answer(call.folder, call.given.answer), _PATIENCE)
+
+
+def _look(call: _EventCall) -> None:
     """See whether a host that does not say so has compacted the context; then the state of the work is owed."""
     if not call.host.silent:
         return
-    from memctl.hooks import compressed
+    from memctl.hooks import gemini_compaction
 
-    if compressed.is_new(call.folder, call.given.transcript):
+    if gemini_compaction.is_new(call.folder, call.given.transcript):
         call.folder.is_new(_OWED)
         _note_compaction(call)
-        undone.leave(call.folder, _entry(call, COMPACT))
+        job_queue.leave(call.folder, _entry(call, COMPACT))
 
 
-def _owed(call: _Call) -> str:
+def _owed(call: _EventCall) -> str:
     """The state that a context was compacted from, if the host had no event to give it at."""
     try:
         (call.folder.path / _OWED).unlink()
@@ -226,85 +229,90 @@ def _owed(call: _Call) -> str:
     return text
 
 
-def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
-    """What is made within the time that a start has, or that it is missing; whether it is there."""
-    seconds = patience.seconds(call.environ)
-    text = patience.within(seconds, make)
+def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
+    """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
+    is there."""
+    seconds = time_limit.seconds(call.environ)
+    text = time_limit.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
-def _given(call: _Call, memory: "Memory") -> str:
+def _given(call: _EventCall, memory: "Memory") -> str:
     """What a session that starts is given of the memory, with what its earlier events left undone done before."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.given.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
-    from memctl.hooks import elsewhere, known, starting
+    from memctl.hooks import other_memctl, remote_pages, session_start, session_state
     from memctl.store import load
 
     said: list[str] = []
-    _attempt(call, lambda: said.append(starting.told(memory, call.host, call.given, known.read(call.folder))))
-    _attempt(call, lambda: said.append(elsewhere.line(memory, call.folder.root)))
+    _attempt(
+        call, lambda: said.append(session_start.told(memory, call.host, call.given, session_state.read(call.folder)))
+    )
+    _attempt(call, lambda: said.append(remote_pages.line(memory, call.folder.root)))
+    _attempt(call, lambda: said.append(other_memctl.line(call.host, call.place, call.folder.root, call.environ)))
     if left_out := load.left_out(memory):
         said.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
     return "".join(said)
 
 
-def _start(call: _Call) -> str:
-    if call.given.source != COMPACTED and (undone.notes(call.folder.root) or _left_behind(call)):
+def _start(call: _EventCall) -> str:
+    begun = time.monotonic()
+    if call.given.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
-        patience.within(patience.seconds(call.environ) / 2, lambda: _take_up(call))
+        time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
-    text, is_given = _within(call, lambda: _given(call, memory))
-    from memctl.hooks import known, primer, recall, starting
+    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
+    from memctl.hooks import primer, recall, session_start, session_state
 
-    state = known.read(call.folder)
-    note = partial(starting.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
+    state = session_state.read(call.folder)
+    note = partial(session_start.note, memory, call.host, call.given, call.folder, state, is_given=is_given)
     if is_given:
-        _attempt(call, lambda: undone.alone(call.folder, note, _MOMENT))
+        _attempt(call, lambda: job_queue.alone(call.folder, note, _MOMENT))
         _attempt(call, lambda: recall.note(call.folder, text))
     else:  # the copy may hold the session's lock for a while
         text = f"{primer.GUIDE}\n{text}"
-        call.behind.append(lambda: _attempt(call, lambda: undone.alone(call.folder, note, _PATIENCE)))
-    _attempt(call, lambda: starting.name_the_session(call.host, call.folder, call.environ))
+        call.behind.append(lambda: _attempt(call, lambda: job_queue.alone(call.folder, note, _PATIENCE)))
+    _attempt(call, lambda: session_start.name_the_session(call.host, call.folder, call.environ))
     return text
 
 
-def _left_behind(call: _Call) -> list[SessionFolder]:
-    from memctl.hooks import drafts
+def _left_behind(call: _EventCall) -> list[SessionDir]:
+    from memctl.hooks import draft_page
 
     found = (
-        *alive.left_behind(call.folder, call.place),
-        *drafts.left_behind(call.folder, open_repository(call.place).top),
+        *live_sessions.left_behind(call.folder, call.place),
+        *draft_page.left_behind(call.folder, open_repository(call.place).top),
     )
     return list({one.key: one for one in found}.values())
 
 
-def _take_up(call: _Call) -> str:
+def _take_up(call: _EventCall) -> str:
     """Do what sessions have left that were killed, some at a time."""
-    from memctl.hooks import working
+    from memctl.hooks import jobs
 
-    waiting = patience.seconds(call.environ) / 2
-    _attempt(call, lambda: working.settle_all(call.folder.root, call.environ, waiting))
-    _attempt(call, lambda: working.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE, waiting))
+    waiting = time_limit.seconds(call.environ) / 2
+    _attempt(call, lambda: jobs.settle_all(call.folder.root, call.environ, waiting))
+    _attempt(call, lambda: jobs.end_killed(_opened(call), _left_behind(call), _MOST_AT_ONCE, waiting))
     return ""
 
 
-def _compact(call: _Call) -> str:
-    from memctl.hooks import compacting
+def _compact(call: _EventCall) -> str:
+    from memctl.hooks import compaction
 
     _note_compaction(call)
     _attempt(call, lambda: _leave(call, COMPACT))
-    return compacting.INSTRUCTIONS + _reminder(call) if call.host.instructs else ""
+    return compaction.INSTRUCTIONS + _reminder(call) if call.host.instructs else ""
 
 
-def _note_compaction(call: _Call) -> None:
-    from memctl.hooks import compacting
+def _note_compaction(call: _EventCall) -> None:
+    from memctl.hooks import compaction
 
-    _attempt(call, lambda: compacting.note(call.host, call.given, call.folder, call.environ, call.now))
+    _attempt(call, lambda: compaction.note(call.host, call.given, call.folder, call.environ, call.now))
     _attempt(call, call.folder.reset)
 
 
-def _stop(call: _Call) -> str:
+def _stop(call: _EventCall) -> str:
     """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
     answer, and not where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
@@ -315,39 +323,45 @@ def _stop(call: _Call) -> str:
     return text
 
 
-def _reminder(call: _Call) -> str:
+def _reminder(call: _EventCall) -> str:
     if not call.host.reads:
         return ""
     from memctl.hooks import reminder
 
-    rows: list[bytes] = []
-    _attempt(call, lambda: rows.extend(reminder.rows(call.folder, call.given.transcript)))
+    unread: list[reminder.Unread] = []
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.given.transcript)))
+    if not unread:
+        return ""
+    rows, end = unread[0]
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(reminder.line(partial(_opened, call), call.folder, rows)))
+        _attempt(call, lambda: found.append(reminder.find(partial(_opened, call), call.folder, rows)))
         return "".join(found)
 
-    return (patience.within(patience.seconds(call.environ), make) or "") if rows else ""
+    made = (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    said: list[str] = []
+    _attempt(call, lambda: said.append(reminder.give(call.folder, made, end)))
+    return "".join(said)
 
 
-def _leave(call: _Call, what: str) -> None:
+def _leave(call: _EventCall, what: str) -> None:
     """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
-    undone.leave(call.folder, _entry(call, what))
-    held = undone.take(call.folder, _MOMENT)
+    job_queue.leave(call.folder, _entry(call, what))
+    held = job_queue.take(call.folder, _MOMENT)
     if held is not None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 
 
-def _end(call: _Call) -> str:
+def _end(call: _EventCall) -> str:
     """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
-    undone.leave(call.folder, _entry(call, END))
-    alive.end(call.folder)
+    job_queue.leave(call.folder, _entry(call, END))
+    live_sessions.end(call.folder)
     _settle(call, _LAST_PATIENCE)
     return ""
 
 
-def _entry(call: _Call, what: str) -> dict[str, object]:
+def _entry(call: _EventCall, what: str) -> dict[str, object]:
     return {
         "what": what,
         "host": call.host.name,
@@ -358,19 +372,19 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
     }
 
 
-def _settle(call: _Call, patience: float = 0.0, held: int | None = None) -> None:
+def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> None:
     """Do what the session has left undone. Mostly somebody is at it, and only to be waited for: then what does the work
     need not be imported, which takes 70 ms."""
 
     def do(entry: Mapping[str, Any]) -> bool:
-        from memctl.hooks import working
+        from memctl.hooks import jobs
 
-        return working.worked(call.folder, call.environ, entry)
+        return jobs.worked(call.folder, call.environ, entry)
 
-    undone.settle(call.folder, do, patience, held)
+    job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
-_DOING: Mapping[str, Callable[[_Call], str]] = {
+_DOING: Mapping[str, Callable[[_EventCall], str]] = {
     START: _start,
     TOOL: _tool,
     PROMPT: _prompt,
@@ -381,7 +395,7 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 }
 
 
-def _asked(call: _Call) -> "Memory":
+def _asked(call: _EventCall) -> "Memory":
     """The memory for what reads it at once: Git is asked what differs from HEAD before all that takes is imported."""
     from memctl.store import place
 
@@ -391,7 +405,7 @@ def _asked(call: _Call) -> "Memory":
     return memory
 
 
-def _opened(call: _Call) -> "Memory":
+def _opened(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
     imports.import_msgspec()
     from memctl.hooks import opening

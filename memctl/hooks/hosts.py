@@ -9,6 +9,8 @@ such a hook imports: it would compile each of them, which takes more than all el
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from memctl.store import agent_env
+
 START, TOOL, PROMPT, COMPACT, STOP, END = "start", "tool", "prompt", "compact", "stop", "end"
 AGENT = "agent"  # a sub-agent starts
 
@@ -24,12 +26,11 @@ class Host(NamedTuple):
     at the end of a session may take. Of more than `most_bytes` the model sees a preview only (0: there is no such limit
     beside that of characters).
 
-    `process` is a variable of its hooks with the number of its process ("": they are told none). `shell` is one of all
-    shells that it opens for an agent, `session` the one with the session's name ("": it tells its shells none). A
-    `silent` one has no event for a compaction: its transcript is looked at (`compressed`). `home` is the variable that
-    moves its folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what
-    its user has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read
-    where it is started in a folder below.
+    `process` is a variable of its hooks with the number of its process ("": they are told none). A `silent` one has no
+    event for a compaction: its transcript is looked at (`gemini_compaction`). `home` is the variable that moves its
+    folder in the user's home; with a `/`, the variable that moves what the folder is in. `advice` says what its user
+    has to know once hooks are installed. A project's settings that are `is_for_its_folder_only` are not read where it
+    is started in a folder below.
     """
 
     name: str
@@ -45,8 +46,6 @@ class Host(NamedTuple):
     last: int = 60
     most_bytes: int = 0
     process: str = ""
-    shell: str = ""
-    session: str = ""
     silent: bool = False
     home: str = ""
     advice: str = ""
@@ -54,8 +53,8 @@ class Host(NamedTuple):
 
 
 CLAUDE_CODE = Host(
-    "claude-code",
-    "Claude Code",
+    agent_env.CLAUDE_CODE.host,
+    agent_env.CLAUDE_CODE.title,
     {
         "SessionStart": START,
         "UserPromptSubmit": PROMPT,
@@ -72,15 +71,14 @@ CLAUDE_CODE = Host(
     instructs=True,
     reads=True,
     process="CLAUDE_PID",
-    shell="CLAUDECODE",
     home="CLAUDE_CONFIG_DIR",
     advice="Claude Code lets agents run what a project's settings allow once you have trusted the folder (it asks at"
     " its start)",
     is_for_its_folder_only=True,
 )
 CODEX = Host(
-    "codex",
-    "Codex",
+    agent_env.CODEX.host,
+    agent_env.CODEX.title,
     # Older ones have no SessionEnd, and pass over what they don't know. What a sub-agent is asked comes as a prompt.
     {
         "SessionStart": START,
@@ -95,16 +93,14 @@ CODEX = Host(
     "hooks.json",
     last=3,  # it warns of more
     most_bytes=10_000,  # 2,500 tokens, for which it takes 4 bytes each
-    shell="CODEX_SESSION_ID",
-    session="CODEX_SESSION_ID",
     home="CODEX_HOME",
     advice="Codex runs hooks of a project that it trusts, once you have let them (`/hooks` in Codex, again whenever"
     " they change); until then it passes over them, and `codex exec` does not say so. Its sandbox closes Git's folder:"
     " what agents may run without asking runs outside of it, as a command of its own, in no pipe or chain",
 )
 GEMINI = Host(
-    "gemini",
-    "Gemini CLI",
+    agent_env.GEMINI.host,
+    agent_env.GEMINI.title,
     {
         "SessionStart": START,
         "AfterTool": TOOL,
@@ -116,7 +112,6 @@ GEMINI = Host(
     ".gemini",
     "settings.json",
     second=1000,
-    shell="GEMINI_CLI",  # only hooks are told the session's name
     silent=True,
     home="GEMINI_CLI_HOME/.gemini",
     advice="Gemini CLI runs hooks of a folder that it trusts: it asks you, and with `-p` it refuses any other folder"

@@ -1,8 +1,7 @@
-"""What an agent may run of memctl without asking: which commands, and how each host is told so.
+"""How each host is told what an agent may run of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so all options of a command come with it. Only commands are named here of
-which no option writes to a file, reads one that is named, or starts a program; where one does, it is refused in the
-shell of an agent (`shells.refuse`). Chained commands, substitutions and redirections are the hosts' to look at: seen in
+Hosts compare the beginning of a command line, so all options of a command come with it; those that reach further are
+refused in the shell of an agent. Chained commands, substitutions and redirections are the hosts' to look at: seen in
 Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
 (tests/agents).
 """
@@ -10,19 +9,15 @@ Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from memctl.hooks import settings
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, Host
+from memctl.store.agent_env import COMMANDS, RECORD
 
-READ, RECORD = "read", "record"
-COMMANDS: Mapping[str, Sequence[str]] = {
-    READ: (
-        *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
-        *("checkpoint show", "checkpoint list", "checkpoint resume"),
-    ),
-    RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
-}
+_STRONGER = ("deny", "ask")  # lists beside Claude Code's of what is allowed: what is in one of them is not
 
 
 class Form(NamedTuple):
@@ -116,14 +111,36 @@ def present(text: str, rules: Mapping[str, Sequence[str]]) -> list[str]:
     return [rule for of in rules.values() for rule in of if rule in lines]
 
 
-def sentence(host: Host, text: str) -> str:
-    """What an agent may run without asking where a host's files have this text."""
+def granted(host: Host, text: str, rules: str, name: str) -> list[str]:
+    """Return the rules that hold by a host's settings, or by its file of rules: those that nothing denies.
+
+    Raises MemctlError if the settings, called `name`, are not such as memctl reads.
+    """
+    form = FORMS[host.name]
+    if form.file:
+        return present(rules, form.rules())
+    above = form.setting[:-1]
+    lists = {
+        key: [one for one in settings.listed(text or "{}", (*above, key), name) if isinstance(one, str)]
+        for key in (form.setting[-1], *_STRONGER)
+    }
+    stronger = [re.sub(r"(?:[:( ]\*)?\)?$", "", one) for key in _STRONGER for one in lists[key]]
+    return [
+        rule
+        for rule in lists[form.setting[-1]]
+        if not any(re.match(rf"{re.escape(one)}(?![\w-])", rule) for one in stronger)
+    ]
+
+
+def sentence(host: Host, rules: Collection[str]) -> str:
+    """What an agent may run without asking by some rules."""
     found = {
-        group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in text]
+        group: [command for command, rule in zip(COMMANDS[group], of, strict=True) if rule in rules]
         for group, of in FORMS[host.name].rules().items()
     }
     parts = [f"to {group}: memctl {', '.join(commands)}" for group, commands in found.items() if commands]
     if not parts:
         return "agents have to ask before they run memctl; `--allow all` (or read, or record) lets them"
-    hooks = "; a record is a commit, which runs your Git hooks, edited by agents or not" if found[RECORD] else ""
+    hooks = "; a record is a commit, which runs your Git hooks; one in the worktree that is edited has it wait for you"
+    hooks = hooks if found[RECORD] else ""
     return f"agents may run without asking, {'; '.join(parts)} (`--allow read`, or none, leaves the others out){hooks}"

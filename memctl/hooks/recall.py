@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from memctl.hooks.folder import SessionFolder
+from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
     from memctl.pack.draft import Item
@@ -28,7 +28,6 @@ _ROOM = 3_300
 # How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
 _WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
 _MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
-_KINDS = ("decision", "issue", "learning")
 _ASKED = 2_000  # characters of a prompt that say what it is about
 # Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.pieces`).
 _ROOM_OF_SUB_AGENT = 250
@@ -36,9 +35,9 @@ _HOW = "The project has a memory (memctl): `memctl search X` finds more; before 
 _PACKED = re.compile(r"(?m)^([A-Z]{3}-\d{4}-\d\d-\d\d-\d+) \| ")  # of a record that a pack has whole
 
 
-def find(opened: Callable[[], Memory], folder: SessionFolder, prompt: str) -> str:
+def find(opened: Callable[[], Memory], folder: SessionDir, prompt: str) -> str:
     """The text for a prompt and the ids in it, for `give`; "" if nothing bears on it that the session has not seen."""
-    from memctl.record.shown import length
+    from memctl.text.host_limits import length
 
     pack = _pack(opened, prompt, folder.is_shown, _ROOM, length)
     return json.dumps([pack.text, sorted(pack.included())]) if pack and pack.included() else ""
@@ -63,29 +62,28 @@ def _pack(
 
     A host waits for it at every prompt, so the memory is `opened`, and what makes a pack is imported, only if needed.
     """
-    from memctl.record.words import stems
+    from memctl.text.words import stems
 
     about = prompt[:_ASKED].replace('"', " ")
     wanted = stems(about)
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.pages.admission import admitted
-    from memctl.store import load
+    from memctl.hooks.opening import readable
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = readable(memory)
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
     made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]
     made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
     if not made:
         return None
     from memctl.pack import filling
-    from memctl.pack.draft import NOTICED, Draft, Part
+    from memctl.pack.draft import NOTICED, PackDraft, PackPart
     from memctl.store import access
 
-    draft = Draft(
+    draft = PackDraft(
         project=snapshot.config.project,
-        parts=(Part("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
@@ -96,7 +94,7 @@ def _pack(
     return pack
 
 
-def give(folder: SessionFolder, found: str) -> str:
+def give(folder: SessionDir, found: str) -> str:
     """The text of what `find` has found, and note that it is shown: it may have come too late to be."""
     text, included = json.loads(found)
     folder.show(included)
@@ -116,7 +114,7 @@ def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about:
     """Records, and the pages and sessions that have most of a prompt's words."""
     from memctl.pack import items, relevance
 
-    places = [relevance.item(place) for place in relevance.found_places(snapshot, about)[:_MOST]]
+    places = [relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST]]
     if not records:
         return places
     from memctl.pack import origins
@@ -127,10 +125,11 @@ def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about:
 
 def _holds(record: Record, now: str) -> bool:
     """Whether a record may bear on a prompt. States stand in the start's text."""
-    return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
+    is_state = record.memory_type == "state"
+    return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)
 
 
-def note(folder: SessionFolder, pack: str) -> None:
+def note(folder: SessionDir, pack: str) -> None:
     """Note the records that a session's start was given whole."""
     folder.show(_PACKED.findall(pack))
 

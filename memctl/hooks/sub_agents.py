@@ -6,14 +6,14 @@ starts; the call by which the main agent started it stands in the transcript by 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from memctl.hooks import lines, recall
-from memctl.hooks.folder import SessionFolder
-from memctl.hooks.given import Given, key
+from memctl.hooks import recall
+from memctl.hooks.event_payload import Payload
+from memctl.store.session_dir import SessionDir, key
+from memctl.transcript.files import main_lines_backwards
 
 if TYPE_CHECKING:
     from memctl.store.memory import Memory
@@ -25,14 +25,14 @@ _TAKEN = "agent-"
 _LOOKS, _PAUSE = 10, 0.05  # how often the transcript is looked at, and the seconds between
 
 
-def told(opened: Callable[[], Memory], given: Given, folder: SessionFolder) -> str:
+def told(opened: Callable[[], Memory], given: Payload, folder: SessionDir) -> str:
     """The text for a sub-agent that starts, "" if it was given it before: it may be asked more than once."""
     if not folder.is_new(f"{_TAKEN}{key(given.agent)}"):
         return ""
     return recall.for_sub_agent(opened, given.prompt or _prompt(given, folder))
 
 
-def _prompt(given: Given, folder: SessionFolder) -> str:
+def _prompt(given: Payload, folder: SessionDir) -> str:
     """What the main agent asks of a sub-agent, "" if that can't be found.
 
     Of several that one answer starts at once the first is the one whose call no other has taken; which is whose is said
@@ -52,21 +52,14 @@ def _prompt(given: Given, folder: SessionFolder) -> str:
 
 def _calls(transcript: str) -> Iterator[dict[str, Any]]:
     """The calls by which the last answer that has any starts sub-agents, the last one first."""
-    answer: Any = None
-    for line in lines.backwards(transcript, _REACH):
-        if not any(b'"%s"' % name.encode() in line for name in _TOOLS):
-            continue
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        message = values.get("message") if isinstance(values, dict) and values.get("type") == "assistant" else None
-        content = message.get("content") if isinstance(message, dict) and not values.get("isSidechain") else None
+    answer = None
+    for line in main_lines_backwards(transcript, _REACH, tuple(b'"%s"' % name.encode() for name in _TOOLS)):
+        content = line.message.get("content") if line.role == "assistant" else None
         found = [block for block in content[::-1] if _starts(block)] if isinstance(content, list) else []
-        if found and isinstance(message, dict):
-            if answer not in (None, message.get("id")):
+        if found:
+            if answer not in (None, line.answer):
                 return
-            answer = message.get("id")
+            answer = line.answer
             yield from found
 
 

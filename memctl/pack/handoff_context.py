@@ -16,14 +16,14 @@ from memctl.pack.draft import Item
 from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
 from memctl.policy import discardable
-from memctl.policy.compaction import Block
+from memctl.policy.compaction import ContextBlock
 from memctl.policy.relevance import terms
-from memctl.record import headings, moments
+from memctl.record import content_fields, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
-from memctl.record.markdown import first_sentence
 from memctl.record.record import LISTS, Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
+from memctl.text.markdown import first_sentence
 
 DECISION, ISSUE, TASK, DETAIL, SECTION = (
     "architectural decisions", "critical and high issues", "current task", "critical details", "sections handed over",
@@ -41,11 +41,11 @@ _LINE_FACTS = ("status", "severity", "importance")
 _LINES, _LENGTH = 3, 300  # of a critical detail that are kept in every form, and how long they may be
 
 
-class Context(msgspec.Struct, frozen=True):
+class HandoffContext(msgspec.Struct, frozen=True):
     """What a handoff is made of: the records that it concerns by path, and all blocks by the time they are from."""
 
     records: dict[str, Record]
-    blocks: tuple[Block, ...]
+    blocks: tuple[ContextBlock, ...]
 
 
 def gather(
@@ -57,7 +57,7 @@ def gather(
     pages: Sequence[Item],
     matching: dict[str, float],
     worked: Worked,
-) -> Context:
+) -> HandoffContext:
     """The context of a handoff; `matching` says how well records bear on its task, by path, from 0 to 1."""
     records = concerned(snapshot, now, sections, giver)
     references = Counter(
@@ -69,20 +69,20 @@ def gather(
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
         drops, worth = _drops(record, text, now)
         blocks.append(
-            Block(
+            ContextBlock(
                 key=record.path,
                 text=text,
                 keeps=TASK if record in current else _keeps(record, text, now, kind),
                 drops=drops,
                 worth=worth,
-                recency=max(0.0, 1 - moments.days_between(record.timestamp, now) / _FADING_DAYS),
+                recency=max(0.0, 1 - timestamps.days_between(record.timestamp, now) / _FADING_DAYS),
                 references=min(references[record.id] / _REFERENCES, 1.0),
                 relevance=max(matching.get(record.path, 0.0), record.importance / 10),
                 density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
             )
         )
-    blocks += [Block(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
-    return Context({record.path: record for record in records}, tuple(blocks))
+    blocks += [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
+    return HandoffContext({record.path: record for record in records}, tuple(blocks))
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:
@@ -115,7 +115,7 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
     if not record.is_open:
         return ""
     if record.memory_type == "decision":
-        is_recent = moments.days_between(record.timestamp, now) <= _RECENT_DAYS
+        is_recent = timestamps.days_between(record.timestamp, now) <= _RECENT_DAYS
         return DECISION if is_recent or record.importance >= _WEIGHTY.get(kind, _USUAL) else ""
     if record.memory_type == "issue":
         return ISSUE if record.severity in SEVERITIES[:2] else ""
@@ -127,7 +127,7 @@ def _keeps(record: Record, text: str, now: str, kind: str) -> str:
 
 def _drops(record: Record, text: str, now: str) -> tuple[str, float]:
     """Why a record may go, and its score from 0 to 30 then."""
-    age = moments.days_between(record.timestamp, now)
+    age = timestamps.days_between(record.timestamp, now)
     if record.memory_type == "issue" and not record.is_open:
         return ("resolved more than 30 days ago", 5) if age > _CONFIRMED_DAYS else ("resolved", 25)
     if not record.is_open:
@@ -163,7 +163,7 @@ def written(item: Item, record: Record | None, keeps: str, form: int) -> Item:
 
 def _brief(record: Record, body: str) -> str:
     """The first sentence of every field, of lists that of the first few items."""
-    content = headings.content(record.kind, body)
+    content = content_fields.content(record.kind, body)
     parts = []
     for field in record.kind.fields:
         value = content.get(field.name)
@@ -171,7 +171,7 @@ def _brief(record: Record, body: str) -> str:
             continue
         said: str | list[str]
         said = _sentence(value) if isinstance(value, str) else [_sentence(item) for item in value[:_LINES]]
-        parts.append(headings.compose(field, said))
+        parts.append(content_fields.compose(field, said))
     return "\n".join(part for part in parts if part)
 
 

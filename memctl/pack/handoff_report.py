@@ -10,18 +10,15 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from memctl.pack import handoff_context
 from memctl.pack.draft import Item
 from memctl.pack.filling import Pack
-from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, Context
+from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, HandoffContext
+from memctl.pack.handoff_said import HandoffRequest
 from memctl.policy.compaction import Compacted
-
-if TYPE_CHECKING:
-    from memctl.pack.handoff import Asked
 
 _FORMS = ("whole", "in brief", "as a line each")
 # How to get what must stay and had no room, by what it is; only these may give way, and only to what weighs more.
@@ -55,7 +52,7 @@ class Check(msgspec.Struct, frozen=True):
         return said
 
 
-class Report(msgspec.Struct, frozen=True):
+class HandoffReport(msgspec.Struct, frozen=True):
     """What was made of a context: tokens before and after, the share that went and was to go, and the checklist.
 
     `removed` counts what went by why, `form` says how what must stay is written, `tokens` and `budget` are of the whole
@@ -101,18 +98,18 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report(
-    asked: Asked,
+    asked: HandoffRequest,
     pack: Pack,
     compacted: Compacted,
-    context: Context,
+    context: HandoffContext,
     written: Mapping[str, Item],
     level: int,
     least: int,
     *,
     is_chosen: bool = False,
-) -> Report:
+) -> HandoffReport:
     """Look for everything that must be in a package."""
-    return Report(
+    return HandoffReport(
         before=compacted.before,
         after=compacted.after,
         reduction=round(compacted.reduction, 4),
@@ -128,7 +125,7 @@ def report(
 
 
 def _checks(
-    asked: Asked, pack: Pack, compacted: Compacted, context: Context, written: Mapping[str, Item]
+    asked: HandoffRequest, pack: Pack, compacted: Compacted, context: HandoffContext, written: Mapping[str, Item]
 ) -> Iterator[Check]:
     included = Counter(pack.included())
     words = frozenset(_words(pack.text))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memctl.pack.draft import Item, Left
-from memctl.record import headings
 from memctl.record.kinds import SEVERITIES, STATE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
-from memctl.text.credentials import find
+from memctl.store.cache import digest
+from memctl.text import headings
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROPOSED = "proposed"  # a decision that nobody has accepted yet
 
 
-class Origin(msgspec.Struct, frozen=True):
+class RecordOrigin(msgspec.Struct, frozen=True):
     """Where a record's text comes from: the commit that brought it, as a pack names it, and of each of its code
     references whether the file is as it was in that commit: "", "changed since" or "gone".
     """
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
     drift: Mapping[str, str] = {}
 
 
-Origins = Mapping[str, Origin]  # by the record's path
+Origins = Mapping[str, RecordOrigin]  # by the record's path
 Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were changed last (canonical UTC) by their paths
 
 
@@ -70,7 +70,9 @@ def of_record(snapshot: Snapshot, record: Record, origins: Origins) -> Item:
         facts["code"] = ", ".join(f"{ref} ({drift[ref]})" if drift.get(ref) else ref for ref in record.code_refs)
     if origin is not None:
         facts["commit"] = origin.commit
-    body = screened(snapshot.body(record))
+    body = snapshot.body(record)
+    if record.path in snapshot.suspicious:
+        body = screened(snapshot, body)
     changed = bool(drift) and record.memory_type != STATE.name  # work under way is there to change code
     return Item(
         record.memory_type,
@@ -90,10 +92,19 @@ def weight(record: Record) -> int:
     return 10 if record.severity == SEVERITIES[0] else record.importance
 
 
-def screened(body: str) -> str:
-    """A record's body, or if it was written past memctl with a credential in it, only that."""
+def screened(snapshot: Snapshot, body: str) -> str:
+    """Return a text of the memory, or only that it has a credential if it was written past memctl with one in it.
+
+    The cache knows texts without one by their digests: a search compiles dozens of patterns.
+    """
+    key = digest(body, "credentials")
+    if snapshot.catalogue.is_clean(key):
+        return body
+    from memctl.text.credentials import find
+
     spans = find(body)
     if not spans:
+        snapshot.catalogue.keep_clean([key])
         return body
     return f"Left out: it looks like it contains a credential ({spans[0].rule}). `memctl check` names the line.\n"
 

@@ -12,11 +12,11 @@ from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import PROPOSED, Worked
 from memctl.pack.last_work import by_last_work
 from memctl.pack.rehydrate import DECISION_IMPORTANCE, current_records
-from memctl.record import headings
-from memctl.record.markdown import first_sentence, one_line
+from memctl.record import content_fields
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import ORDERS, Filters, severity_rank
+from memctl.text.markdown import first_sentence, one_line
 
 PROCEED, STOP, CLARIFY = DECISIONS
 _CRITICAL, _HIGH = 0, 1  # ranks of severity
@@ -99,11 +99,11 @@ def _of_issues(snapshot: Snapshot, issues: Sequence[Record]) -> Iterator[str]:
 
 def _of_decisions(snapshot: Snapshot, decisions: Sequence[Record]) -> Iterator[str]:
     for record in decisions:
-        text = headings.content(record.kind, snapshot.body(record)).get("decision")
+        text = content_fields.content(record.kind, snapshot.body(record)).get("decision")
         said = first_sentence(text) if isinstance(text, str) else ""
         yield f"Decided: {one_line(record.title)} [{record.id}].{f' {said}' if said else ''}"
 
 
 def _items(snapshot: Snapshot, record: Record, name: str) -> Sequence[str]:
-    value = headings.content(record.kind, snapshot.body(record)).get(name) or ()
+    value = content_fields.content(record.kind, snapshot.body(record)).get(name) or ()
     return [value] if isinstance(value, str) else value

@@ -15,18 +15,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import msgspec
 
 from memctl.pack import items, last_work, overview, relevance
-from memctl.pack.draft import NOTICED, REST, Draft, Item, Note, Part
+from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
 from memctl.pack.items import PROPOSED, Sources
 from memctl.pack.relevance import Bearing
-from memctl.record import handoff, moments
+from memctl.record import handoff, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
-from memctl.record.markdown import one_line
 from memctl.record.pages import code_path
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters, select, severity_rank
+from memctl.text.markdown import one_line
 
 DECISIONS, DECISION_IMPORTANCE, DECISION_DAYS = 10, 7, 30
 ISSUES, ISSUE_SEVERITIES = 15, ("critical", "high")
@@ -47,7 +47,7 @@ TITLES = {
     "issue": "Open issues",
     "learning": "Learnings that may apply",
 }
-BESIDES = Part("besides", "Besides the task")
+BESIDES = PackPart("besides", "Besides the task")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ NOTHING_SPECIAL = Wanted()
 
 def draft(
     snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
-) -> Draft:
+) -> PackDraft:
     """Everything that a rehydration could hold; where work stands in at most `work` tokens as `count` counts them."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
@@ -93,20 +93,21 @@ def draft(
     known = sources.origins([record for found in chosen.values() for record in found])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     parts += [
-        Part("state", TITLES["state"], tuple(states), is_first=True),
-        Part("session", TITLES["session"], tuple(left), is_first=True),
+        PackPart("state", TITLES["state"], tuple(states), is_first=True),
+        PackPart("session", TITLES["session"], tuple(left), is_first=True),
         *(
-            Part(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
+            PackPart(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
             for name, found in chosen.items()
         ),
     ]
-    parts += [Part("page", "Pages", tuple(map(relevance.item, about.places)))] if about.places else []
+    pages = tuple(relevance.item(snapshot, place) for place in about.places)
+    parts += [PackPart("page", "Pages", pages)] if pages else []
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
     rest = _by_nearness(others, about.records, _near(tasks, touched))
-    return Draft(
+    return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
         opening=(
@@ -157,7 +158,7 @@ def choose(
 
 def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Record]]:
     """The records that the windows of rules.md#rehydration let in."""
-    recent, of_late = moments.days_before(now, DECISION_DAYS), moments.days_before(now, LEARNING_DAYS)
+    recent, of_late = timestamps.days_before(now, DECISION_DAYS), timestamps.days_before(now, LEARNING_DAYS)
     return {
         "decision": [
             r
@@ -223,52 +224,52 @@ def _weighed(item: Item, about: Bearing) -> Item:
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else item.weight if fit >= _FITTING else 0)
 
 
-def _filtered(number: int, wanted: Wanted) -> Iterator[Note]:
+def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:
     """How many open records an option leaves out, in one line."""
     if number:
         many = f"{number:,} other open record{'s' if number != 1 else ''}"
-        yield Note("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
+        yield PackNote("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
 
 
-def _blocked(lines: Sequence[str]) -> Iterator[Note]:
+def _blocked(lines: Sequence[str]) -> Iterator[PackNote]:
     """What keeps everybody from going on, in one line."""
     if lines:
         more = f"; and {len(lines) - _BESIDES:,} more" if len(lines) > _BESIDES else ""
-        yield Note(
+        yield PackNote(
             "blocked", "Blocked for all agents", "; ".join(map(one_line, lines[:_BESIDES])) + more, essential=True
         )
 
 
-def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[Note]:
+def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[PackNote]:
     """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
     if critical:
         said = "; ".join(f"{record.id} {one_line(record.title)}" for record in critical[:_BESIDES])
         more = f"; and {len(critical) - _BESIDES:,} more" if len(critical) > _BESIDES else ""
-        yield Note("open_risks", "Open risks besides", said + more, essential=True)
+        yield PackNote("open_risks", "Open risks besides", said + more, essential=True)
 
 
-def _waiting(snapshot: Snapshot, reader: str) -> Iterator[Note]:
+def _waiting(snapshot: Snapshot, reader: str) -> Iterator[PackNote]:
     """The handoffs that wait for the reader's answer, in one line."""
     if found := handoff.waiting(snapshot, reader) if reader else ():
         said = "; ".join(f"{one.record.id} {one_line(one.record.title)}" for one in found[:_BESIDES])
         more = f"; and {len(found) - _BESIDES:,} more" if len(found) > _BESIDES else ""
-        yield Note("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
+        yield PackNote("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
 
 
-def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> Part:
+def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
     """The page of a section and those of its details."""
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
-    return Part("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
+    return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
 
 
-def _last_first(states: list[Item]) -> tuple[list[Item], list[Note]]:
+def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     """The states, and the next actions of the first for the end, which a model heeds as much as the beginning."""
     if not states:
         return [], []
     state, actions = items.without(states[0], "Next actions")
     if not actions.strip():
         return states, []
-    return [state, *states[1:]], [Note("next", "Next actions", actions, of=state.key)]
+    return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]

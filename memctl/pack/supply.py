@@ -13,11 +13,11 @@ from memctl.git import history, refs
 from memctl.pack import origins
 from memctl.pack.items import Sources
 from memctl.record import pages
-from memctl.record.markdown import inline
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.team.place import ref
+from memctl.team.coordination_ref import ref
+from memctl.text.markdown import inline
 
 if TYPE_CHECKING:
     from memctl.pages.navigate import Place
@@ -83,9 +83,9 @@ def blockers(memory: Memory) -> list[str]:
     try:
         if not refs.tip(memory.repository, ref(memory)):
             return []  # nobody shares any, as in most clones
-        from memctl.team import shared
+        from memctl.team import ref_state
 
-        found = shared.read(memory).state.global_blockers.values()
+        found = ref_state.read(memory).state.global_blockers.values()
     except MemctlError:
         return []  # whoever coordinates is told that it can't be read
     return [f"{one.text} ({one.agent_id}, {one.since[:10]})" for one in sorted(found, key=lambda one: one.since)]

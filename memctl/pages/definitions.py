@@ -1,6 +1,7 @@
-"""What code defines: the classes, functions, methods, interfaces and types in a text, wherever a parser finds them.
+"""What code defines: the classes, functions, methods, interfaces and types in a text.
 
-Parsing is tree-sitter's, which mends broken code; only the grammar that is needed is loaded.
+JavaScript, TypeScript and Go are parsed by tree-sitter, which repairs broken code, where the extra `languages` is
+installed; only the grammar that is needed is loaded. Without it, and of Python, `code_lines` reads the lines.
 """
 
 from __future__ import annotations
@@ -9,10 +10,16 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from memctl.pages import code_lines
+from memctl.pages.code_lines import GO, JAVASCRIPT, PYTHON, TYPESCRIPT
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
@@ -25,16 +32,14 @@ _PIECE, _BRACKETS = 8_000, 200
 _PIECE_SECONDS, _FILE_SECONDS = 1.0, 5.0
 _DEEPEST, _LONGEST = 20, 120  # classes in classes, characters of how each begins: what is put before a piece is small
 
-# The suffixes of each language, and where its grammar is.
-PYTHON, GO = ("py", "pyi"), ("go",)
-JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
+# Where the grammar of each suffix is.
 GRAMMARS = {
-    **dict.fromkeys(PYTHON, ("tree_sitter_python", "language")),
     **dict.fromkeys(JAVASCRIPT, ("tree_sitter_javascript", "language")),
     **dict.fromkeys(TYPESCRIPT, ("tree_sitter_typescript", "language_typescript")),
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     **dict.fromkeys(GO, ("tree_sitter_go", "language")),
 }
+OUTLINED = frozenset((*PYTHON, *GRAMMARS))  # the suffixes of code of which it is known what it defines
 # Kinds of nodes that define something, with the word that their titles begin with: "" where it can be called.
 _DEFINES = {
     **dict.fromkeys(("class_definition", "class_declaration", "abstract_class_declaration", "class"), "class"),
@@ -59,10 +64,6 @@ _SURROUNDS = frozenset(
     )
 )
 # Lines at which something seems to begin: kind and name of what may hold definitions, or a word of no account.
-_PYTHON_STARTS = re.compile(
-    r"(class) +(\w+) *[(:\[]|(?:async +)?def +\w+ *[(\[]"
-    r"|(if|elif|else|try|except|finally|with)\b.*:[ \t]*(?:#.*)?$"
-)
 _GO_STARTS = re.compile(r"(?:func|type|var|const)(?: +\w| *\()")
 _SCRIPT_STARTS = re.compile(
     r"(?:(?:export|default|declare|abstract|async|static|public|private|protected|override|readonly|get|set) +)*"
@@ -89,7 +90,7 @@ class _Piece(msgspec.Struct, frozen=True):
     closing: str = ""
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedCode(msgspec.Struct, frozen=True):
     """Code that was parsed at once: its tree, its bytes, the line (from 0) that its first row is of, where it begins.
 
     Rows of lines before `first` only repeat what surrounds the code.
@@ -104,24 +105,39 @@ class Parsed(msgspec.Struct, frozen=True):
 def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
 
-    `suffix` is one of GRAMMARS. What is inside of functions is left out; of broken code there is what can be made out.
+    `suffix` is one of OUTLINED. What is inside of functions is left out; of broken code there is what can be made out.
     Loading a grammar takes about 10 ms, then 100,000 characters take 20 ms. A text that takes 5 s, as only one made to
     do so can, is left at what was found until then.
     """
+    found: Iterator[tuple[int, int, str]]
+    if has_parser(suffix):
+        found = chain.from_iterable(in_piece(suffix, piece) for piece in parsed(suffix, text))
+    else:
+        found = code_lines.definitions(suffix, text)
     last = ""
-    for piece in parsed(suffix, text):
-        for line, level, title in in_piece(suffix, piece):
-            if title != last:  # overloads, and a property's setter, are not told again
-                yield line, level, title
-                last = title
+    for line, level, title in found:
+        if title != last:  # overloads, and a property's setter, are not told again
+            yield line, level, title
+            last = title
 
 
-def in_piece(suffix: str, piece: Parsed) -> Iterator[tuple[int, int, str]]:
+def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting and title of what one piece of code defines."""
     words = {**_DEFINES, "function_declaration": "func", "method_declaration": "func"} if suffix in GO else _DEFINES
     for row, level, title in _in_tree(piece.root, piece.data, words):
         if piece.top + row >= piece.first:
             yield piece.top + row + 1, level, title
+
+
+@cache
+def has_parser(suffix: str) -> bool:
+    """Return whether the parser and the grammar for a suffix are installed."""
+    return suffix in GRAMMARS and all(find_spec(module) for module in ("tree_sitter", GRAMMARS[suffix][0]))
+
+
+def lacks_parser(suffix: str) -> bool:
+    """Return whether the extra `languages` would parse what is read by its lines now."""
+    return suffix in GRAMMARS and not has_parser(suffix)
 
 
 def language(suffix: str) -> Language:
@@ -132,7 +148,7 @@ def language(suffix: str) -> Language:
     return Language(getattr(import_module(module), grammar)())
 
 
-def parsed(suffix: str, text: str) -> Iterator[Parsed]:
+def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
     """Code with LF line ends, parsed in pieces that are small enough for whatever stands in them."""
     from tree_sitter import Parser
 
@@ -145,7 +161,7 @@ def parsed(suffix: str, text: str) -> Iterator[Parsed]:
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
         if (root := _parsed(parser, data, min(left, _PIECE_SECONDS))) is not None:
-            yield Parsed(root, data, piece.first - len(piece.opening), piece.first)
+            yield ParsedCode(root, data, piece.first - len(piece.opening), piece.first)
         left -= time.thread_time() - started
         if left <= 0:
             return
@@ -154,7 +170,6 @@ def parsed(suffix: str, text: str) -> Iterator[Parsed]:
 def _pieces(suffix: str, lines: list[str]) -> Iterator[_Piece]:
     """Cut a text at definitions into pieces; of a definition too long for one, only its head is in a piece."""
     starts = list(_starts(suffix, lines))
-    closes = "" if suffix in PYTHON else "}"
     start: _Start | None = _Start(0, 0, ())
     while start is not None:
         end, size, half = start.line, 0, start.line + 1
@@ -168,18 +183,17 @@ def _pieces(suffix: str, lines: list[str]) -> Iterator[_Piece]:
             start = None
         elif first < past:  # a cut far out is best: there, least is cut through
             cut = min(starts[middle:past], key=lambda s: (s.indent, -s.line), default=starts[past - 1])
-            yield _Piece(start.line, cut.line, start.around, closes * len(cut.around))
+            yield _Piece(start.line, cut.line, start.around, "}" * len(cut.around))
             start = cut
         else:
-            head = next((n for n in range(start.line, end) if lines[n].rstrip().endswith((":", "{"))), start.line) + 1
-            body = f"{lines[start.line][: start.indent]} pass" if suffix in PYTHON else "}"
-            yield _Piece(start.line, head, start.around, body + closes * len(start.around))
+            head = next((n for n in range(start.line, end) if lines[n].rstrip().endswith("{")), start.line) + 1
+            yield _Piece(start.line, head, start.around, "}" * (len(start.around) + 1))
             start = starts[past] if past < len(starts) else None
 
 
 def _starts(suffix: str, lines: list[str]) -> Iterator[_Start]:
     """Where a definition seems to begin that is in nothing, or only in classes and namespaces."""
-    pattern = _PYTHON_STARTS if suffix in PYTHON else _GO_STARTS if suffix in GO else _SCRIPT_STARTS
+    pattern = _GO_STARTS if suffix in GO else _SCRIPT_STARTS
     opened: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         text = line.lstrip(" \t")
@@ -194,7 +208,7 @@ def _starts(suffix: str, lines: list[str]) -> Iterator[_Start]:
                 yield _Start(number, indent, around)
             header = ""
             if match.lastindex == 2 and len(opened) < _DEEPEST and indent + match.end(2) <= _LONGEST:
-                header = f"{line[:indent]}class {match[2]}:" if suffix in PYTHON else f"{match[1]} {match[2]} {{"
+                header = f"{match[1]} {match[2]} {{"
             opened.append((indent, header))
 
 
@@ -234,7 +248,7 @@ def _in_tree(root: Node, data: bytes, words: dict[str, str]) -> Iterator[tuple[i
         called = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", called)
         full = f"{owner}.{called}" if owner else called
         receiver = value.child_by_field_name("receiver")
-        title = " ".join((word, _text(receiver, data), full)) if word else f"{full}()"
+        title = " ".join(filter(None, (word, _text(receiver, data), full))) if word else f"{full}()"
         yield (name or value).start_point[0], level, title
         body = value.child_by_field_name("body")
         if body is not None and word in ("class", "namespace"):

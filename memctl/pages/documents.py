@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memctl.pages import seal
-from memctl.pages.places import EXECUTIVE, FOLDER, INDEX, SOURCES
+from memctl.pages import generated_header
+from memctl.pages.links import EXECUTIVE, FOLDER, INDEX, SOURCES
 from memctl.pages.render import BrokenTemplate, Renderer
 from memctl.record import ids, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 
 
@@ -93,7 +93,7 @@ def found(snapshot: Snapshot, path: str) -> str | None:
 
 def is_intact(text: str) -> bool:
     """Whether a document is as memctl left it."""
-    document = seal.opened(text)
+    document = generated_header.opened(text)
     return document is not None and document.is_intact
 
 
@@ -109,7 +109,7 @@ def _sources(snapshot: Snapshot) -> tuple[bool, bool]:
     text = found(snapshot, f"{FOLDER}/{SOURCES}")
     if text is None:
         return True, True
-    document = seal.opened(text)
+    document = generated_header.opened(text)
     if _is_torn(text):
         return True, True
     if document is None or not document.is_intact:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from memctl.pages import definitions
-from memctl.pages.definitions import GO, JAVASCRIPT, PYTHON, TYPESCRIPT
-from memctl.record import markdown
+from memctl.pages.code_lines import CPP, GO, JAVA, PYTHON, RUST, SCRIPT
 from memctl.record.frontmatter import clean_newlines
+from memctl.text import markdown
 
 _WIDTH = 120  # characters of a purpose or a title
 _MOST = 2_000  # markers of one file; more would outline nothing
@@ -22,7 +22,7 @@ _MOST_LINES = 50_000  # of them that are read: a heading needs 1,300 bytes and 2
 MARKDOWN = ("md", "markdown")
 # What comments begin with; where it is not "#" or ";", there are also those between /* and */.
 _COMMENTS = {
-    **dict.fromkeys((*JAVASCRIPT, *TYPESCRIPT, *GO, "tsx", "rs", "java", "c", "h", "css"), "//"),
+    **dict.fromkeys((*SCRIPT, *GO, *RUST, *JAVA, *CPP, "css"), "//"),
     **dict.fromkeys((*PYTHON, "", "sh", "bash", "zsh", "rb", "mk", "dockerfile"), "#"),
     **dict.fromkeys(("yaml", "yml", "toml", "cfg", "conf", "env", "gitattributes", "gitignore", "editorconfig"), "#"),
     "sql": "--",
@@ -47,7 +47,7 @@ def markers(path: str, text: str) -> list[Marker]:
     suffix = suffix_of(path)
     if suffix in MARKDOWN:
         return list(islice((marker for marker in blocks(text) if marker.level), _MOST))
-    if suffix not in definitions.GRAMMARS:
+    if suffix not in definitions.OUTLINED:
         return []
     found = islice(definitions.in_code(suffix, clean_newlines(text)), _MOST)
     return [Marker(line, level, plain(title)) for line, level, title in found]

@@ -20,7 +20,8 @@ from typing import Annotated
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import moments
+from memctl.record import timestamps
+from memctl.record.errors import describe
 
 DAYS = 7
 RAISE_MEDIAN, RAISE_DENIED = 0.75, 0.30
@@ -36,7 +37,7 @@ _ROUND = 100  # a proposal is a multiple of so many tokens
 Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThresholdObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the log."""
 
     date: str
@@ -66,23 +67,22 @@ class Review(msgspec.Struct, frozen=True):
     proposal: int | None
 
 
-def parse(text: str, name: str) -> list[Observation]:
+def parse(text: str, name: str) -> list[ThresholdObservation]:
     """Read a log of observations, in the order of their dates; raises MemctlError that names line and key."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            given = msgspec.json.decode(line, type=Observation)
-            found.append(msgspec.structs.replace(given, date=moments.parse(given.date)))
+            given = msgspec.json.decode(line, type=ThresholdObservation)
+            found.append(msgspec.structs.replace(given, date=timestamps.parse(given.date)))
         except msgspec.ValidationError as error:
-            message, _, field = str(error).partition(" - at `$.")
-            raise MemctlError(f"{name}:{number}: {field.rstrip('`') + ': ' if field else ''}{message}", _HINT) from None
+            raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
         except (msgspec.DecodeError, RecursionError) as error:
             raise MemctlError(f"{name}:{number}: this is no JSON: {error}", _HINT) from None
         except ValueError:
             raise MemctlError(
-                f"{name}:{number}: date: {given.date!r} is not a time", f"give {moments.ALLOWED}"
+                f"{name}:{number}: date: {given.date!r} is not a time", f"give {timestamps.ALLOWED}"
             ) from None
         if given.denied > given.requests or given.no_ops > given.macro_summaries:
             wrong = "denied" if given.denied > given.requests else "no_ops"
@@ -91,13 +91,13 @@ def parse(text: str, name: str) -> list[Observation]:
     return sorted(found, key=lambda item: item.date)
 
 
-_HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
+_HINT = f"a line has {', '.join(ThresholdObservation.__struct_fields__)}; date and scs are required"
 
 
-def review(observations: Sequence[Observation], threshold: int) -> Review:
+def review(observations: Sequence[ThresholdObservation], threshold: int) -> Review:
     """What the seven days up to the last observation say about a threshold."""
     until = observations[-1].date if observations else ""
-    since = moments.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
+    since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""
     week = [item for item in observations if item.date > since]
     shares = [item.scs / (item.threshold or threshold) for item in week]
     middle = median(shares) if shares else None

@@ -1,10 +1,10 @@
-"""A change of the memory, as a value: what an operation returns, `--dry-run` prints and the write door carries out."""
+"""A change of the memory, as a value: operations return it, `--dry-run` prints it, the write path commits it."""
 
 from __future__ import annotations
 
 import msgspec
 
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import parse
 
@@ -59,6 +59,18 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         return tuple(write.path for write in self.writes) + tuple(delete.path for delete in self.deletes)
+
+
+class WriteOptions(msgspec.Struct, frozen=True):
+    """How a change is written: the options that every writing command has."""
+
+    reason: str = ""  # goes into the commit
+    dry_run: bool = False  # write nothing
+    no_commit: bool = False  # write the files, and leave the commit to `memctl commit`
+    allow_secret: bool = False  # let text pass that looks like a credential
+    allow_owned: bool = False  # write to sections of others; needs a reason
+    discard: bool = False  # delete text that Git does not have
+    redact: bool = False  # replace what looks like a credential by a mark: for text that nobody reads first
 
 
 def rewords(before: str, now: str, path: str) -> bool:

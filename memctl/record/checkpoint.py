@@ -13,11 +13,11 @@ from typing import Annotated
 
 import msgspec
 
-from memctl.record import moments
+from memctl.record import timestamps
+from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.event import Tokens
-from memctl.record.faults import Fault, InvalidRecord
-from memctl.record.folders import CHECKPOINTS
-from memctl.record.said import Line, Lines, Mission, ShortText
+from memctl.record.kinds import CHECKPOINTS
+from memctl.record.required_text import Line, Lines, Mission, ShortText
 
 FOLDER = CHECKPOINTS
 FORMAT = 1
@@ -95,7 +95,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     workflow_id: str
     window_id: _Positive
     version: _Positive
-    saved_at: Annotated[str, msgspec.Meta(pattern=f"^{moments.CANONICAL.pattern}$")]
+    saved_at: Annotated[str, msgspec.Meta(pattern=f"^{timestamps.CANONICAL.pattern}$")]
     saved_by: Line
     session: ShortText = ""
     phase: ShortText = ""
@@ -191,8 +191,7 @@ def parse(text: str, path: str) -> Checkpoint:
     try:
         found = msgspec.json.decode(text, type=Checkpoint)
     except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        raise InvalidRecord([Fault(path, 1, field.rstrip("`"), message)]) from None
+        raise InvalidRecord([Fault(path, 1, *located(error))]) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidRecord([Fault(path, 1, "", f"this is no JSON: {error}")]) from None
     wrong = list(_problems(found, path))
@@ -211,7 +210,7 @@ def _problems(found: Checkpoint, path: str) -> list[tuple[str, str]]:
     if named is None or number is None or number != named or said != (named.version, named.window, named.workflow):
         wrong.append(("checkpoint_id", "id, workflow, window, version and the name of the file don't agree"))
     try:
-        moments.parse(found.saved_at)
+        timestamps.parse(found.saved_at)
     except ValueError:
         wrong.append(("saved_at", f"{found.saved_at} is on no calendar"))
     for name, paths in (

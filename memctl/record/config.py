@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import settings
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
 
 FORMAT = 1
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
@@ -32,7 +33,7 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ValueError("one of the weights must be more than 0")
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
+class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a project says of one of its agents: its role, as a system prompt begins, and what it is good at."""
 
     role: str = ""
@@ -86,7 +87,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     lifecycle: Lifecycle = Lifecycle()
     semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
     llm: Llm = Llm()
-    agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
+    agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
     rehydrate_budget: Annotated[int, msgspec.Meta(ge=50)] = 20_000  # tokens; rules.md#rehydration
@@ -95,7 +96,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(text: str, path: str) -> Config:
     """Read a configuration; raises MemctlError with file and line, and for a format newer than this memctl's."""
-    values = settings.read(text, path)
+    values = read_yaml(text, path)
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise MemctlError(
             f"{path}: this memory has format {values['format']}; this memctl knows formats up to {FORMAT}",
@@ -107,4 +108,4 @@ def parse(text: str, path: str) -> Config:
         hint = "see the comments in the file"
         if "`$.llm" in str(error):
             hint = "it may say `use: false`; the model is everybody's own: `git config --global memctl.llm.provider`"
-        raise MemctlError(f"{path}: {settings.plain(error)}", hint) from None
+        raise MemctlError(f"{path}: {describe(error)}", hint) from None

@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
-from memctl.record import canonical
-from memctl.record.malformed import CONFLICT, Malformed
+from memctl.errors import MemctlError
+from memctl.record import frontmatter_writer
+from memctl.record.errors import CONFLICT, Fault, InvalidRecord, Malformed
 
 FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
 
 
-class Block(msgspec.Struct, frozen=True):
+class KeyLines(msgspec.Struct, frozen=True):
     """One key of a front matter with its lines as they stand in the file."""
 
     key: str
@@ -67,7 +68,7 @@ def _conflict(text: str) -> int:
 def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
     """The values of the front matter and the body of a file; raises Malformed. `number_keys` as in strict_yaml."""
     head, rest = split(text)
-    values = canonical.read(head)
+    values = frontmatter_writer.read(head)
     if values is None:
         from memctl.record import strict_yaml
 
@@ -75,36 +76,56 @@ def read(text: str, *, number_keys: bool = False) -> tuple[dict[str, Any], str]:
     return values, rest[1:] if rest.startswith("\n") else rest
 
 
+def read_yaml(text: str, name: str, hint: str | None = None) -> dict[str, Any]:
+    """The values of a YAML document, read strictly, without those that are empty.
+
+    Below the first level keys may be numbers. Raises MemctlError with the file's name, the line, and the given hint.
+    """
+    text = clean_newlines(text).removeprefix("---\n").rstrip("\n") + "\n"
+    if len(text) > MAX_HEAD:
+        raise MemctlError(f"{name}: the settings have {len(text):,} characters; at most {MAX_HEAD:,} are read", hint)
+    text = f"---\n{text}---\n"
+    try:
+        values, _ = read(text, number_keys=True)
+    except Malformed as error:
+        raise MemctlError(f"{name}:{max(error.line - 1, 1)}: {error.message}", hint) from None
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def compose(values: Mapping[str, Any], body: str) -> str:
     """A file in canonical form; values that are None or empty lists are left out."""
-    head = "".join(canonical.emit(key, value) for key, value in values.items() if value is not None and value != [])
+    head = "".join(
+        frontmatter_writer.emit(key, value) for key, value in values.items() if value is not None and value != []
+    )
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
-def blocks(text: str) -> tuple[Block, ...]:
+def blocks(text: str) -> tuple[KeyLines, ...]:
     """The keys of a file's front matter with their lines, in order; raises Malformed.
 
     Comments belong to the key above them; those above the first key form a block whose key is "".
     """
     head, _ = split(text)
-    if canonical.read(head) is not None:
+    if frontmatter_writer.read(head) is not None:
         starts = {
-            n: line.partition(":")[0] for n, line in enumerate(head.split("\n")[:-1], 2) if canonical.KEY.match(line)
+            n: line.partition(":")[0]
+            for n, line in enumerate(head.split("\n")[:-1], 2)
+            if frontmatter_writer.KEY.match(line)
         }
     else:
         from memctl.record import strict_yaml
 
         strict_yaml.read(head)  # what can't be read must not be cut up either
         starts = strict_yaml.key_lines(head)
-    found: list[Block] = []
+    found: list[KeyLines] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
         if number in starts:
-            found.append(Block(starts[number], line + "\n", number))
+            found.append(KeyLines(starts[number], line + "\n", number))
         elif found:
             last = found[-1]
-            found[-1] = Block(last.key, last.text + line + "\n", last.line)
+            found[-1] = KeyLines(last.key, last.text + line + "\n", last.line)
         else:
-            found.append(Block("", line + "\n", number))
+            found.append(KeyLines("", line + "\n", number))
     return tuple(found)
 
 
@@ -119,12 +140,12 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
     if not changes:
         return text
     for key, value in changes.items():
-        lines = "" if value is None or value == [] else canonical.emit(key, value)
+        lines = "" if value is None or value == [] else frontmatter_writer.emit(key, value)
         index = next((i for i, block in enumerate(kept) if block.key == key), None)
         if index is not None:
-            kept[index] = Block(key, _with_comments(lines, kept[index].text), 0)
+            kept[index] = KeyLines(key, _with_comments(lines, kept[index].text), 0)
         elif lines:
-            kept.insert(_place(kept, key, order), Block(key, lines, 0))
+            kept.insert(_place(kept, key, order), KeyLines(key, lines, 0))
     _, rest = split(text)
     return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
 
@@ -136,7 +157,7 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _place(kept: Sequence[Block], key: str, order: Sequence[str]) -> int:
+def _place(kept: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
     before = set(order[: order.index(key)]) if key in order else {block.key for block in kept}
     return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
 
@@ -173,3 +194,20 @@ def _comment(line: str) -> str:
         elif character == "#" and (index == 0 or line[index - 1] in " \t"):
             return line[index:]
     return ""
+
+
+def take_apart(text: str, path: str) -> tuple[dict[str, Any], str]:
+    """The values and the body of a file with LF line ends; raises InvalidRecord if it can't be read at all."""
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InvalidRecord([Fault(path, line, "", "a NUL character stands here; Git would take the file for binary")])
+    try:
+        return read(text)
+    except Malformed as error:
+        raise InvalidRecord([Fault(path, error.line, error.key, error.message, error.about)]) from None
+
+
+def invalid(text: str, path: str, wrong: list[tuple[str, str]]) -> InvalidRecord:
+    """What is wrong with the fields of a file, each with its line."""
+    lines = {block.key: block.line for block in blocks(text)}
+    return InvalidRecord([Fault(path, lines.get(field, 1), field, message) for field, message in wrong])

@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import frontmatter
-from memctl.record.faults import Fault, InvalidRecord
+from memctl.record.errors import Fault, InvalidRecord, located
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
@@ -60,8 +60,7 @@ def read(text: str, path: str) -> Handoff:
     try:
         parties = msgspec.convert({key: values[key] for key in KEYS if values.get(key) is not None}, Parties)
     except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        field = field.rstrip("`")
+        field, message = located(error)
         raise InvalidRecord([Fault(path, _line(text, field), field, message)]) from None
     for field in ("from_agent_id", "to_agent_id", "answered_by"):
         if not getattr(parties, field).isprintable():

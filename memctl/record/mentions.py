@@ -7,15 +7,15 @@ from functools import lru_cache
 
 import msgspec
 
-from memctl.record import headings, ids
+from memctl.record import ids
 from memctl.record.kinds import BY_PREFIX
+from memctl.text import headings
 
 # Levels 1 to 3 by numbers, level 4 by a path or its dotted form; rules.md#levels-of-pages.
 MARKER = re.compile(r"§(?:[1-3](?:\.[0-9]+)+|4\.[\w@*][\w./*@+-]*)")
 REFERENCE = re.compile(rf"(?<![\w-])(?:{ids.PATTERN.pattern})(?![\w-])|{MARKER.pattern}")
 _BEGINNINGS = ("§", *(f"{prefix}-" for prefix in BY_PREFIX))
 _BEGINNING = re.compile("|".join(_BEGINNINGS))  # found faster than the whole
-CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])?\1(?!`)")
 _TRAILING = ".-"  # what ends a sentence and not a path
 
 
@@ -44,7 +44,7 @@ def _found(text: str) -> tuple[tuple[int, str], ...]:
     found = []
     for number, (line, outside) in enumerate(headings.outside_code(text), 1):
         if outside and REFERENCE.search(line):
-            bare = CODE_SPAN.sub("", line)
+            bare = headings.CODE_SPAN.sub("", line)
             found += [(number, match[0].rstrip(_TRAILING)) for match in REFERENCE.finditer(bare)]
     return tuple(dict.fromkeys(found))
 

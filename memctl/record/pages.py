@@ -15,10 +15,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from memctl.record import frontmatter, headings, moments
-from memctl.record.faults import Fault, InvalidRecord, invalid, take_apart
+from memctl.record import frontmatter, timestamps
+from memctl.record.errors import Fault, InvalidRecord
+from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import Field
 from memctl.record.record import STEERING, Percent, found_allowed, leads_out
+from memctl.text import headings
 
 PROJECT_PATH = "project.md"
 PROJECT_ID = "§1.0"
@@ -186,7 +188,7 @@ def parse(text: str, path: str) -> Page:
         raise invalid(text, path, wrong)
     known = {name: values[name] for name in ORDER if values.get(name) is not None}
     if "timestamp" in known:
-        known["timestamp"] = moments.parse(known["timestamp"])
+        known["timestamp"] = timestamps.parse(known["timestamp"])
     return Page(path=path, body=body, **known)
 
 
@@ -198,7 +200,7 @@ _ALLOWED = {
     "code_refs": "a list of paths inside the repository, such as src/auth.py",
     "reviewed": "a list of paths, each with the content's id, as `memctl review` writes it",
     "aliases": "a list of markers that the page had before",
-    "timestamp": moments.ALLOWED,
+    "timestamp": timestamps.ALLOWED,
 }
 
 
@@ -250,9 +252,9 @@ def _wrong_values(values: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if values.get("timestamp") is not None:
         try:
-            moments.parse(values["timestamp"])
+            timestamps.parse(values["timestamp"])
         except ValueError:
-            wrong.append(("timestamp", found_allowed(values["timestamp"], moments.ALLOWED)))
+            wrong.append(("timestamp", found_allowed(values["timestamp"], timestamps.ALLOWED)))
     for name in ("title", "agent_id"):
         if (value := values.get(name)) is not None and (not value.strip() or STEERING.search(value)):
             wrong.append((name, found_allowed(value, "one line of text without control characters")))

@@ -5,19 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from memctl.record import frontmatter, ids, moments
-from memctl.record.faults import invalid, take_apart
+from memctl.errors import MemctlError
+from memctl.record import frontmatter, ids, timestamps
+from memctl.record.errors import Malformed
+from memctl.record.frontmatter import invalid, take_apart
 from memctl.record.kinds import KINDS, SEVERITIES, Kind
-from memctl.record.malformed import Malformed
 
 TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
 _COUNTERS = ("access_count", "last_accessed")
 
+if TYPE_CHECKING:
+    TypeName: TypeAlias = str
+    Severity: TypeAlias = str
+else:
+    TypeName, Severity = Literal[tuple(KINDS)], Literal[SEVERITIES]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -32,14 +38,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     id: str
     memory_id: str
-    memory_type: Literal["decision", "issue", "state", "learning", "handoff"]
+    memory_type: TypeName
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
     status: str
     importance: Annotated[int, msgspec.Meta(ge=1, le=10)]
     timestamp: str
     project_id: str
     agent_id: str
-    severity: Literal["critical", "high", "medium", "low"] | None = None
+    severity: Severity | None = None
     completion_percentage: Percent | None = None
     section: str | None = None
     tags: list[str] = []
@@ -78,7 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def recorded(self) -> int | None:
         """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says:
         then it was brought in from elsewhere."""
-        dated = moments.to_epoch(self.timestamp)
+        dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
     def is_expired(self, now: str) -> bool:
@@ -144,7 +150,7 @@ _ALLOWED = {
     "access_count": "a whole number, 0 or more",
     "tags": "a list of texts without commas or control characters",
     "code_refs": "a list of paths inside the repository, such as src/auth.py or src/auth.py:10",
-    **dict.fromkeys(TIMES, moments.ALLOWED),
+    **dict.fromkeys(TIMES, timestamps.ALLOWED),
     **dict.fromkeys(_LINKS, "a list of ids"),
 }
 
@@ -197,9 +203,9 @@ def _times(record: Record) -> tuple[dict[str, str], list[tuple[str, str]]]:
     for name in TIMES:
         if (value := getattr(record, name)) is not None:
             try:
-                canonical = moments.parse(value)
+                canonical = timestamps.parse(value)
             except ValueError:
-                wrong.append((name, found_allowed(value, moments.ALLOWED)))
+                wrong.append((name, found_allowed(value, timestamps.ALLOWED)))
             else:
                 other |= {name: canonical} if canonical != value else {}
     return other, wrong
@@ -249,6 +255,17 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     if path and ids.id_in_path(path) != record.id:
         return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]
     return []
+
+
+def refuse_transition(record: Record, status: str) -> None:
+    """Raise MemctlError unless the record may go to `status` (staying where it is always may)."""
+    step, allowed = record.kind.step(record.status), record.kind.statuses
+    if status not in allowed or step is None:
+        raise MemctlError(f"status: {found_allowed(status, 'one of ' + ', '.join(allowed))}")
+    if status != record.status and status not in step.following:
+        what = f"from {record.status} it can become {' or '.join(step.following)}"
+        hint = what if step.following else "nothing follows that"
+        raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
 
 
 def leads_out(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -11,12 +11,11 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids, pages
 from memctl.record.config import Config
-from memctl.record.faults import Fault, InvalidRecord
-from memctl.record.malformed import Malformed
+from memctl.record.errors import Fault, InvalidRecord, Malformed
 from memctl.record.mentions import Mention
 from memctl.record.pages import Outline
 from memctl.record.record import Record
-from memctl.record.veil import Veil, Veiled
+from memctl.record.withheld import Withheld
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
@@ -69,6 +68,9 @@ class Texts(Protocol):
 
     def keep(self, values: Mapping[bytes, bytes]) -> None:
         """Keep what takes long to make from a text, under a digest of all that it was made from."""
+
+    def without(self, paths: Collection[str]) -> Texts:
+        """Return the same without the records at some paths."""
 
 
 class Catalogue(Protocol):
@@ -137,6 +139,9 @@ class Catalogue(Protocol):
     def keep(self, key: bytes, value: bytes) -> None:
         """Keep what was found out, for as long as no record changes."""
 
+    def without(self, paths: Collection[str]) -> Catalogue:
+        """Return the same without the records at some paths."""
+
 
 class Files(Protocol):
     """The repository's own files, level 4: all that Git has or would add, without the memory."""
@@ -195,18 +200,14 @@ def body_of(text: str, path: str) -> str:
 class Snapshot:
     """A memory at one moment; whatever of it is asked for is read once."""
 
-    def __init__(self, source: Source, veil: Veil | None = None) -> None:
+    def __init__(self, source: Source, withheld: Withheld | None = None) -> None:
         self._source = source
-        self.veil = veil or Veil()  # what is left out, and why
+        self.withheld = withheld or Withheld()
         self.source = source.name
         self.config = source.config
         self.prefix = source.prefix
         self.read = source.read
         self.names = source.names
-
-    def veiled(self, veil: Veil) -> Snapshot:
-        """The same memory without what a veil covers."""
-        return Snapshot(Veiled(self._source, veil), veil)
 
     @cached_property
     def open_records(self) -> tuple[Record, ...]:
@@ -258,6 +259,11 @@ class Snapshot:
         return self._source.catalogue()
 
     @cached_property
+    def suspicious(self) -> frozenset[str]:
+        """The paths of records in which something looks like a credential."""
+        return frozenset(self.catalogue.suspicious())
+
+    @cached_property
     def files(self) -> Files:
         return self._source.files()
 
@@ -277,6 +283,12 @@ class Snapshot:
     def once_called(self, identifier: str) -> list[Record]:
         """The records that once had an id which is another's now."""
         return [record for record in self.records if identifier in record.aliases and record.id != identifier]
+
+    def meant_under_alias(self, record: Record, identifier: str, other_end: str) -> Record | None:
+        """The record that a link of `record` means by an id which is another's now: the one that was called so once,
+        and has `record` under the `other_end` of the link. None if there is none."""
+        names = {record.id, *record.aliases}
+        return next((one for one in self.once_called(identifier) if names & set(getattr(one, other_end))), None)
 
     def resolve(self, reference: str) -> Record:
         """The record that a person means by an id, an alias, or an unambiguous beginning of an id or memory_id.
@@ -300,7 +312,7 @@ class Snapshot:
             hint = "`memctl renumber` gives them ids of their own" if same else "give more of the id"
             raise MemctlError("\n".join([f"{reference!r} may be any of these:", *shown, *more]), hint)
         self._refuse_broken(wanted)
-        self.refuse_closed(wanted)
+        self.withheld.refuse_record(wanted)
         raise MemctlError(f"there is no record {reference!r}{self._place()}", self._suggestion(wanted))
 
     def _refuse_broken(self, wanted: str) -> None:
@@ -311,12 +323,6 @@ class Snapshot:
                 f"{ids.id_in_path(faults[0].path)} can't be read: {faults[0]}",
                 "mend the file; `memctl status` lists all faults",
             )
-
-    def refuse_closed(self, wanted: str) -> None:
-        """Raise MemctlError if an id, or the beginning of one, is of a record that is kept from the reader."""
-        for path, why in self.veil.records.items():
-            if wanted and (ids.id_in_path(path) or "").startswith(wanted):
-                raise MemctlError(why, "ask its owner")
 
     def _place(self) -> str:
         return "" if self.source == "disk" else f" at {self.source}"

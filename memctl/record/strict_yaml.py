@@ -14,7 +14,7 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
 
-from memctl.record.malformed import DUPLICATE, Malformed
+from memctl.record.errors import DUPLICATE, Malformed
 
 _MAX_DEPTH = 20
 _INT = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.config import SearchWeights
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -125,7 +125,7 @@ def shares(given: SearchWeights) -> SearchWeights:
 
 def rank(record: Record, similarity: Similarity, now: str, most: SearchWeights) -> Ranked:
     """Score one record, given the most that each part can give."""
-    age = 0.0 if record.timestamp >= now else moments.days_between(record.timestamp, now)
+    age = 0.0 if record.timestamp >= now else timestamps.days_between(record.timestamp, now)
     parts = (
         similarity.title * most.title,
         similarity.content * most.content,

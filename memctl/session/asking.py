@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.providers.provider import Provider, json_object
-from memctl.record import session_page, xml_text
-from memctl.record.session_page import Page
+from memctl.record import session_page
+from memctl.record.session_page import SessionPage
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
+from memctl.text import xml
 
 EXACT = "exact"  # in place of a judge's name
 # Where a page has the answer to a question, or to the questions of a kind; a chance mention elsewhere is none.
@@ -49,7 +50,7 @@ class Reply(msgspec.Struct, frozen=True):
     by: str = EXACT
 
 
-def exactly(found: Sequence[Probe], page: Page) -> list[Reply]:
+def exactly(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """The replies of a page with all its files: whether a path with its action stands there, or the
     words of a fact where the page has such facts."""
     actions = {row.path: row.action for rows in page.files.values() for row in rows}
@@ -100,11 +101,11 @@ def _ask(judge: Provider, task: str, elements: Iterable[ElementTree.Element]) ->
 def _element(name: str, item: str, texts: Iterable[str]) -> ElementTree.Element:
     parent = ElementTree.Element(name)
     for number, text in enumerate(texts, start=1):
-        ElementTree.SubElement(parent, item, number=str(number)).text = xml_text.clean(text)
+        ElementTree.SubElement(parent, item, number=str(number)).text = xml.clean(text)
     return parent
 
 
 def _text(name: str, text: str) -> ElementTree.Element:
     element = ElementTree.Element(name)
-    element.text = xml_text.clean(text)
+    element.text = xml.clean(text)
     return element

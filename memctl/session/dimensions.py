@@ -11,13 +11,14 @@ from xml.etree import ElementTree
 import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
-from memctl.record import session_page, xml_text
-from memctl.record.session_page import Page
+from memctl.record import session_page
+from memctl.record.session_page import SessionPage
 from memctl.session.asking import Reply
 from memctl.session.composing import IMPLIED
-from memctl.session.events import PROMPT, Session
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
+from memctl.text import xml
 from memctl.text.plain import plain
+from memctl.transcript.events import PROMPT, Session
 
 _MOST_SAID = 30_000  # characters of the user's prompts, for a judge
 _TASK = """\
@@ -42,7 +43,7 @@ class Dimension(msgspec.Struct, frozen=True):
         return None if self.score is None else self.score >= self.target
 
 
-def measured(replies: Sequence[Reply], page: Page, *, whole: bool) -> list[Dimension]:
+def measured(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
     """What the replies of a page and the facts tell; `whole` says whether those are of the whole session, not of Git
     alone. The last dimension is a model's to judge, see `instructions`."""
     stands = [one for one in replies if one.probe.question == STANDS]
@@ -72,11 +73,11 @@ def instructions(session: Session, summary: str, judge: Provider) -> Dimension:
     said, room = ElementTree.Element("said"), _MOST_SAID
     for event in session.events:
         if event.kind == PROMPT and not event.agent and room > 0:
-            text = xml_text.clean(plain(event.text)[:room])
+            text = xml.clean(plain(event.text)[:room])
             room -= len(text)
             ElementTree.SubElement(said, "prompt").text = text
     element = ElementTree.Element("summary")
-    element.text = xml_text.clean(summary)
+    element.text = xml.clean(summary)
     texts = [ElementTree.tostring(one, encoding="unicode") for one in (said, element)]
     found = json_object(judge.answer("\n".join([_TASK, *texts])), judge.name)
     try:
@@ -98,7 +99,7 @@ def _share(name: str, target: float, replies: Sequence[Reply], of: str, nothing:
     return Dimension(name, round(5 * answered / len(replies), 1), target, f"{answered:,} of {len(replies):,} {of}")
 
 
-def _accuracy(facts: Sequence[Probe], page: Page) -> Dimension:
+def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
     """How much of what the page says in detail is so: files with their actions, labelled decisions, errors."""
     actions = {fact.fact: fact.action for fact in facts if fact.kind == ARTIFACT}
     rows = [row for rows in page.files.values() for row in rows]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.session import calls, steps, verdicts
-from memctl.session.events import CALL, RESULT, Event
+from memctl.transcript.events import CALL, RESULT, Event
 
 # How a host or a shell says that a command failed where nobody marks it: Codex's and others' JSON, and shells.
 _ENDED = re.compile(

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from memctl.record.markdown import one_line
-from memctl.session.events import CALL, Event
+from memctl.text.markdown import one_line
+from memctl.transcript.events import CALL, Event
 
 DONE, UNDER_WAY, PENDING = "done", "in progress", "pending"
 _STATUSES = {"completed": DONE, "done": DONE, "in_progress": UNDER_WAY, "in-progress": UNDER_WAY}

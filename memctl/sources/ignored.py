@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from memctl.errors import MemctlError
-from memctl.record.globs import Globs
 from memctl.store.files import MAX_BYTES
+from memctl.text.globs import Globs
 
 NAME = ".memctlignore"
 

@@ -10,7 +10,7 @@ import msgspec
 
 from memctl.git import differences, history
 from memctl.git.repository import Repository
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.store.place import FOLDER
 
 OPERATIONS = 5  # of which changes give points; rules.md#files-for-a-task
@@ -30,7 +30,7 @@ class Recent(msgspec.Struct, frozen=True):
 
 def recent(repository: Repository, dirty: Collection[str], now: str) -> Recent:
     """What was changed of late: of what is `dirty` the file says when, of the rest the commits of HEAD."""
-    since = moments.days_before(now, DAYS)
+    since = timestamps.days_before(now, DAYS)
     found = {path: moment for path in dirty if (moment := _modified(repository.top / path))}
     touched = set(dirty)
     operations = 0
@@ -60,7 +60,7 @@ def last_files(repository: Repository, number: int = OPERATIONS) -> list[tuple[s
 
 def _modified(file: Path) -> str:
     try:
-        return moments.from_epoch(os.lstat(file).st_mtime)
+        return timestamps.from_epoch(os.lstat(file).st_mtime)
     except OSError:
         return ""
 

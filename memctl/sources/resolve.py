@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from memctl.pages.definitions import GO, GRAMMARS, PYTHON
+from memctl.pages.code_lines import CPP, GO, JAVA, LANGUAGES, PYTHON, RUST
 from memctl.pages.outline import suffix_of
 from memctl.sources.imports import NAME
 from memctl.sources.manifests import ALIAS, ENTRY, MODULE, PACKAGE
@@ -21,13 +21,14 @@ _COMPILED = {
     ".mjs": (".mts",),
     ".cjs": (".cts",),
 }  # written for what it becomes
+_RUST_ROOTS = ("lib.rs", "main.rs", "mod.rs")  # whose modules are beside them, not in a folder of the file's name
 _ROOTS = ("src", "lib", "python")  # folders from which Python's modules are named, beside the top and package roots
 
 
 def code_suffix(path: str) -> str:
-    """The suffix of a file of code that can be parsed, or ""."""
+    """The suffix of a file of code whose imports can be read, or ""."""
     suffix = suffix_of(path)
-    return suffix if suffix in GRAMMARS else ""
+    return suffix if suffix in LANGUAGES else ""
 
 
 class Resolver:
@@ -35,19 +36,25 @@ class Resolver:
 
     def __init__(self, names: Collection[str], declared: Declared) -> None:
         self._names = frozenset(names)
-        self._known: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self._known: dict[tuple[tuple[str, ...], str, str], tuple[str, ...]] = {}
         self._modules = _python_modules(self._names)
         self._go_modules, self._packages, self._aliases = _declarations(declared)
         self._go_folders: dict[str, list[str]] = {}
         for name in sorted(self._names) if self._go_modules else ():
             if name.endswith(".go") and not name.endswith("_test.go"):
                 self._go_folders.setdefault(posixpath.dirname(name), []).append(name)
+        self._by_ending: dict[str, list[str]] = {}  # files of C, Java and Kotlin by their last part
+        for name in sorted(self._names):
+            if suffix_of(name) in (*CPP, *JAVA):
+                self._by_ending.setdefault(posixpath.basename(name), []).append(name)
 
     def targets(self, path: str, imports: Iterable[str]) -> set[str]:
         """The files that the imports of the file at `path` mean: a Go package is all of its files."""
         suffix, folder = code_suffix(path), posixpath.dirname(path)
-        kind, find = ("py", self._python) if suffix in PYTHON else ("script", self._script)
-        kind, find = ("go", self._go) if suffix in GO else (kind, find)
+        if suffix in RUST and posixpath.basename(path) not in _RUST_ROOTS:
+            folder = path.removesuffix(".rs")  # where the modules within it are
+        languages = ((PYTHON, self._python), (GO, self._go), (CPP, self._cpp), (JAVA, self._java), (RUST, self._rust))
+        kind, find = next((each for each in languages if suffix in each[0]), ((), self._script))
         found: set[str] = set()
         for imported in imports:
             key = (kind, folder, imported)
@@ -87,6 +94,53 @@ class Resolver:
                 return self._go_folders.get(posixpath.join(root, imported[len(module) + 1 :]).rstrip("/"), ())
         return ()
 
+    def _cpp(self, folder: str, imported: str) -> Sequence[str]:
+        beside = posixpath.normpath(posixpath.join(folder, imported))
+        if beside in self._names:
+            return (beside,)
+        return self._nearest(folder, posixpath.normpath(imported).lstrip("./"))
+
+    def _java(self, folder: str, imported: str) -> Sequence[str]:
+        package, _, name = imported.rpartition(".")
+        below = package.replace(".", "/")
+        if name == "*":
+            folders = (each for paths in self._by_ending.values() for each in paths)
+            return [each for each in folders if f"/{posixpath.dirname(each)}".endswith(f"/{below}")]
+        # What is imported of a class has the class's name before its own.
+        wanted = (f"{each}.{suffix}" for each in (f"{below}/{name}", below) for suffix in JAVA)
+        return next((found for each in wanted if (found := self._nearest(folder, each))), ())
+
+    def _nearest(self, folder: str, ending: str) -> Sequence[str]:
+        """The file whose path ends so; of several, the one that is nearest to a folder."""
+        named = self._by_ending.get(posixpath.basename(ending), ())
+        found = [name for name in named if f"/{name}".endswith(f"/{ending}")]
+        return (min(found, key=lambda path: (-_shared(path, folder), len(path), path)),) if found else ()
+
+    def _rust(self, folder: str, imported: str) -> Sequence[str]:
+        first, *rest = imported.removeprefix("mod ").split("::")
+        crates = (name for name in self._names if name.endswith("/src/lib.rs"))
+        if first == "crate":
+            roots = {posixpath.dirname(name) for name in self._names if name.endswith(("/lib.rs", "/main.rs"))}
+            folder = next((each for each in reversed(_above(f"{folder}/x")) if each in roots), folder)
+        elif first in ("self", "super"):
+            for _ in (each for each in (first, *rest) if each == "super"):
+                folder = posixpath.dirname(folder)
+            rest = [each for each in rest if each != "super"]
+        elif not imported.startswith("mod ") and (ours := [each for each in crates if _crate(each) == first]):
+            folder = posixpath.dirname(min(ours))
+        else:
+            return self._rust_file(folder, [first, *rest], 1)
+        return self._rust_file(folder, rest, 0)
+
+    def _rust_file(self, folder: str, parts: Sequence[str], least: int) -> Sequence[str]:
+        """The file of the module that a path below a module's folder leads to; its last parts may be names in there."""
+        for end in range(len(parts), least - 1, -1):
+            module = "/".join(filter(None, (folder, *parts[:end])))
+            endings = (f"{module}.rs", *(f"{module}/{name}" for name in _RUST_ROOTS))
+            if found := next((name for name in endings if name in self._names), None):
+                return (found,)
+        return ()
+
     def _script(self, folder: str, imported: str) -> Sequence[str]:
         if imported.startswith("."):
             return self._script_file(posixpath.join(folder, imported))
@@ -115,6 +169,11 @@ class Resolver:
         written = [stem + suffix for suffix in _COMPILED.get(dot + end, ())]
         candidates = [*(base + suffix for suffix in _SCRIPT_SUFFIXES), *written]
         return next(((name,) for each in candidates if (name := each.lstrip("/")) in self._names), ())
+
+
+def _crate(root: str) -> str:
+    """The name by which Rust knows the crate with a root module at lamp-oil/src/lib.rs."""
+    return posixpath.basename(posixpath.dirname(posixpath.dirname(root))).replace("-", "_")
 
 
 def _python_modules(names: Collection[str]) -> dict[str, list[str]]:

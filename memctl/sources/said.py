@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memctl.pages.definitions import PYTHON
-from memctl.record import markdown
+from memctl.pages.code_lines import PYTHON
+from memctl.text import markdown
 
 _SIGNATURE = 40  # lines that the head of a function may have
 _COMMENT = 40  # lines of a comment that are read

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from memctl.pages import freshness, repository_paths
-from memctl.record import words
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.search import ranking
 from memctl.search.filters import Filters
 from memctl.sources.facts import Content
+from memctl.text import words
 
 # Shares of a full mention. A file that a task names is meant, and one that is called as a word of it most likely; words
 # that it shares with a path may mean something else. From ACTIVE on a file is taken to be what the task is about.
@@ -31,14 +31,14 @@ _LINE = re.compile(r":\d+(?:-\d+)?$")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
-class Mention(msgspec.Struct, frozen=True):
+class FileMention(msgspec.Struct, frozen=True):
     """That a task is about a file: from 0 to 1 of a full mention, and how one can tell."""
 
     share: float
     why: str
 
 
-Mentions = dict[str, Mention]
+Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
@@ -99,7 +99,7 @@ def joined(*several: Mentions) -> Mentions:
 def _add(found: Mentions, paths: Iterable[str], share: float, why: str) -> None:
     for path in paths:
         if share > 0 and (path not in found or found[path].share < share):
-            found[path] = Mention(round(share, 3), why)
+            found[path] = FileMention(round(share, 3), why)
 
 
 def _without_lines(task: str) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from memctl.record.mentions import CODE_SPAN
 from memctl.statements import cues
+from memctl.text.headings import CODE_SPAN
 
 DECISION, REJECTED, LESSON = "decision", "rejected", "lesson"
 _CUES = ((REJECTED, cues.REJECTED), (DECISION, cues.DECISION), (LESSON, cues.LESSON))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from memctl.record.mentions import CODE_SPAN
+from memctl.text.headings import CODE_SPAN
 
 SENTENCE, CODE, TABLE, HEADING = "sentence", "code", "table", "heading"
 

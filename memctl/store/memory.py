@@ -10,14 +10,14 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.git.changes import Asked
+from memctl.git.changes import StatusProcess
 from memctl.git.git import GitFailed
 from memctl.git.repository import Repository, open_repository
 from memctl.record import config as configuration
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from memctl.store import files, place
-from memctl.store.place import CONFIG
+from memctl.store.place import CONFIG, JOBS
 
 
 class Memory:
@@ -29,23 +29,23 @@ class Memory:
         self.environ = environ
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
-        self.asked: Asked | None = None  # what Git was asked before this memory was opened
+        self.asked: StatusProcess | None = None  # what Git was asked before this memory was opened
         self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
-        self.by_agent = False  # whether that shell is one that an agent's program has opened
+        self.by_agent = False  # whether that is for an agent: in a shell that its program has opened, or in a hook
         self.remarks: list[str] = []  # what whoever runs the command is to be told besides its answer
 
     @property
     def now(self) -> str:
         """The time that operations record: MEMCTL_NOW, or the clock's."""
-        return fixed_now(self.environ) or moments.from_epoch(int(time.time()))
+        return fixed_now(self.environ) or timestamps.from_epoch(int(time.time()))
 
     @property
     def commit_moment(self) -> int | None:
         """The date for commits in Unix seconds, if MEMCTL_NOW fixes it."""
         fixed = fixed_now(self.environ)
-        return None if fixed is None else moments.to_epoch(fixed)
+        return None if fixed is None else timestamps.to_epoch(fixed)
 
     @property
     def actor(self) -> str:
@@ -73,7 +73,7 @@ class Memory:
         from hashlib import blake2b
 
         seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(moments.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
 
     @cached_property
     def trust(self) -> str:
@@ -114,10 +114,20 @@ class Memory:
         """Where memctl keeps what belongs to this memory in this worktree: its cache, its pending changes."""
         return self.repository.private / self.prefix.replace("%", "%25").replace("/", "%2F")
 
-    def ask(self) -> Asked:
+    @property
+    def hooks(self) -> Path:
+        """Where hooks keep what they know of sessions, in what all worktrees share."""
+        return self.repository.shared / "hooks" / self.private.name
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a hook may have left work to be done (`store.job_queue`)."""
+        return (self.hooks / JOBS).is_dir()
+
+    def ask(self) -> StatusProcess:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
-        return asked or Asked(self.repository.top, self.prefix)
+        return asked or StatusProcess(self.repository.top, self.prefix)
 
     def tracked(self, path: str) -> str:
         """The path that Git has for a path below `.memory/`."""
@@ -151,12 +161,12 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
     if not value:
         return None
     try:
-        return moments.parse(value)
+        return timestamps.parse(value)
     except ValueError:
-        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {moments.ALLOWED}", USAGE) from None
+        raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
 
 
-def open_memory(start: Path, environ: Mapping[str, str], asked: Asked | None = None) -> Memory:
+def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
     """The memory nearest to `start`, looking upwards within its worktree; raises MemctlError if there is none."""
     _, folder = place.find(start)
     memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from memctl.git import git, index, trees
 from memctl.git.repository import Repository
-from memctl.git.trees import Entry
+from memctl.git.trees import TreeEntry
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import FOLDER
@@ -30,7 +30,7 @@ class FilesInGit:
         self._commit = commit
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._entries)
+        return self._names
 
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return {path: self._entries[path].blob for path in paths if path in self._entries}
@@ -44,7 +44,11 @@ class FilesInGit:
         return {path: content for path, blob in wanted.items() if (content := contents[blob]) is not None}
 
     @cached_property
-    def _entries(self) -> dict[str, Entry]:
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._entries)
+
+    @cached_property
+    def _entries(self) -> dict[str, TreeEntry]:
         commit, repository = self._commit, self._repository
         return _own(trees.entries(repository, commit) if commit else index.entries(repository, without=FOLDER))
 
@@ -60,7 +64,7 @@ class FilesOnDisk:
         self._asked = 0  # when Git was asked, in ns
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._known)
+        return self._names
 
     def unchanged(self) -> dict[str, str]:
         """The blobs of those files that are as Git has them; of any other "": it is changed, staged or new."""
@@ -113,6 +117,10 @@ class FilesOnDisk:
             self._looked |= {path: found.get(path) for path in look.paths}
             return True
         return False
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._known)
 
     @cached_property
     def _known(self) -> dict[str, str]:
@@ -170,7 +178,7 @@ def _is_askable(path: str) -> bool:
     return bool(path) and "\\" not in path and "\0" not in path
 
 
-def _own(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _own(entries: Iterable[TreeEntry]) -> dict[str, TreeEntry]:
     """The regular files among some entries that belong to no memory."""
     return {entry.path: entry for entry in entries if entry.is_regular and not _is_memory(entry.path)}
 

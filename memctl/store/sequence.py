@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.kinds import Kind
 from memctl.store import files
 from memctl.store.memory import Memory
@@ -85,7 +85,7 @@ def _save(memory: Memory, counters: dict[str, int]) -> None:
 def _search(memory: Memory, kind: Kind, day: str) -> int:
     series = f"{kind.prefix}-{day}"
     below = f"{memory.prefix}/{kind.folder}/{day[:7]}"
-    since = moments.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
+    since = timestamps.days_before(f"{day}T00:00:00Z", _SLACK_DAYS)
     names = history.paths_ever(memory.repository, below, since, everywhere=True)
     highest = _highest_of([name.rpartition("/")[2] for name in names], series)
     for top in memory.repository.worktrees():

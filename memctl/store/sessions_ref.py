@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.record.folders import CHECKPOINTS, SESSIONS
+from memctl.record.kinds import CHECKPOINTS, SESSIONS
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
     from memctl.record.config import Config
-    from memctl.record.faults import Fault
+    from memctl.record.errors import Fault
     from memctl.record.record import Record
     from memctl.record.snapshot import Catalogue, Files, Source, Texts
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from memctl.record.record import Record
-from memctl.record.words import InnerWords
 from memctl.store import vocabulary
+from memctl.text.words import InnerWords
 
 TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
-_TABLE = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
+TABLE = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {TOKENIZER})"
 _INSERT = "INSERT INTO texts (rowid, title, body, terms, parts) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -27,7 +27,7 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
     """Make the index over all records of a cache, unless another process just did."""
     if is_made(database):
         return
-    database.execute(_TABLE)
+    database.execute(TABLE)
     vocabulary.make(database)
     rows = database.execute("SELECT number, path, record FROM records WHERE record NOT NULL ORDER BY number").fetchall()
     decode = msgspec.msgpack.Decoder(Record).decode
@@ -39,7 +39,7 @@ def make(database: sqlite3.Connection, body_of: Callable[[str], str]) -> None:
 
 def make_pieces(database: sqlite3.Connection, bodies: Iterable[str]) -> None:
     """Make an index over pieces of one record's body, in a database of their own, to ask each as a whole."""
-    database.execute(_TABLE)
+    database.execute(TABLE)
     database.executemany("INSERT INTO texts (body) VALUES (?)", ((body,) for body in bodies))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from memctl.record.spelling import SHORTEST, nearest
+from memctl.text.edit_distance import SHORTEST, nearest
 
 _TABLE = "CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID"
 _LONGEST = 40  # letters; what is longer is no word that somebody types

@@ -1,6 +1,6 @@
-"""Names that this clone and the remote both gave out since they parted: what only this clone has gets another.
+"""Renumber records and pages of this clone whose id the remote has given out as well since the two parted.
 
-The mechanism is that of `memctl renumber` (`lifecycle/naming.py`, `lifecycle/referring.py`); one rule differs. That
+The mechanism is that of `memctl renumber` (`write/id_collisions.py`, `write/references.py`); one rule differs. That
 command mends merges that Git made, of which nobody knows what was published, so the record made first keeps the name.
 Here it is known: other clones may refer to the remote's already, while whatever refers to ours is here, in the files
 that our side changed. So ours yields, wherever it is mentioned, before anything is merged.
@@ -15,26 +15,26 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from memctl.git import trees
+from memctl.git.origins import Origin
 from memctl.git.tree_merge import Leaf, store
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, frontmatter, handoff, ids, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import DETAIL, SECTION
-from memctl.record.provenance import Origin
 from memctl.record.record import Record, parse
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.write import naming
+from memctl.write import id_collisions
 from memctl.write import pages as lifecycle_pages
-from memctl.write.naming import File, Holder
-from memctl.write.referring import Rewriting
+from memctl.write.id_collisions import Holder, MemoryFile
+from memctl.write.references import Rewriting
 
 Leaves = Mapping[str, Leaf]
 
 
 def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tuple[Leaves, tuple[Holder, ...]]:
-    """Our files with other names for what collides with theirs, and which those are.
+    """Return our files with new names for what collides with theirs, and the holders of these names.
 
     A file that can't be read keeps its name: `check` names it.
     """
@@ -52,9 +52,9 @@ def renumber(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves) -> tupl
     rewriting = Rewriting(holders, _files(sides[0]), _Ours())
     written = {}
     found = dict(ours)
-    packages = naming.packages(holders)
+    packages = id_collisions.packages(holders)
     for file, moving, text in rewriting.texts():
-        path = naming.new_path(moving) if moving else packages.get(file.path, file.path)
+        path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
         if moving or text != file.text:
             found.pop(file.path)
             written[path] = (ours[file.path].mode, text)
@@ -105,7 +105,7 @@ def _records(
         if published and published.memory_id == memory_id:
             if path == other:
                 continue  # the same record came both ways
-            memory_id = naming.copied(record)
+            memory_id = id_collisions.copied(record)
         now = ids.derived(record.id, memory_id, taken)
         taken.add(now)
         yield Holder(
@@ -121,7 +121,7 @@ def _pages(
         if not yielding:
             continue
         ever = lifecycle_pages.former(memory, kind)
-        free = naming.free_numbers(kind, map(pages.number_at, (*known, *ever)))
+        free = id_collisions.free_numbers(kind, map(pages.number_at, (*known, *ever)))
         for path in yielding:
             with suppress(InvalidRecord, UnicodeEncodeError):
                 title = pages.parse(texts[path], path).title
@@ -149,6 +149,6 @@ def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
     return found
 
 
-def _files(texts: Mapping[str, str]) -> list[File]:
+def _files(texts: Mapping[str, str]) -> list[MemoryFile]:
     records = _parsed(texts)
-    return [File(path, text, records.get(path)) for path, text in texts.items()]
+    return [MemoryFile(path, text, records.get(path)) for path, text in texts.items()]

@@ -1,4 +1,4 @@
-"""Bringing a branch and that of a remote together: fetch, merge, render, push, and only then let the worktree follow.
+"""Sync a branch with that of a remote: fetch, merge, render, push, and only then update the worktree.
 
 The merge is made as a commit that no branch has yet, and pushed. If another clone was first, that commit is forgotten
 and the next one made after what the other has pushed, so that a race leaves no trace in the history. If the remote or
@@ -18,75 +18,77 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
-from memctl.git.pushing import Refused
+from memctl.git.pushing import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.turns import Turn
 from memctl.store import load, lock, sessions_ref
 from memctl.store.memory import Memory
-from memctl.sync import assembling, session_pages, sharing, soundness, telling
-from memctl.sync.synced import Synced
-from memctl.team import place
-from memctl.write import commit, entry_state, moves, recovery
-from memctl.write.moves import Move
+from memctl.sync import merge_commit, publish_checks, reconcile_ownership, result, session_pages
+from memctl.sync.result import SyncResult
+from memctl.team import coordination_ref
+from memctl.write import checkout_log, commit, entry_state, recovery
+from memctl.write.checkout_log import Move
 
-# Seconds in which other clones may be first again and again. Who has lost takes a turn (`journal/turns.py`).
-_PATIENCE = 600.0
+# Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/turns.py`).
+_GIVE_UP_AFTER = 600.0
 _TRIES = 20  # that are lost although the remote's branch stays where it is: that is no race
 _LOST = 1  # tries that somebody loses before asking for a turn
 _PAUSE = 0.1  # seconds, at most, after a try that was lost
 _POLL = 0.5  # seconds, at most, to the second look at whose turn it is, and less and less to those that follow
 
 
-Tell = Callable[[Synced], None]
+Report = Callable[[SyncResult], None]
 
 
 def sync(
-    memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, tell: Tell = lambda _: None
-) -> Synced:
+    memory: Memory, remote: str = "", *, push: bool = True, dry_run: bool = False, report: Report = lambda _: None
+) -> SyncResult:
     """Bring the branch of HEAD, the coordination state and pages of sessions together with those of a remote.
 
-    `tell` is called once the branch is done, before the rest, which may be interrupted. Raises MemctlError if it can't
+    `report` is called once the branch is done; the rest may be interrupted. Raises MemctlError if it can't
     be done; then this clone is as it was, but for what was fetched, and what had waited for its commit. A dry run
     raises it where the sync would.
     """
     with lock.hold(memory.repository.shared / "sync.lock"):
-        branch, _ = _standing(memory)
+        branch, _ = _head(memory)
         upstream = remotes.upstream(memory.repository, branch, remote)
-        done = _branch(memory, upstream, tell, push=push, dry_run=dry_run)
-        done = sharing.share(memory, done, push=push, dry_run=dry_run)
+        done = _branch(memory, upstream, report, push=push, dry_run=dry_run)
+        done = reconcile_ownership.share(memory, done, push=push, dry_run=dry_run)
         return session_pages.carry(memory, done, push=push, dry_run=dry_run)
 
 
-def _branch(memory: Memory, upstream: Upstream, tell: Tell, *, push: bool, dry_run: bool) -> Synced:
+def _branch(memory: Memory, upstream: Upstream, report: Report, *, push: bool, dry_run: bool) -> SyncResult:
     turn = Turn(memory.repository, upstream)
     try:
-        return _tried(memory, upstream, tell, turn, push=push, dry_run=dry_run)
+        return _try_until_pushed(memory, upstream, report, turn, push=push, dry_run=dry_run)
     finally:
         turn.give_back()
 
 
-def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: bool, dry_run: bool) -> Synced:
-    deadline = time.monotonic() + _PATIENCE
+def _try_until_pushed(
+    memory: Memory, upstream: Upstream, report: Report, turn: Turn, *, push: bool, dry_run: bool
+) -> SyncResult:
+    deadline = time.monotonic() + _GIVE_UP_AFTER
     number = 1
     seen: list[str] = []
     for rounds in count(1):
-        theirs, has_state = _fetched(memory, upstream)
-        if push and not dry_run and not _may_go(memory, theirs, turn, number) and time.monotonic() < deadline:
+        theirs, has_state = _fetch(memory, upstream)
+        if push and not dry_run and not _is_our_turn(memory, theirs, turn, number) and time.monotonic() < deadline:
             time.sleep(random.random() * _POLL / rounds**0.5)
             continue
         with lock.hold(memory.repository.shared / "lock"):
             memory.asked = None
             _recover(memory, upstream, theirs, dry_run=dry_run)
-            _commit_left(memory, dry_run=dry_run)
-            branch, ours = _standing(memory)
+            _commit_waiting(memory, dry_run=dry_run)
+            branch, ours = _head(memory)
             if branch != upstream.branch:
                 raise MemctlError("another branch was checked out meanwhile", "run `memctl sync` again")
-            planned = _planned(memory, upstream, (ours, theirs), push=push)
+            planned = _plan(memory, upstream, (ours, theirs), push=push)
             if _carry_out(memory, planned, push=push, dry_run=dry_run):
                 planned = msgspec.structs.replace(planned, tries=number, has_state=has_state)
-                tell(planned)
+                report(planned)
                 if not dry_run:
-                    moves.drop(memory)  # now that it is told: else the next command tells it
+                    checkout_log.drop(memory)  # now that it is told: else the next command tells it
                 return planned
         seen.append(theirs)
         if seen.count(theirs) == _TRIES:
@@ -99,13 +101,13 @@ def _tried(memory: Memory, upstream: Upstream, tell: Tell, turn: Turn, *, push: 
         number += 1
         time.sleep(random.random() * _PAUSE)
     raise MemctlError(
-        f"for {_PATIENCE:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
+        f"for {_GIVE_UP_AFTER:.0f} s others have pushed to {upstream.name} each time that this clone was about to",
         "nothing was changed here; try again when they are less busy",
     )
 
 
-def _may_go(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
-    """Whether the next try is to be made now: who has lost takes a turn, and who sees another's waits.
+def _is_our_turn(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
+    """Return True if the next try is to be made now: a clone that has lost takes a turn, and others wait for it.
 
     Who has nothing that the remote lacks is in nobody's way.
     """
@@ -118,18 +120,18 @@ def _may_go(memory: Memory, theirs: str, turn: Turn, number: int) -> bool:
 
 
 def _recover(memory: Memory, upstream: Upstream, theirs: str, *, dry_run: bool) -> None:
-    """Finish what was interrupted; of a sync, `moves` tells what it came to, and this whether its push got through."""
-    move = moves.noted(memory)
+    """Finish what was interrupted; for a sync, add a remark that says whether its push got through."""
+    move = checkout_log.noted(memory)
     if dry_run:
         if move:
             memory.remarks.append(f"{move.why} was interrupted: `memctl sync` finishes that first, and then does this")
         return
     recovery.recover(memory)
     if move and move.pushed and refs.has(memory.repository, theirs, move.new):
-        memory.remarks.append(f"{move.why} had pushed {telling.commits(move.pushed)}")
+        memory.remarks.append(f"{move.why} had pushed {result.commits(move.pushed)}")
 
 
-def _commit_left(memory: Memory, *, dry_run: bool) -> None:
+def _commit_waiting(memory: Memory, *, dry_run: bool) -> None:
     """Make the commits that wait, as of a write that was killed; raises MemctlError if one can't be made.
 
     Asked under the lock: what another process writes right now does not wait.
@@ -148,7 +150,7 @@ def _commit_left(memory: Memory, *, dry_run: bool) -> None:
         memory.asked = None
 
 
-def _standing(memory: Memory) -> tuple[str, str]:
+def _head(memory: Memory) -> tuple[str, str]:
     """The branch of HEAD and its commit; raises MemctlError if nothing can be merged into it now."""
     try:
         commits.forbid_if_unsafe(memory.repository)
@@ -162,9 +164,9 @@ def _standing(memory: Memory) -> tuple[str, str]:
     return branch, ours
 
 
-def _fetched(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
+def _fetch(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     """The commit of the remote's branch, and whether the state that agents share and pages of sessions came along."""
-    state = (place.ref(memory), place.tracking(memory, upstream.remote))
+    state = (coordination_ref.ref(memory), coordination_ref.tracking(memory, upstream.remote))
     pages = (sessions_ref.REF, sessions_ref.tracking(upstream.remote))
     theirs, has_state = remotes.fetch_with(memory.repository, upstream, (state, pages))
     if not theirs:
@@ -180,27 +182,27 @@ def _fetched(memory: Memory, upstream: Upstream) -> tuple[str, bool]:
     return theirs, has_state
 
 
-def _planned(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> Synced:
-    """What a sync of two commits will come to; a merge is made already, and nobody has it yet."""
+def _plan(memory: Memory, upstream: Upstream, sides: tuple[str, str], *, push: bool) -> SyncResult:
+    """Return what a sync of two commits will do; a merge commit is made already, and no ref has it yet."""
     repository, (ours, theirs) = memory.repository, sides
     ahead, behind = remotes.apart(repository, ours, theirs)
     bases = [theirs] if not behind else [ours] if not ahead else tree_merge.bases(repository, ours, theirs)
-    assembling.refuse_unfit(memory, upstream, theirs, bases)
+    merge_commit.refuse_unfit(memory, upstream, theirs, bases)
     made, new = None, ours if ahead else theirs
     if ahead and behind:
         _verify(memory, upstream, theirs)
-        made, snapshot = assembling.assemble(memory, upstream, ours, theirs, bases)
+        made, snapshot = merge_commit.assemble(memory, upstream, ours, theirs, bases)
         new = made.commit
     pushed = ahead + (1 if made else 0) if push else 0
     if pushed:
-        soundness.refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
+        publish_checks.refuse_unsound(memory, snapshot if made else load.alike(memory, new), theirs)
     foreign = remotes.foreign(repository, new, theirs, memory.prefix) if pushed else 0
     warning = made.warning if made else ""
-    return Synced(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
+    return SyncResult(upstream, ours, theirs, new, made, behind, pushed, foreign, warning=warning)
 
 
 def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
-    """Whoever wants the signatures of what they merge looked at wants it here too."""
+    """Raise MemctlError if merge.verifySignatures is set and the remote's commit has no good signature."""
     if not memory.repository.flag("merge.verifysignatures"):
         return
     try:
@@ -212,29 +214,37 @@ def _verify(memory: Memory, upstream: Upstream, theirs: str) -> None:
         ) from None
 
 
-def _carry_out(memory: Memory, planned: Synced, *, push: bool, dry_run: bool) -> bool:
-    """Push, and let the worktree follow, with a note of it left; False if another clone has pushed meanwhile."""
+def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool) -> bool:
+    """Push and update the worktree, journalled; return False if another clone has pushed meanwhile."""
     upstream, new = planned.upstream, planned.commit
-    why, told = f"the sync with {upstream.name}", telling.unfinished(planned)
-    move = Move(upstream.branch, planned.before, new, why, sharing.owned_before(memory, planned), told, planned.pushed)
+    why, told = f"the sync with {upstream.name}", result.unfinished(planned)
+    move = Move(
+        upstream.branch,
+        planned.before,
+        new,
+        why,
+        reconcile_ownership.owned_before(memory, planned),
+        told,
+        planned.pushed,
+    )
     goes = new != planned.before
     if goes:
-        moves.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
+        checkout_log.refuse_if_in_the_way(memory, move, f"the merge with {upstream.name} would overwrite these")
     if dry_run:
         return True
     if goes:
-        moves.begin(memory, move)  # before the push: what the remote has by then must come here too
+        checkout_log.begin(memory, move)  # before the push: what the remote has by then must come here too
     if push and new != planned.theirs:
         try:
             if not remotes.push(memory.repository, upstream, new):
-                moves.drop(memory)
+                checkout_log.drop(memory)
                 return False
-        except Refused as error:
-            moves.drop(memory)
+        except PushRefused as error:
+            checkout_log.drop(memory)
             raise MemctlError(
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",
                 "`memctl sync --no-push` merges what is there all the same",
             ) from None
     if goes:
-        moves.carry_out(memory, move)
+        checkout_log.carry_out(memory, move)
     return True

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 from memctl.record.checkpoint import Checkpoint, Noted
-from memctl.record.xml_text import clean
 from memctl.task import elements
 from memctl.task.elements import listed, texts
+from memctl.text.xml import clean
 
 
 def written(saved: Checkpoint) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from memctl.record.checkpoint import Checkpoint
-from memctl.record.said import is_said
+from memctl.record.required_text import is_said
 
 _WHY = {
     "mission": "what it is all for (--task)",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from memctl.record.xml_text import clean
+from memctl.text.xml import clean
 
 
 def texts(parent: Element, values: Mapping[str, str]) -> None:

@@ -9,14 +9,14 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.event import HANDED, Event, problems
-from memctl.record.markdown import one_line
-from memctl.record.said import LONGEST_LINE, Wrong, misfits
+from memctl.record.required_text import LONGEST_LINE, Wrong, misfits
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
 from memctl.task import handed as handed_over
 from memctl.task import names
 from memctl.text.credentials import describe, find
+from memctl.text.markdown import one_line
 
 _SECTIONS = 8  # that an event names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memctl.record.checkpoint import Checkpoint, Noted
-from memctl.record.markdown import code, inline
+from memctl.text.markdown import code, inline
 
 
 def document(made: Checkpoint) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record.checkpoint import PROGRESS, Checkpoint, key, mixed
-from memctl.record.said import MOST_LINES
+from memctl.record.required_text import MOST_LINES
 
 Progress = dict[str, tuple[str, ...]]
 

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.team.ownership import agent_name
-from memctl.team.shared import Plan, Step
+from memctl.team.ref_state import Plan, Step
 from memctl.team.state import Agent, Blocker, State
 
 _TEXT = 500  # characters of a task, a blocker or a resource; what is longer belongs into a record

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.said import is_said
-from memctl.team import work
-from memctl.team.shared import Plan, Step
+from memctl.record.required_text import is_said
+from memctl.team import handed_work
+from memctl.team.ref_state import Plan, Step
 from memctl.team.state import EXCLUSIVE, SECTION, SHARED_WRITE, Ownership, State, plain_line
 
 _NAME, _REASON = 100, 500  # characters
@@ -68,7 +68,9 @@ def acquire(claim: Claim) -> Plan:
         title = f"{', '.join(claim.sections)} {', '.join(dict.fromkeys(ways))}"
         title += f" from {', '.join(dict.fromkeys(taken))}" if taken else ""
         return Step(
-            work.only(state, granted, name).with_(section_ownership_map=owned), "force" if taken else "acquire", title
+            handed_work.only(state, granted, name).with_(section_ownership_map=owned),
+            "force" if taken else "acquire",
+            title,
         )
 
     return plan
@@ -85,7 +87,7 @@ def release(sections: Sequence[str], agent: str, now: str, *, force: bool = Fals
         for section in markers:
             owned.pop(section, None)
         title = f"{', '.join(sections)}{_by_force(holders, agent)}"
-        return Step(work.only(state, markers).with_(section_ownership_map=owned), "release", title)
+        return Step(handed_work.only(state, markers).with_(section_ownership_map=owned), "release", title)
 
     return plan
 
@@ -113,7 +115,9 @@ def transfer(sections: Sequence[str], agent: str, to: str, now: str, *, force: b
                 )
         title = f"{', '.join(sections)} to {name}{_by_force(holders, agent)}"
         return Step(
-            work.only(state, [section_id(section) for section in sections], name).with_(section_ownership_map=owned),
+            handed_work.only(state, [section_id(section) for section in sections], name).with_(
+                section_ownership_map=owned
+            ),
             "transfer",
             title,
         )

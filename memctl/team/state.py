@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import moments
+from memctl.record import timestamps
 
 FORMAT = 1
 EXCLUSIVE, SHARED_WRITE, READ_ONLY = "exclusive", "shared-write", "read-only"
@@ -197,7 +197,7 @@ def _refuse_odd(ownerships: Mapping[str, Ownership]) -> None:
         if SECTION.fullmatch(section) is None:
             raise ValueError(f"{section!r} is no section")
         for time in (ownership.acquired_at, ownership.expires_at):
-            if time is not None and moments.CANONICAL.fullmatch(time) is None:
+            if time is not None and timestamps.CANONICAL.fullmatch(time) is None:
                 raise ValueError(f"{section}: {time!r} is no time")
         if not ownership.owner_agent_id.isprintable():  # it stands in refusals, which agents read
             raise ValueError(f"{section}: {ownership.owner_agent_id!r} is no name")

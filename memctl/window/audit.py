@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import settings
+from memctl.record.errors import describe
 from memctl.store import files, lock
 from memctl.text.credentials import redact
 
@@ -66,7 +66,7 @@ class AuditLog:
         try:
             made = msgspec.convert(_clean(given), Decision)
         except msgspec.ValidationError as error:
-            raise MemctlError(f"this is no decision: {settings.plain(error)}", exit_code=USAGE) from None
+            raise MemctlError(f"this is no decision: {describe(error)}", exit_code=USAGE) from None
         line = msgspec.json.encode(made) + b"\n"
         if len(line) > self._most_bytes:
             raise MemctlError(f"a decision of {len(line):,} bytes is larger than the audit log, {self._most_bytes:,}")

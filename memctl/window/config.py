@@ -14,8 +14,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import settings
-from memctl.record.spelling import nearest
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
+from memctl.text.edit_distance import nearest
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, profile
 from memctl.window.compression.strategies import COMPACTION_FROM, STEPS, Step
 from memctl.window.eviction.policies import POLICIES, EvictionPolicy
@@ -155,7 +156,7 @@ class WindowConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def parse(text: str, name: str) -> WindowConfig:
     """Read a file's settings; raises MemctlError with the file's name and the line or the key."""
-    return from_values(settings.read(text, name), name)
+    return from_values(read_yaml(text, name), name)
 
 
 def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
@@ -164,7 +165,7 @@ def from_values(values: Mapping[Any, Any], name: str) -> WindowConfig:
     try:
         return msgspec.convert(_given(values), WindowConfig)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{name}: {settings.plain(error)}", _choices(str(error))) from None
+        raise MemctlError(f"{name}: {describe(error)}", _choices(str(error))) from None
 
 
 def _choices(complaint: str) -> str | None:

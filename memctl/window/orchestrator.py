@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from memctl.record import expected
+from memctl.record import argument_checks
+from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
 from memctl.window import subsystems
 from memctl.window.audit import AuditLog
 from memctl.window.budget import accounting
@@ -37,7 +38,6 @@ from memctl.window.hook_results import STATUS_OF, Action, Managed, ToolResult, T
 from memctl.window.messages.content import TokenCounter
 from memctl.window.messages.conversation import Conversation
 from memctl.window.preservation import essentials
-from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 from memctl.window.pressure.monitor import ContextPressureMonitor, PressureZone
 from memctl.window.state.bootstrap import LEAVE
 from memctl.window.state.bootstrap import room as room_beside
@@ -75,7 +75,9 @@ class ContextWindowManager:
         on_overflow_detected: Callable[[TaskCheckpoint], None] | None = None,
     ) -> None:
         self.config = config or WindowConfig()
-        expected.instance(self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings")
+        argument_checks.instance(
+            self.config, WindowConfig, "config", "a WindowConfig", "from_config takes other settings"
+        )
         self.counter = counter
         self.pressure_monitor = pressure_monitor or subsystems.monitor(self.config)
         self.eviction_engine = eviction_engine or subsystems.eviction(self.config, counter)

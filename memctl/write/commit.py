@@ -13,9 +13,9 @@ from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import files, following, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, Entry
+from memctl.store.pending import HELD, PendingEntry
 from memctl.store.place import CONFIG
-from memctl.write import by_hand, credentials, entry_state, recovery, refreshing
+from memctl.write import credentials, entry_state, manual_edits, recovery, rerender
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -44,6 +44,14 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         return self.change.paths + self.by_hand
+
+    @property
+    def described(self) -> str:
+        """A line for somebody who interrupted a write that was made all the same."""
+        change = f"{self.change.op} {self.change.title}"
+        if self.commit:
+            return f"it was written already, in commit {self.commit[:10]}: {change}"
+        return f"it was written already, and waits for its commit (`memctl commit`): {change}"
 
 
 def commit_all(
@@ -76,9 +84,9 @@ def commit_all(
             return outcomes
         handled = {path for outcome in outcomes for path in (*outcome.paths, *outcome.documents)}
         differing = entry_state.uncommitted(memory).items()
-        edited = [path for path, code in differing if path not in handled and by_hand.is_ours(path, code)]
+        edited = [path for path, code in differing if path not in handled and manual_edits.is_ours(path, code)]
         allowed = {"allow_accepted": allow_accepted, "allow_secret": allow_secret}
-        odd = {path: found for path in edited if (found := by_hand.objection(memory, path, **allowed))}
+        odd = {path: found for path in edited if (found := manual_edits.objection(memory, path, **allowed))}
         rest = [path for path in edited if path not in odd]
         made = _commit_by_hand(memory, rest, dry_run) if rest else None
         # Documents that are rendered anew may come to what HEAD has.
@@ -86,7 +94,7 @@ def commit_all(
         return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
-def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
+def commit_waiting(memory: Memory, newest: PendingEntry) -> Outcome:
     """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another."""
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -121,12 +129,12 @@ def signed(memory: Memory, change: Change, reason: str = "") -> Change:
     )
 
 
-def _groups(entries: list[Entry]) -> list[list[Entry]]:
+def _groups(entries: list[PendingEntry]) -> list[list[PendingEntry]]:
     """Changes that share a file go into one commit, since the disk holds only the last state of it.
 
     The disk has nothing of what was undone.
     """
-    groups: list[list[Entry]] = []
+    groups: list[list[PendingEntry]] = []
     for entry in (entry for entry in entries if not entry.undone):
         paths = set(entry.change.paths)
         touching = [group for group in groups if any(paths & set(other.change.paths) for other in group)]
@@ -135,7 +143,7 @@ def _groups(entries: list[Entry]) -> list[list[Entry]]:
     return groups
 
 
-def _joint(group: list[Entry]) -> Change:
+def _joint(group: list[PendingEntry]) -> Change:
     """One change that stands for a group when it is reported."""
     first = group[0].change
     if len(group) == 1:
@@ -148,7 +156,7 @@ def _joint(group: list[Entry]) -> Change:
 
 def _commit_group(
     memory: Memory,
-    group: list[Entry],
+    group: list[PendingEntry],
     *,
     is_fresh: bool = False,
     refused: Outcome | None = None,
@@ -161,9 +169,9 @@ def _commit_group(
     change = _joint(group)
     changes = [entry.change for entry in group]
     if refused:
-        return _postpone(group, msgspec.structs.replace(refused, warning=refreshing.refresh(memory, changes)[1]))
+        return _postpone(group, msgspec.structs.replace(refused, warning=rerender.refresh(memory, changes)[1]))
     prepared = _prepare(memory, change.paths)  # Git looks while the documents are rendered
-    rendered, warning = refreshing.refresh(memory, changes)
+    rendered, warning = rerender.refresh(memory, changes)
     try:
         paths = dict.fromkeys((*change.paths, *rendered))
         text = message.compose(changes)
@@ -182,7 +190,7 @@ def _commit_group(
     return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
 
 
-def _postpone(group: list[Entry], refused: Outcome) -> Outcome:
+def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
     """Note why a group waits: for the reason that an outcome has."""
     for entry in group:
         pending.advance(entry, entry.stage, refused.pending)
@@ -219,7 +227,11 @@ def commit_paths(
             return ""
         try:
             made = commits.commit(
-                memory.repository, _contents(memory, differing), text, prepared or _prepare(memory, differing)
+                memory.repository,
+                _contents(memory, differing),
+                text,
+                prepared or _prepare(memory, differing),
+                by_agent=memory.by_agent,
             )
             break
         except commits.Overtaken:
@@ -250,9 +262,9 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
     for path, text in texts:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
-            credentials.refuse(change, lambda write: by_hand.text_in_head(memory, write.path))
+            credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
         except credentials.CredentialFound as error:
-            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", by_hand.PASSING) from None
+            raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
 
 
 def _contents(memory: Memory, paths: Iterable[str]) -> dict[str, bytes | None]:
@@ -277,7 +289,7 @@ def _commit_by_hand(memory: Memory, paths: list[str], dry_run: bool) -> Outcome:
     if dry_run:
         return Outcome(change, pending="not committed yet", by_hand=tuple(paths))
     # Which documents an edit by hand touches can't be told from its outcome alone: all of them are looked at.
-    rendered, warning = refreshing.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
+    rendered, warning = rerender.refresh(memory, [Change(op="", title="", writes=(Write(CONFIG, "", ""),))])
     try:
         name = commit_paths(memory, dict.fromkeys((*paths, *rendered)), message.compose([change]))
         return Outcome(change, commit=name, by_hand=tuple(paths), documents=rendered, warning=warning)

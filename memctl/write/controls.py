@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from memctl.errors import MemctlError
-from memctl.record import controls
 from memctl.record.change import Change
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.pages import kind_at
 from memctl.store import files
+from memctl.text import characters
 from memctl.write import credentials
 
 
@@ -20,10 +20,10 @@ def refuse(change: Change) -> None:
         return
     for write in change.writes:
         is_ours = files.is_record_path(write.path, BY_FOLDER) or kind_at(write.path) is not None
-        if not is_ours or not controls.first_in(write.text):
+        if not is_ours or not characters.first_in(write.text):
             continue
         for field, line in credentials.added(write):
-            if found := controls.first_in(line):
+            if found := characters.first_in(line):
                 raise MemctlError(
                     f"{write.path}: {field}: the control character {found!r} stands in a line",
                     "take it out; most programs print without colours if NO_COLOR is set",

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages.placing import refuse_nowhere
-from memctl.record import frontmatter, headings, ids, moments
+from memctl.pages.section_check import refuse_nowhere
+from memctl.record import content_fields, frontmatter, ids, timestamps
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import IMPORTANCE_BY_SEVERITY, Kind
 from memctl.record.record import ORDER, Record, build, problems
 from memctl.record.snapshot import Snapshot
@@ -57,11 +57,9 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
     for name in ("timestamp", "expires_at"):
         if name in values:
             later = name == "expires_at"
-            values[name] = moments.parse_option(str(values[name]), now, ahead=later, whole_day=later)
-    if draft.kind.name == "issue":
-        values.setdefault("severity", "medium")
-    if draft.kind.name == "state":
-        values.setdefault("completion_percentage", 0)
+            values[name] = timestamps.parse_option(str(values[name]), now, ahead=later, whole_day=later)
+    for name, default in draft.kind.defaults.items():
+        values.setdefault(name, default)
     values.setdefault("status", draft.kind.statuses[0])
     values.setdefault("importance", IMPORTANCE_BY_SEVERITY.get(str(values.get("severity")), draft.kind.importance))
     values.setdefault("project_id", memory.config.project)
@@ -95,14 +93,14 @@ def body_of(draft: Draft, order: Iterable[str]) -> str:
     fields = sorted(draft.kind.fields, key=lambda field: places.get(field.heading.casefold(), len(places)))
     if not body:
         parts = [
-            headings.compose(field, _clean(draft.content[field.name]))
+            content_fields.compose(field, _clean(draft.content[field.name]))
             for field in fields
             if field.name in draft.content
         ]
         return "\n".join(part for part in parts if part)
     for field in fields:
         if field.name in draft.content:
-            body = headings.replace(draft.kind, body, field, _clean(draft.content[field.name]))
+            body = content_fields.replace(draft.kind, body, field, _clean(draft.content[field.name]))
     return body
 
 
@@ -112,12 +110,11 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
-    """The template of a type's body: headings, and under each a comment that says what belongs there."""
-    name = f"{kind.name}.md"
+    """The template of a type's body, the project's own if it has one, or else that of the type."""
     try:
-        return files.read(memory.folder, f"templates/{name}")
+        return files.read(memory.folder, f"templates/{kind.name}.md")
     except (FileNotFoundError, NotADirectoryError):
-        return (files.templates() / name).read_text(encoding="utf-8")
+        return kind.template
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
 

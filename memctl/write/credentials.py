@@ -8,9 +8,10 @@ from contextlib import suppress
 from itertools import chain
 
 from memctl.errors import MemctlError
-from memctl.record import checkpoint, frontmatter, headings
+from memctl.record import checkpoint, frontmatter
 from memctl.record.change import Change, Write
-from memctl.record.malformed import Malformed
+from memctl.record.errors import Malformed
+from memctl.text import headings
 from memctl.text.credentials import Span, describe, find, lines
 
 

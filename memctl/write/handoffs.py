@@ -9,18 +9,17 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.record import handoff
-from memctl.record.change import Change
+from memctl.record.change import Change, WriteOptions
 from memctl.record.handoff import ACCEPTED, DECLINED, OFFERED, WITHDRAWN, Handoff
-from memctl.record.said import LONGEST_LINE, is_said
+from memctl.record.required_text import LONGEST_LINE, is_said
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.team import exchange, handing, settling, shared
-from memctl.team.handing import Given
-from memctl.team.shared import Terms
+from memctl.team import handoff_ownership, reconcile, ref_state, remote_state
+from memctl.team.handoff_ownership import Given
+from memctl.team.ref_state import Terms
 from memctl.team.state import plain_line
-from memctl.write import edit, joint
-from memctl.write.door import How
-from memctl.write.joint import Done
+from memctl.write import edit, transaction, two_phase
+from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
 
@@ -29,28 +28,28 @@ def answer(
     memory: Memory,
     reference: str,
     status: str,
-    how: How,
+    options: WriteOptions,
     *,
     note: str = "",
     declined: Sequence[str] = (),
     force: bool = False,
     remote: str = "",
-) -> Answered:
+) -> HandoffAnswer:
     """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
 
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
     handoff is answered already.
     """
-    joint.recover(memory, ask_remote=bool(remote))
+    two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
-    _refuse(memory, one, status, how, force, declined)
-    given = handing.of(one, memory.now, {record.id for record in snapshot.records})
+    _refuse(memory, one, status, options, force, declined)
+    given = handoff_ownership.of(one, memory.now, {record.id for record in snapshot.records})
     if status == ACCEPTED:
         task = plain_line(one.parties.task)[:LONGEST_LINE]  # perhaps written by hand
-        plan = handing.accept(given, task or one.record.title, declined)
+        plan = handoff_ownership.accept(given, task or one.record.title, declined)
     else:
-        plan = handing.give_back(given, _OPS[status])
+        plan = handoff_ownership.give_back(given, _OPS[status])
     values: dict[str, Any] = {"status": status, "answered_by": memory.actor, "answered_at": memory.now}
     values |= {"declined": list(declined)} if declined else {}
 
@@ -62,10 +61,10 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return Answered(joint.carry_out(memory, plan, make, how, remote), one, given)
+    return HandoffAnswer(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
 
 
-class Answered(msgspec.Struct, frozen=True):
+class HandoffAnswer(msgspec.Struct, frozen=True):
     """What became of an answer, the handoff as it was before, and what that gives."""
 
     done: Done
@@ -83,12 +82,14 @@ class Settled(msgspec.Struct, frozen=True):
 def settle(memory: Memory, remote: str = "") -> Settled:
     """Set the ownership of sections as the answers of handoffs in the worktree say, here and at a remote if named."""
     found = handoff.found(load.disk(memory), everything=True)
-    plan = settling.settle(found, memory.now)
-    outcome = exchange.update(memory, remote, plan, Terms()) if remote else shared.update(memory, plan, Terms())
-    return Settled(settling.told(found, outcome.before, memory.now), outcome.lost)
+    plan = reconcile.settle(found, memory.now)
+    outcome = remote_state.update(memory, remote, plan, Terms()) if remote else ref_state.update(memory, plan, Terms())
+    return Settled(reconcile.told(found, outcome.before, memory.now), outcome.lost)
 
 
-def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, declined: Sequence[str]) -> None:
+def _refuse(
+    memory: Memory, one: Handoff, status: str, options: WriteOptions, force: bool, declined: Sequence[str]
+) -> None:
     _refuse_answered(one)
     who = one.parties
     allowed = who.from_agent_id if status == WITHDRAWN else who.to_agent_id
@@ -98,7 +99,7 @@ def _refuse(memory: Memory, one: Handoff, status: str, how: How, force: bool, de
                 f"{one.record.id} is for {allowed} to {_OPS[status]}, and you are {memory.actor}",
                 f"set MEMCTL_AGENT if you are {allowed}, or say it for {allowed} with --force --reason WHY",
             )
-        if not is_said(how.reason):
+        if not is_said(options.reason):
             raise MemctlError("--force needs --reason: it is recorded why", exit_code=USAGE)
     strange = [section for section in declined if section not in who.sections]
     if strange:

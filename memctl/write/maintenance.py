@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.git import commits
-from memctl.record.change import Change, Deed, Delete
+from memctl.record.change import Change, Deed, Delete, WriteOptions
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import access, load, lock
@@ -18,12 +18,11 @@ from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 from memctl.team import guard
-from memctl.write import door, entry_state, links, old_checkpoints, retention
+from memctl.write import entry_state, links, old_checkpoints, retention, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
 from memctl.write.edit import rewrite
 from memctl.write.old_checkpoints import OldCheckpoint
-from memctl.write.retention import Judgement, Verdict
+from memctl.write.retention import Judgement, RetentionVerdict
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
@@ -51,7 +50,7 @@ class _Folding(msgspec.Struct, frozen=True):
         return {memory_id: total for memory_id, (_, total) in self.counts.items()}
 
 
-def maintain(memory: Memory, how: How) -> Maintained:
+def maintain(memory: Memory, options: WriteOptions) -> Maintained:
     """Do what is due at `memory.now`, in one commit. Records with changes that are in no commit are left alone, and so
     are those in sections of others, unless `how` allows that.
 
@@ -61,18 +60,18 @@ def maintain(memory: Memory, how: How) -> Maintained:
 
     def plan(_: Sequence) -> Change:
         nonlocal judged, folding, old
-        if not how.dry_run:
+        if not options.dry_run:
             _refuse_if_unsafe(memory)
         snapshot = load.disk(memory)
-        untouchable = _untouchable(memory, snapshot, how)
+        untouchable = _untouchable(memory, snapshot, options)
         judged = retention.judge(snapshot, memory.now, untouchable)
         gone = {verdict.record.path for verdict in judged.due if verdict.action == "delete"}
-        folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=how.dry_run)
+        folding = _fold(memory, snapshot, gone | untouchable.keys(), dry_run=options.dry_run)
         old = old_checkpoints.old(snapshot, memory.now, untouchable)
         return change(snapshot, judged, memory.now, folding.values, [one for one in old if not one.kept])
 
-    outcome = door.carry_out(memory, plan, how)
-    if folding.counts and not how.dry_run:
+    outcome = transaction.carry_out(memory, plan, options)
+    if folding.counts and not options.dry_run:
         access.finish_folding(memory.repository.shared, folding.totals)
     if outcome.change.is_empty and _left(memory):
         outcome = replace(outcome, pending="an earlier change is in no commit", hint="`memctl commit` makes it")
@@ -85,9 +84,9 @@ def _left(memory: Memory) -> bool:
         return any(entry.stage == PENDING and not entry.undone for entry in entry_state.outstanding(memory))
 
 
-def _untouchable(memory: Memory, snapshot: Snapshot, how: How) -> dict[str, str]:
+def _untouchable(memory: Memory, snapshot: Snapshot, options: WriteOptions) -> dict[str, str]:
     """The paths of files that are left alone, each with why."""
-    owned = {} if how.allow_owned else guard.forbidden(memory, snapshot.records)
+    owned = {} if options.allow_owned else guard.forbidden(memory, snapshot.records)
     return owned | dict.fromkeys(entry_state.uncommitted(memory, ignored=True), _UNCOMMITTED)
 
 
@@ -186,7 +185,7 @@ def _refuse_if_unsafe(memory: Memory) -> None:
         raise MemctlError(f"{error.why}, and maintenance can wait", "run it again once that is over") from None
 
 
-def _deed(verdict: Verdict) -> Deed:
+def _deed(verdict: RetentionVerdict) -> Deed:
     return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 

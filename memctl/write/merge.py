@@ -13,8 +13,8 @@ import msgspec
 from memctl.git import threeway
 from memctl.git.threeway import Preference
 from memctl.record import frontmatter
+from memctl.record.errors import Malformed
 from memctl.record.kinds import KINDS
-from memctl.record.malformed import Malformed
 from memctl.record.record import ORDER
 from memctl.write import merge_bodies, merge_values
 from memctl.write.merge_bodies import Lost

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.git import threeway
 from memctl.git.threeway import Preference
-from memctl.record import headings
+from memctl.text import headings
 
 _ITEM = re.compile(r"[-*+][ \t]")
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from memctl.record import checkpoint, moments
+from memctl.record import checkpoint, timestamps
 from memctl.record.checkpoint import Checkpoint, Version
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 
 
@@ -49,7 +49,7 @@ def old(snapshot: Snapshot, now: str, untouchable: Mapping[str, str]) -> list[Ol
         kept = sorted({version.version for version in versions}, reverse=True)[:most]
         for version in sorted(version for version in versions if version.version not in kept):
             one = _read(snapshot, version)
-            age = moments.days_between(one.saved_at, now) if one else 0
+            age = timestamps.days_between(one.saved_at, now) if one else 0
             if one is not None and age > rules.delete_checkpoint_days:
                 paths = tuple(path for path in (version.path, version.page) if path in names)
                 why = (

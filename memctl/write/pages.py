@@ -11,13 +11,13 @@ from memctl.errors import MemctlError
 from memctl.git import history
 from memctl.pages import freshness
 from memctl.pages.navigate import refuse_broken, refuse_doubled
-from memctl.record import frontmatter, headings, ids, pages
+from memctl.record import content_fields, frontmatter, ids, pages
 from memctl.record.change import Change, Delete, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.pages import DETAIL, PROJECT, PROJECT_ID, SECTION, Page, PageKind
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
-from memctl.write import naming
+from memctl.write import id_collisions
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -147,12 +147,12 @@ def with_content(kind: PageKind, body: str, text: Text) -> str:
         if (value := text.content.get(field.name)) is not None:
             clean = frontmatter.clean_newlines
             value = clean(value) if isinstance(value, str) else [clean(item) for item in value]
-            body = headings.replace(kind, body, field, value)
+            body = content_fields.replace(kind, body, field, value)
     return body
 
 
 def _next_marker(snapshot: Snapshot, kind: PageKind, former: Iterable[str]) -> str:
-    return next(naming.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
+    return next(id_collisions.free_numbers(kind, (*_numbers_given(snapshot, kind), *map(pages.number_at, former))))
 
 
 def _numbers_given(snapshot: Snapshot, kind: PageKind) -> set[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memctl.store import files, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import WRITING, Entry
-from memctl.write import entry_state, moves
+from memctl.store.pending import WRITING, PendingEntry
+from memctl.write import checkout_log, entry_state
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:
@@ -15,7 +15,7 @@ def recover(memory: Memory, *, remark: bool = True) -> None:
     What was undone outside memctl is noted, and remarked once where somebody reads that. Without `remark` the caller
     says it.
     """
-    moves.finish(memory)
+    checkout_log.finish(memory)
     entries = entry_state.entries(memory)
     if entries:  # whoever was killed left one, before it wrote anything else
         files.remove_leftovers(memory.folder)
@@ -46,7 +46,7 @@ def drop_replaced(memory: Memory) -> None:
             pending.drop(entry)
 
 
-def _finish(memory: Memory, entry: Entry) -> None:
+def _finish(memory: Memory, entry: PendingEntry) -> None:
     """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
         return

@@ -10,22 +10,21 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import index, remains, trees
-from memctl.pages.places import FOLDER
+from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
-from memctl.record.change import REDACT, Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.change import REDACT, Change, Write, WriteOptions
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
-from memctl.team import shared
-from memctl.team.place import ref
-from memctl.team.shared import Step, Terms
+from memctl.team import ref_state
+from memctl.team.coordination_ref import ref
+from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
-from memctl.write import by_hand, door, entry_state, redact_file
+from memctl.write import entry_state, manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
-from memctl.write.door import How
 from memctl.write.redact_file import GIVEN, Secrets
 
 _SHORTEST = 6  # characters of a text that is given: a shorter one stands in words that are no secret
@@ -72,7 +71,7 @@ def redact(
     memory: Memory,
     references: Sequence[str],
     given: Sequence[str],
-    how: How,
+    options: WriteOptions,
     *,
     start: Path = Path(),
     folders: Iterable[Path] = (),
@@ -87,33 +86,35 @@ def redact(
         if len(text) < _SHORTEST:
             raise MemctlError(f"a text to be redacted has at least {_SHORTEST} characters", exit_code=USAGE)
     plan = _Plan(references, start, dict.fromkeys(given, GIVEN), [*_folders(memory), *folders])
-    how = msgspec.structs.replace(how, reason=how.reason or _REASON, allow_owned=True)
-    outcome = door.carry_out(memory, lambda _: _change(memory, plan, how), how)
-    if not how.dry_run:
+    options = msgspec.structs.replace(options, reason=options.reason or _REASON, allow_owned=True)
+    outcome = transaction.carry_out(memory, lambda _: _change(memory, plan, options), options)
+    if not options.dry_run:
         _replace_loose(memory, plan)
     if not plan.secrets:
         return Redaction(plan.secrets, outcome, {}, (), (), Erased())
-    agreed, failed = _redact_coordination(memory, plan.secrets, how)
+    agreed, failed = _redact_coordination(memory, plan.secrets, options)
     with lock.hold(held := memory.repository.shared / "lock"):
-        if not how.dry_run:
+        if not options.dry_run:
             load.synced(memory)  # or the cache would still have the text of before
-        erased = _erase(plan, held, how)  # what the write itself has left
+        erased = _erase(plan, held, options)  # what the write itself has left
     gone = tuple(dict.fromkeys((*plan.erased.files, *(file for file in erased.files if file.exists()))))
     erased = Erased(gone, erased.failed)
     counts = {write.path: _count(write.old or "", plan.secrets) for write in _all(plan)}
     named = tuple(path for path in load.disk(memory).names("") if redact_file.is_in_name(path, plan.secrets))
-    staged = _staged(memory, plan, dry_run=how.dry_run)
+    staged = _staged(memory, plan, dry_run=options.dry_run)
     return Redaction(plan.secrets, outcome, counts, tuple(plan.loose), named, erased, staged, agreed, failed)
 
 
-def _change(memory: Memory, plan: _Plan, how: How) -> Change:
+def _change(memory: Memory, plan: _Plan, options: WriteOptions) -> Change:
     snapshot = load.disk(memory)
     named = [path for reference in plan.references for path in paths_of(memory, snapshot, reference, plan.start)]
     texts = _texts(snapshot)
     codes = entry_state.uncommitted(memory, ignored=True)
     _find_staged(memory, plan, [path for path in named if codes.get(path, " ")[0] in "MA"])
     _find(plan, named, texts)
-    if any(redact_file.redact_text(text, plan.secrets) != text for text in (how.reason, memory.actor, memory.session)):
+    if any(
+        redact_file.redact_text(text, plan.secrets) != text for text in (options.reason, memory.actor, memory.session)
+    ):
         raise MemctlError("the reason, the agent's name or that of the session contains what is to be redacted")
     for path, old in texts.items():
         text = redact_file.redact(path, old, plan.secrets)
@@ -123,13 +124,13 @@ def _change(memory: Memory, plan: _Plan, how: How) -> Change:
             raise MemctlError(
                 f"{memory.tracked(path)} could not be read any more without it", "take it out in an editor"
             )
-        is_loose = codes.get(path) == "!!" or not by_hand.is_ours(path, codes.get(path, ""))
+        is_loose = codes.get(path) == "!!" or not manual_edits.is_ours(path, codes.get(path, ""))
         (plan.loose if is_loose else plan.writes)[path] = Write(path, text, old)
-    if how.no_commit:
+    if options.no_commit:
         _refuse_on_the_ref(memory, plan.writes)
-    if not how.dry_run:  # before the write: if that is killed, the file still tells what is to be redacted
+    if not options.dry_run:  # before the write: if that is killed, the file still tells what is to be redacted
         _redact_waiting(memory, plan.secrets)
-        plan.erased = _erase(plan, memory.repository.shared / "lock", how)
+        plan.erased = _erase(plan, memory.repository.shared / "lock", options)
     named_ids = [ids.id_in_path(path) or path for path in plan.writes if path in named or not named]
     title = ", ".join(dict.fromkeys(named_ids or plan.writes))
     concerned = tuple(dict.fromkeys(name for path in plan.writes if (name := ids.id_in_path(path))))
@@ -244,9 +245,9 @@ def _redact_waiting(memory: Memory, secrets: Secrets) -> None:
             pending.update(entry, change=change)
 
 
-def _erase(plan: _Plan, held: Path, how: How) -> Erased:
+def _erase(plan: _Plan, held: Path, options: WriteOptions) -> Erased:
     return erasure.erase(
-        plan.folders, lambda text: redact_file.redact_text(text, plan.secrets), held, dry_run=how.dry_run
+        plan.folders, lambda text: redact_file.redact_text(text, plan.secrets), held, dry_run=options.dry_run
     )
 
 
@@ -256,7 +257,7 @@ def _replace_loose(memory: Memory, plan: _Plan) -> None:
         files.replace_all(memory.folder, prepared, ())
 
 
-def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[str, str]:
+def _redact_coordination(memory: Memory, secrets: Secrets, options: WriteOptions) -> tuple[str, str]:
     """Take secrets out of the state that agents share: the commit, and why that could not be done."""
 
     def step(state: State) -> Step:
@@ -266,8 +267,8 @@ def _redact_coordination(memory: Memory, secrets: Secrets, how: How) -> tuple[st
         return Step(decode(redacted, ref(memory)), REDACT, "the state that agents share")
 
     try:
-        outcome = shared.update(memory, step, Terms(how.reason, how.dry_run or how.no_commit))
-        if how.no_commit and outcome.changed:
+        outcome = ref_state.update(memory, step, Terms(options.reason, options.dry_run or options.no_commit))
+        if options.no_commit and outcome.changed:
             why = (
                 f"it still has it, since each change of {ref(memory)} is a commit; redact it again without --no-commit"
             )

@@ -10,17 +10,16 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.pages import seal
-from memctl.pages.places import FOLDER
-from memctl.record import checkpoint, config, frontmatter, markdown, pages, session_page
+from memctl.pages import generated_header
+from memctl.pages.links import FOLDER
+from memctl.record import checkpoint, config, frontmatter, pages, session_page
 from memctl.record.change import Change, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import BY_FOLDER
-from memctl.record.malformed import Malformed
 from memctl.record.record import parse
 from memctl.store import files
 from memctl.store.place import CONFIG
-from memctl.text import credentials
+from memctl.text import credentials, markdown
 from memctl.text.credentials import randomness
 
 Secrets = dict[str, str]  # the text of each secret, and the rule that found it
@@ -47,8 +46,8 @@ def redact(path: str, text: str, secrets: Secrets) -> str:
     """Return a file's text with each secret replaced: in front matter as YAML, in a checkpoint as JSON."""
     if not any(form in text for secret in secrets for form in forms(secret)):
         return text
-    if path.startswith(f"{FOLDER}/") and (document := seal.opened(text)) is not None and document.is_intact:
-        return seal.sealed(redact_text(document.text, secrets), document.made_from)
+    if path.startswith(f"{FOLDER}/") and (document := generated_header.opened(text)) is not None and document.is_intact:
+        return generated_header.sealed(redact_text(document.text, secrets), document.made_from)
     if path == CONFIG:
         text = _redact_head(f"---\n{text}\n---\n", secrets).removeprefix("---\n").removesuffix("\n---\n")
     if text.startswith(f"{frontmatter.FENCE}\n"):

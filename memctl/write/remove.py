@@ -11,7 +11,7 @@ from memctl.git import history, trees
 from memctl.record import checkpoint, ids
 from memctl.record.change import Change, Delete, Write
 from memctl.record.checkpoint import Version
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
 from memctl.record.record import parse
@@ -125,7 +125,7 @@ def path_of(memory: Memory, snapshot: Snapshot, reference: str) -> str:
     for fault in snapshot.faults:
         if ids.id_in_path(fault.path) == wanted:
             return fault.path
-    snapshot.refuse_closed(wanted)
+    snapshot.withheld.refuse_record(wanted)
     renamed = {record.memory_id for record in snapshot.once_called(wanted)}
     folder = f"{memory.prefix}/{kind.folder}/{wanted[4:11]}"
     for tracked in history.paths_gone(memory.repository, folder):

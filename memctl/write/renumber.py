@@ -15,20 +15,20 @@ import msgspec
 
 from memctl.git import index, trees
 from memctl.git.index import Sides
+from memctl.git.origins import History
 from memctl.record import checkpoint, handoff, session_page
 from memctl.record.change import RENUMBER, Change, Deed, Delete, Write
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.handoff import package_path
 from memctl.record.kinds import BY_FOLDER, HANDOFF
-from memctl.record.provenance import History
 from memctl.record.record import parse
 from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
-from memctl.write import merge, naming
+from memctl.write import id_collisions, merge
+from memctl.write.id_collisions import Holder, MemoryFile
 from memctl.write.merge_bodies import Lost
-from memctl.write.naming import File, Holder
-from memctl.write.referring import Rewriting, Unclear
+from memctl.write.references import Rewriting, Unclear
 
 _SHOWN = 3  # of those renamed, in the subject of the commit
 
@@ -72,18 +72,18 @@ def renumber(snapshot: Snapshot, history: History, apart: Sequence[Apart] = ()) 
     records = list(_records(snapshot, apart))
     returned = _returned(snapshot)
     records = [file for file in records if file.path not in returned]
-    holders = naming.of_records([file.record for file in records if file.record])
-    holders += [*naming.of_pages(snapshot, history), *naming.of_headings(snapshot, history)]
+    holders = id_collisions.of_records([file.record for file in records if file.record])
+    holders += [*id_collisions.of_pages(snapshot, history), *id_collisions.of_headings(snapshot, history)]
     if not holders and not apart:
         return Renumbering(Change(op=RENUMBER, title="nothing"), returned=tuple(returned.items()))
     given = _packages(apart, holders)
     others = [file for file in _others(snapshot) if file.path not in given]
     rewriting = Rewriting(holders, [*records, *others], history)
-    packages = naming.packages(holders)
+    packages = id_collisions.packages(holders)
     old: dict[str, str] = {}
     new = dict(given)
     for file, moving, text in rewriting.texts():
-        path = naming.new_path(moving) if moving else packages.get(file.path, file.path)
+        path = id_collisions.new_path(moving) if moving else packages.get(file.path, file.path)
         if text != file.text or path != file.path or file.apart:
             new[path] = text
         if path != file.path and not file.apart:
@@ -167,30 +167,30 @@ def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, st
         record = parse(item.text, item.path)[0]
         mine = [one for one in holders if (one.path, one.origin.mark) == (item.path, record.memory_id) and one.moves]
         if item.package is not None:
-            text, path = item.package, naming.new_path(mine[0]) if mine else item.path
+            text, path = item.package, id_collisions.new_path(mine[0]) if mine else item.path
             for one in mine:
                 text = re.sub(rf"(?<![\w-]){re.escape(one.name)}(?![\w-])", one.now, text)
             found[package_path(path)] = text
     return found
 
 
-def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[File]:
+def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[MemoryFile]:
     gone = {item.path for item in apart}
     for record in snapshot.records:
         if record.path not in gone:
-            yield File(record.path, snapshot.read(record.path), record)
+            yield MemoryFile(record.path, snapshot.read(record.path), record)
     for item in apart:
-        yield File(item.path, item.text, parse(item.text, item.path)[0], apart=True)
+        yield MemoryFile(item.path, item.text, parse(item.text, item.path)[0], apart=True)
 
 
-def _others(snapshot: Snapshot) -> Iterator[File]:
+def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
     """Pages, what is written of sessions and tasks, and packages; documents are rendered from the rest."""
     for page in snapshot.outline.pages:
-        yield File(page.path, snapshot.read(page.path))
+        yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
         with suppress(InvalidRecord, OSError):  # `check` says what it is
-            yield File(path, snapshot.read(path))
+            yield MemoryFile(path, snapshot.read(path))
 
 
 def _text(snapshot: Snapshot, path: str) -> str | None:

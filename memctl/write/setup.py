@@ -8,12 +8,13 @@ from pathlib import Path
 from memctl.errors import MemctlError
 from memctl.git import git
 from memctl.git.repository import Repository, open_repository
-from memctl.record import canonical
 from memctl.record import config as configuration
+from memctl.record import frontmatter_writer
 from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG, FOLDER, refuse_foreign, refuse_link
+from memctl.write import documents
 
 
 def make_repository(folder: Path) -> None:
@@ -66,15 +67,14 @@ def _readme(folder: Path, project: str) -> tuple[Write, ...]:
 
 def _attributes(folder: Path) -> tuple[Write, ...]:
     name = ".gitattributes"
-    text = (files.templates() / "gitattributes").read_text(encoding="utf-8")
-    return () if (folder / name).exists() else (Write(name, text),)
+    return () if (folder / name).exists() else (Write(name, documents.attributes()),)
 
 
 def _config_text(project: str) -> str:
     return (
         "# The settings of this memory; `memctl` works with the defaults for whatever is not said here.\n"
-        + canonical.emit("format", configuration.FORMAT)
-        + canonical.emit("project", project)
+        + frontmatter_writer.emit("format", configuration.FORMAT)
+        + frontmatter_writer.emit("project", project)
         + "# description: one sentence that opens every rehydration\n"
         + "# model: whose tokens budgets count, such as claude (the default), claude-4.5 or gpt-5\n"
         + "# rehydrate_budget: 20000\n"

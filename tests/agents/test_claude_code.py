@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.messages_api import MessagesAPI, all_text
 from tests.agents.program import (

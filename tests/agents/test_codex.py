@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.program import DECISION, FINDING, REFUSED, Codex, expect_recorded_and_found, found, install_twice
 from tests.agents.responses_api import ResponsesAPI, all_text, patch, shell

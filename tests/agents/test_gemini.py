@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.dispatch import GUARD
 from tests.agents.generate_content_api import GenerateContentAPI, all_text, call
 from tests.agents.program import (

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from memctl import __version__
-from memctl.check import formats
+from memctl.check import formats, run
 from memctl.check.findings import Finding
 from memctl.check.rules import RULES, SEVERITIES
 from memctl.check.run import Report
@@ -97,10 +97,30 @@ def test_json_has_counts_and_every_finding_in_the_order_of_files_and_lines(hand:
 def test_a_memory_without_findings_says_so_in_every_format(memctl: Memctl) -> None:
     text = memctl("check")
     assert (text.out, text.err) == ("", "nothing found\n")
-    assert memctl("check", "--json").data == {"counts": dict.fromkeys(SEVERITIES, 0), "ignored": 0, "findings": []}
+    nothing = {"counts": dict.fromkeys(SEVERITIES, 0), "ignored": 0, "unlisted": 0, "findings": []}
+    assert memctl("check", "--json").data == nothing
     assert memctl("check", "--format", "github").out == ""
     run = msgspec.json.decode(memctl("check", "--format", "sarif").out)["runs"][0]
     assert run["results"] == run["tool"]["driver"]["rules"] == []
+
+
+def test_the_worst_findings_are_listed_and_the_others_counted(
+    hand: Hand, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(hand)
+    monkeypatch.setattr(run, "MOST", 2)
+    omitted = "only the worst 2 of 3 findings are listed"
+    text = memctl("check", *SPOILT, code=1)
+    assert (text.out.count("MEM"), text.out.count("MEM307")) == (2, 0)
+    assert text.err == f"1 error, 1 warning, 1 of information\nwarning: {omitted}\n"
+    data = memctl("check", "--json", *SPOILT, code=1).data
+    assert (data["counts"], data["unlisted"]) == ({"error": 1, "warning": 1, "info": 1}, 1)
+    log = msgspec.json.decode(memctl("check", "--format", "sarif", *SPOILT, code=1).out)
+    assert [result["ruleId"] for result in check_sarif(log)] == ["MEM107", "MEM305"]
+    (invocation,) = log["runs"][0]["invocations"]
+    assert invocation["toolExecutionNotifications"][0]["message"]["text"] == omitted
+    monkeypatch.setattr(run, "MOST", 0)
+    assert memctl("check", *SPOILT, code=1).out == ""
 
 
 def test_an_unknown_format_is_wrong_usage(memctl: Memctl) -> None:

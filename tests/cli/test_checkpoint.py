@@ -11,9 +11,9 @@ import pytest
 
 from memctl.errors import USAGE
 from memctl.record.checkpoint import Touched
-from memctl.record.said import MOST_LINES
-from memctl.record.shown import LIMIT
+from memctl.record.required_text import MOST_LINES
 from memctl.task.environment import MOST_DIRTY
+from memctl.text.host_limits import LIMIT
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git, process
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.record import TIMES
 from tests.conftest import Memctl, git
 
@@ -20,7 +20,7 @@ from tests.conftest import Memctl, git
 def fields(line: str) -> dict[str, object]:
     """An exported record; times as moments, since a hand-written one may name another zone."""
     found: dict[str, object] = msgspec.json.decode(line)
-    return {name: moments.parse(str(value)) if name in TIMES else value for name, value in found.items()}
+    return {name: timestamps.parse(str(value)) if name in TIMES else value for name, value in found.items()}
 
 
 def ids(memctl: Memctl, *args: str) -> list[str]:

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.cli.main import COMMANDS
-from memctl.hooks import guide, json_text, permissions, settings
+from memctl.cli.main import all_commands
+from memctl.hooks import agents_md, json_edit, permissions, settings
 from memctl.hooks.hosts import CLAUDE_CODE, HOSTS
 from tests.conftest import Memctl
 
@@ -97,7 +97,7 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
     put(file, FORMS[form])
     memctl("install", "claude-code", "--yes")
     text = file.read_text(encoding="utf-8-sig")
-    changed = json_text.put(text, json_text.value_at(text, []) or 0, "later", "added")
+    changed = json_edit.put(text, json_edit.value_at(text, []) or 0, "later", "added")
     put(file, changed.encode())
     memctl("install", "claude-code", "--uninstall", "--yes")
     old: dict[str, Any] = json.loads(FORMS[form].removeprefix(b"\xef\xbb\xbf") or b"{}") if FORMS[form] else {}
@@ -111,14 +111,32 @@ def test_after_somebody_elses_change_only_ours_goes(memctl: Memctl, repo: Path, 
 def test_hooks_of_others_beside_ours_in_one_group_stay(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     theirs = {"type": "command", "command": "say done"}
-    ours = {"type": "command", "command": "memctl hook claude-code", "timeout": 99}
+    ours = {"type": "command", "command": "/opt/old/bin/memctl hook claude-code", "timeout": 99}
     put(file, json.dumps({"hooks": {"Stop": [{"hooks": [ours, theirs]}]}}, indent=2).encode())
     memctl("install", "claude-code", "--yes")
-    assert commands(file)["Stop"] == ["memctl hook claude-code", "say done"]  # it is there already
+    assert commands(file)["Stop"] == [LINE, "say done"]
     memctl("install", "claude-code", "--uninstall", "--yes")
     file.write_text(file.read_text() + "\n")
     memctl("install", "claude-code", "--uninstall", "--yes")
     assert json.loads(file.read_text()) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
+
+
+@pytest.mark.parametrize("what", HOSTS)
+def test_calls_of_other_memctls_in_a_file_give_way_to_one_of_this(memctl: Memctl, repo: Path, what: str) -> None:
+    memctl("install", what, "--yes")
+    file = repo / HOSTS[what].folder / HOSTS[what].shared
+    wanted = file.read_bytes()
+    memctl("install", what, "--yes", "--uninstall")
+    old = [
+        f"/opt/old/bin/memctl hook {what}",
+        f"uvx --from git-memctl memctl hook {what}",
+        f"'/a b/memctl' hook {what}",
+    ]
+    groups = [{"hooks": [{"type": "command", "command": line}]} for line in old]
+    put(file, json.dumps({"hooks": dict.fromkeys([*HOSTS[what].events, "Gone"], groups)}, indent=2).encode())
+    memctl("install", what, "--yes")
+    made = json.loads(file.read_text())["hooks"]
+    assert made == json.loads(wanted)["hooks"]
 
 
 def test_an_old_form_of_ours_is_refreshed_in_its_place(memctl: Memctl, repo: Path) -> None:
@@ -203,7 +221,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
         '  // "theme": "dark"',
     ):
         assert f"{line}\n" in text
-    values = json_text.parse(text, "settings")
+    values = json_edit.parse(text, "settings")
     assert list(values)[:3] == ["model", "permissions", "hooks"]
     assert values["permissions"]["allow"][0] == "Bash(ls)"
     assert values["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
@@ -215,7 +233,7 @@ def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: 
     file.write_text(file.read_text().replace("// mine", "// yours"))
     memctl("install", what, "--uninstall", "--yes")
     left = file.read_text()
-    assert json_text.parse(left, "settings") == json_text.parse(COMMENTED, "settings")
+    assert json_edit.parse(left, "settings") == json_edit.parse(COMMENTED, "settings")
     for comment in ("// yours", '// "the, best"', "/* harmless */", "/* when it is done: */", "// aloud"):
         assert comment in left
 
@@ -411,7 +429,7 @@ def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path)
     before = files(repo)
     memctl("install", "agents-md", "--yes")
     text = (repo / "AGENTS.md").read_bytes()
-    assert text.startswith(b"# Rules\r\n\r\nBe kind.\r\n\r\n" + guide.BEGIN.encode())
+    assert text.startswith(b"# Rules\r\n\r\nBe kind.\r\n\r\n" + agents_md.BEGIN.encode())
     assert text.count(b"\n") == text.count(b"\r\n")
     assert "\n@AGENTS.md\n" in (repo / "CLAUDE.md").read_text()
     assert "unchanged" in memctl("install", "agents-md", "--yes").err
@@ -421,10 +439,10 @@ def test_agents_md_is_told_and_claude_md_leads_there(memctl: Memctl, repo: Path)
 
 def test_the_block_is_refreshed_in_its_place_and_taken_out_of_what_changed(memctl: Memctl, repo: Path) -> None:
     file = repo / "AGENTS.md"
-    file.write_text(f"# A\n\n{guide.BEGIN}\nold\n{guide.END}\n\n# B\n")
+    file.write_text(f"# A\n\n{agents_md.BEGIN}\nold\n{agents_md.END}\n\n# B\n")
     memctl("install", "agents-md", "--yes")
     assert "old" not in file.read_text()
-    assert file.read_text().endswith(f"{guide.END}\n\n# B\n")
+    assert file.read_text().endswith(f"{agents_md.END}\n\n# B\n")
     file.write_text(file.read_text() + "more\n")
     memctl("install", "agents-md", "--uninstall", "--yes")
     assert file.read_text() == "# A\n\n# B\nmore\n"
@@ -442,18 +460,18 @@ def test_a_claude_md_that_is_a_link_stays(memctl: Memctl, repo: Path) -> None:
     (repo / "CLAUDE.md").symlink_to("AGENTS.md")
     memctl("install", "agents-md", "--yes")
     assert (repo / "CLAUDE.md").is_symlink()
-    assert (repo / "AGENTS.md").read_text().count(guide.BEGIN) == 1
+    assert (repo / "AGENTS.md").read_text().count(agents_md.BEGIN) == 1
 
 
 def test_marks_that_are_no_pair_are_refused(memctl: Memctl, repo: Path) -> None:
-    (repo / "AGENTS.md").write_text(f"{guide.BEGIN}\nhalf\n")
+    (repo / "AGENTS.md").write_text(f"{agents_md.BEGIN}\nhalf\n")
     assert "not a pair" in memctl("install", "agents-md", "--yes", code=1).err
-    assert (repo / "AGENTS.md").read_text() == f"{guide.BEGIN}\nhalf\n"
+    assert (repo / "AGENTS.md").read_text() == f"{agents_md.BEGIN}\nhalf\n"
 
 
 def test_the_block_names_only_commands_that_there_are() -> None:
-    block = guide.added("", guide.AGENTS)
-    known = {name for names in COMMANDS.values() for name in names}
+    block = agents_md.added("", agents_md.AGENTS)
+    known = {name for names in all_commands().values() for name in names}
     named = {words.split()[1] for words in block.split("`")[1::2] if words.startswith("memctl ")}
     assert named
     assert named <= known

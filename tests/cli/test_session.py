@@ -10,7 +10,7 @@ import pytest
 
 from tests.checkpoints import saved
 from tests.conftest import Memctl, changed_in, commits, git
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 KEY = "sk-ant-" + "api03-aB3dE6fG9hJ2kL5mN8pQ" * 2
 

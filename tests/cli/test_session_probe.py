@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_session import KEY, long_session, written
 from tests.conftest import Memctl, Result, git
 from tests.providers.asked import Asked
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 
 def session(repo: Path) -> Transcript:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memctl.git.authorship import Authorship
+from memctl.git.origins import Origin
 from memctl.git.repository import open_repository
-from memctl.record.provenance import Origin
 from tests.conftest import git
 
 ONE, TWO = Origin("x.md", mark="one"), Origin("x.md", mark="two")

@@ -36,6 +36,13 @@ def test_each_name_has_its_answer_in_order_and_what_is_not_there_has_none(repo: 
     assert objects.read([]) == []
 
 
+def test_kinds_are_told_without_reading_what_names_stand_for(repo: Path) -> None:
+    commit = git(repo, "rev-parse", "HEAD").strip()
+    blob, tree = git(repo, "rev-parse", "HEAD:app.py", "HEAD^{tree}").split()
+    names = [f"{commit}:", f"{commit}:app.py", f"{commit}:gone", "0" * 40]
+    assert open_repository(repo).objects.kinds(names) == [("tree", tree), ("blob", blob), None, None]
+
+
 def test_what_is_too_large_is_not_kept_and_the_next_is_read_all_the_same(repo: Path) -> None:
     blobs = [git(repo, "hash-object", "-w", "--stdin", stdin="x" * size).strip() for size in (200_000, 10, 11)]
     assert data(open_repository(repo).objects.read(blobs, 10)) == [None, b"x" * 10, None]
@@ -60,8 +67,8 @@ def test_what_is_stored_after_the_first_question_is_found(repo: Path) -> None:
 def test_a_process_that_ended_is_started_anew(repo: Path) -> None:
     objects = open_repository(repo).objects
     before = objects.read(["HEAD:app.py"])
-    assert objects._process is not None
-    os.kill(objects._process.pid, signal.SIGKILL)
+    assert objects._contents.process is not None
+    os.kill(objects._contents.process.pid, signal.SIGKILL)
     assert objects.read(["HEAD:app.py"]) == before
 
 
@@ -93,7 +100,7 @@ def test_it_is_ended_and_starts_again(repo: Path) -> None:
     repository = open_repository(repo)
     repository.close()
     first = repository.objects.read(["HEAD:app.py"])
-    process = repository.objects._process
+    process = repository.objects._contents.process
     assert process is not None
     repository.close()
     assert process.poll() is not None
@@ -119,7 +126,7 @@ def test_no_command_leaves_one_behind(repo: Path, memctl: Memctl, monkeypatch: p
 def test_it_ends_with_whoever_asks(repo: Path) -> None:
     objects = Objects(repo)
     objects.read(["HEAD:app.py"])
-    process = objects._process
+    process = objects._contents.process
     assert process is not None
     del objects
     assert process.poll() is not None

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from memctl.hooks import dispatch
-from memctl.hooks.folder import SessionFolder
 from memctl.hooks.hosts import CLAUDE_CODE, Host
-from tests.session.claude import Transcript
+from memctl.store.session_dir import SessionDir
+from tests.transcript.claude import Transcript
 
 ANSWER = "Got it. Thanks for the additional context!"  # that Gemini CLI has its model give
 
@@ -32,8 +32,8 @@ class Session:
         return self.repo / ".git" / "memctl" / "hooks" / ".memory"
 
     @property
-    def folder(self) -> SessionFolder:
-        return SessionFolder(self.root, self.name)
+    def folder(self) -> SessionDir:
+        return SessionDir(self.root, self.name)
 
     def event(self, event: str, **more: Any) -> bytes:
         self.file.write_text(self.transcript.text)

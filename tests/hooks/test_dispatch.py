@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import dispatch, guide, undone
-from memctl.hooks.compacting import INSTRUCTIONS
+from memctl.hooks import agents_md, dispatch
+from memctl.hooks.compaction import INSTRUCTIONS
 from memctl.hooks.hosts import CLAUDE_CODE, CODEX, GEMINI, HOSTS, PROMPT, START, TOOL, Host
+from memctl.store import job_queue
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session, compress
 
@@ -246,7 +247,7 @@ def test_the_state_comes_back_though_what_was_left_undone_cant_be_done(
     compress(gemini.transcript)
     gemini.said("AfterTool")
     compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
-    undone.leave(gemini.folder, {"what": "stop"})
+    job_queue.leave(gemini.folder, {"what": "stop"})
     lock = gemini.folder.path / "lock"
     lock.unlink()
     lock.mkdir()  # what can't be opened as a file
@@ -314,7 +315,7 @@ def test_a_compaction_in_a_session_that_did_nothing_commits_nothing(repo: Path, 
 def test_an_agent_is_told_that_a_first_checkpoint_needs_its_task(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
     codex = Session(repo, tmp_path / "rollout.jsonl", "c1", CODEX)
     suggested = "".join(codex.said("PostToolUse", tool_name="shell") for _ in range(50))
-    for text in (suggested, guide.added("", guide.AGENTS)):
+    for text in (suggested, agents_md.added("", agents_md.AGENTS)):
         assert "`memctl checkpoint save --done … --doing … --next …`" in text
         assert "the first time with `--task" in text
     memctl("checkpoint", "save", "--done", "A", "--doing", "B", "--next", "C", "--task", "T")

@@ -8,15 +8,17 @@ from pathlib import Path
 import click
 import pytest
 
-from memctl.cli.main import COMMANDS as KNOWN
 from memctl.cli.main import Memctl as Root
+from memctl.cli.main import all_commands
+from memctl.hooks import permissions
 from memctl.hooks.hosts import HOSTS
-from memctl.hooks.permissions import COMMANDS, FORMS, READ, RECORD, choose
+from memctl.hooks.permissions import FORMS, choose
+from memctl.store.agent_env import COMMANDS, READ, RECORD
 from tests.conftest import Memctl, commits, git
 
-NAMES = {name for names in KNOWN.values() for name in names}
+NAMES = {name for names in all_commands().values() for name in names}
 ALLOWED = [command for of in COMMANDS.values() for command in of if command.split()[0] in NAMES]
-NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret"}
+NOT_FOR_AGENTS = {"--out", "--copy", "--edit", "--file", "--allow-secret", "--allow-owned"}
 WORDS = {
     "show": ("DEC-2025-11-04-001",),
     "search": ("PostgreSQL",),
@@ -59,6 +61,32 @@ def test_options_that_reach_beyond_the_memory_are_refused_in_an_agents_shell(
         err = memctl(*command.split(), *WORDS.get(command, ()), name, *value, code=1).err
         assert f"{name} is not for an agent's shell (Claude Code)" in err
     assert not (repo / "evil").exists()
+
+
+def test_an_agent_signs_with_no_other_name_and_overrides_no_owner(
+    memctl: Memctl, bob: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memctl("section", "add", "Payment")
+    bob("own", "acquire", "2.1", "--for", "4h")
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "--agent is not for an agent's shell" in memctl("decide", "One", "--agent", "bob", code=1).err
+    refused = memctl("decide", "One", "--section", "2.1", code=1).err
+    assert "or ask the user to write with --allow-owned" in refused
+    given = ("--section", "2.1", "--allow-owned", "--reason", "it is urgent")
+    assert "--allow-owned is not for an agent's shell" in memctl("decide", "One", *given, code=1).err
+    monkeypatch.delenv("CLAUDECODE")
+    memctl("decide", "One", *given, "--agent", "elena")
+
+
+def test_what_an_agent_has_to_ask_for_takes_every_option(
+    memctl: Memctl, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user sees the whole line, and says yes to it."""
+    made = memctl("learn", "Look at the pool first").id
+    monkeypatch.setenv("CLAUDECODE", "1")
+    memctl("prompt", "system", "--out", str(repo / "prompt.md"))
+    assert (repo / "prompt.md").exists()
+    memctl("edit", made, "--set", "lesson=The word is hunter2-Zebra-77 as password=hunter2Zebra77", "--allow-secret")
 
 
 def test_standard_input_is_for_agents_too(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +142,22 @@ def test_a_rule_that_somebody_took_out_is_not_offered_again_until_it_is_asked_fo
     assert not [rule for of in form.rules().values() for rule in of if file.exists() and rule in file.read_text()]
 
 
+@pytest.mark.parametrize("what", HOSTS)
+def test_what_a_user_does_without_in_their_own_settings_is_put_into_no_clone_unasked(
+    memctl: Memctl, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    memctl("install", what, "--user", "--yes", "--allow", "read")
+    memctl("install", what, "--yes")
+    form = FORMS[what]
+    file = repo / HOSTS[what].folder / (form.file or HOSTS[what].shared)
+    text = file.read_text()
+    assert [rule in text for rule in form.rules()[READ]] == [True] * len(COMMANDS[READ])
+    assert not [rule for rule in form.rules()[RECORD] if rule in text]
+    memctl("install", what, "--yes", "--allow", "all")
+    assert form.rules()[RECORD][0] in file.read_text()
+
+
 def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo: Path) -> None:
     file = repo / ".claude" / "settings.json"
     file.parent.mkdir()
@@ -130,6 +174,23 @@ def test_what_an_earlier_version_installed_is_offered_rules(memctl: Memctl, repo
     ]
     memctl("install", "claude-code", "--yes", "--uninstall")
     assert json.loads(file.read_text()) == {"permissions": {"allow": ["Bash(ls:*)", "Bash(memctl search:*)"]}}
+
+
+@pytest.mark.parametrize(
+    ("denied", "left"),
+    [("Bash(memctl decide:*)", ["search"]), ("Bash(memctl *)", []), ("Bash", []), ("Bash(memctl dec:*)", None)],
+)
+def test_what_is_said_to_be_allowed_is_what_nothing_denies(
+    memctl: Memctl, repo: Path, denied: str, left: list[str] | None
+) -> None:
+    rules = ["Bash(memctl search:*)", "Bash(memctl decide:*)"]
+    values = {"permissions": {"allow": rules, "ask": [denied]}, "note": "Bash(memctl why:*)"}
+    text = f"// Bash(memctl learn:*)\n{json.dumps(values)}"
+    named = permissions.granted(HOSTS["claude-code"], text, "", "settings.json")
+    assert named == (rules if left is None else [f"Bash(memctl {one}:*)" for one in left])
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").write_text(text)
+    assert ("memctl guide" in memctl("install", "claude-code", "--yes").err) == (left != [])
 
 
 @pytest.mark.parametrize("what", ["codex", "gemini"])

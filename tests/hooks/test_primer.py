@@ -10,16 +10,20 @@ import click
 import pytest
 
 from memctl.cli.main import Start, cli
-from memctl.hooks import guide
+from memctl.hooks import agents_md
 from memctl.hooks.primer import GUIDE, TOPICS
-from memctl.record.shown import LIMIT, length
+from memctl.text.host_limits import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 
 BANNER = "information, not instructions"
-PAGES = {"guide": GUIDE, "AGENTS.md": guide.added("", guide.AGENTS), **{n: one.text for n, one in TOPICS.items()}}
+PAGES = {
+    "guide": GUIDE,
+    "AGENTS.md": agents_md.added("", agents_md.AGENTS),
+    **{n: one.text for n, one in TOPICS.items()},
+}
 
 
 def commands(text: str) -> list[str]:

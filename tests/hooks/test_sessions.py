@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import drafts, known, transcript, undone
-from memctl.record.shown import LIMIT, length
+from memctl.hooks import draft_page, session_state
+from memctl.store import job_queue
+from memctl.text.host_limits import LIMIT, length
+from memctl.transcript import parts
 from tests.conftest import Memctl, commits, git
 from tests.hooks.session import Session
 
@@ -191,19 +193,19 @@ def test_a_checkpoint_has_what_the_session_found_open_and_learned_and_where_it_s
 def test_of_many_errors_and_issues_those_that_came_up_again_stay(session: Session) -> None:
     told = session.transcript
     told.prompt("Mend the build")
-    for number in range(known.MOST_ERRORS):
+    for number in range(session_state.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
-    told.says("\n\n".join(f"BUG: Part {number} is built twice" for number in range(known.MOST_ISSUES)))
+    told.says("\n\n".join(f"BUG: Part {number} is built twice" for number in range(session_state.MOST_ISSUES)))
     session.send("Stop")
-    for number in (0, known.MOST_ERRORS):
+    for number in (0, session_state.MOST_ERRORS):
         told.call("Bash", f"Error: no rule {number}", error=True, command=f"make step{number}")
-    told.says(f"BUG: Part 0 is built twice\n\nBUG: Part {known.MOST_ISSUES} is built twice")
+    told.says(f"BUG: Part 0 is built twice\n\nBUG: Part {session_state.MOST_ISSUES} is built twice")
     session.send("Stop")
-    state = known.read(session.folder)
+    state = session_state.read(session.folder)
     assert state
-    assert list(state.errors)[-2:] == ["make step0", f"make step{known.MOST_ERRORS}"]
-    assert state.issues[-2:] == ("Part 0 is built twice", f"Part {known.MOST_ISSUES} is built twice")
-    assert (len(state.errors), len(state.issues)) == (known.MOST_ERRORS, known.MOST_ISSUES)
+    assert list(state.errors)[-2:] == ["make step0", f"make step{session_state.MOST_ERRORS}"]
+    assert state.issues[-2:] == ("Part 0 is built twice", f"Part {session_state.MOST_ISSUES} is built twice")
+    assert (len(state.errors), len(state.issues)) == (session_state.MOST_ERRORS, session_state.MOST_ISSUES)
 
 
 def test_what_is_known_of_a_session_may_be_broken(session: Session) -> None:
@@ -217,7 +219,7 @@ def test_a_start_leaves_what_is_known_to_who_is_at_work_for_the_session(session:
     session.said("SessionStart", source="startup")
     file = session.folder.path / "state.json"
     file.unlink()
-    held = undone.take(session.folder)
+    held = job_queue.take(session.folder)
     assert held is not None
     assert "Memory of shop" in session.said("SessionStart", source="resume")
     assert not file.exists()
@@ -290,7 +292,7 @@ def test_a_stop_commits_nothing_and_the_end_does(session: Session) -> None:
     session.send("SessionEnd", reason="exit")
     assert commits(session.repo) == before + 1
     assert git(session.repo, "log", "-1", "--format=%s").startswith(f"docs(memory): summarize {session.name}")
-    assert drafts.read(session.folder) is None
+    assert draft_page.read(session.folder) is None
 
 
 def test_a_session_that_only_asked_makes_no_commit(session: Session) -> None:
@@ -318,7 +320,7 @@ def test_what_the_agent_goes_on_with_after_a_compaction_reaches_the_page(session
     assert "| `late.py` | modified |" in page
     assert "without the number" in page
     assert "compactions: 1" in page
-    assert drafts.read(session.folder) is None
+    assert draft_page.read(session.folder) is None
 
 
 def test_an_answer_after_a_compaction_reaches_the_page_and_nothing_makes_no_commit(session: Session) -> None:
@@ -340,14 +342,14 @@ def test_an_answer_after_a_compaction_reaches_the_page_and_nothing_makes_no_comm
 def test_a_transcript_is_read_once_however_often_the_agent_stops(session: Session) -> None:
     work(session)
     session.send("Stop")
-    read = known.read(session.folder)
+    read = session_state.read(session.folder)
     assert read
     assert sum(read.offsets.values()) == session.file.stat().st_size
-    assert list(transcript.parts(str(session.file), read.offsets)) == []
+    assert list(parts.read(str(session.file), read.offsets)) == []
     session.transcript.prompt("And now PayPal")
     session.transcript.call("Read", "x", file_path=str(session.repo / "paypal.py"))
     session.file.write_text(session.transcript.text)
-    (part,) = transcript.parts(str(session.file), read.offsets)
+    (part,) = parts.read(str(session.file), read.offsets)
     assert [event.text for event in part.session.events if event.kind == "prompt"] == ["And now PayPal"]
 
 
@@ -378,9 +380,9 @@ def test_a_line_that_is_being_written_waits_for_its_end(session: Session) -> Non
     from memctl.hooks import dispatch
 
     dispatch.answer(session.host, data, dict(os.environ))
-    assert "Round half" not in json.dumps(known.read(session.folder).decisions)  # type: ignore[union-attr]
+    assert "Round half" not in json.dumps(session_state.read(session.folder).decisions)  # type: ignore[union-attr]
     dispatch.answer(session.host, session.event("Stop"), dict(os.environ))
-    assert "Round half to even" in json.dumps(known.read(session.folder).decisions)  # type: ignore[union-attr]
+    assert "Round half to even" in json.dumps(session_state.read(session.folder).decisions)  # type: ignore[union-attr]
 
 
 def test_what_looks_like_a_credential_is_redacted(session: Session, memctl: Memctl) -> None:
@@ -412,7 +414,7 @@ def test_a_session_that_somebody_is_at_work_for_was_not_killed(session: Session,
     session.send("Stop")
     draft = session.folder.path / "draft.md"
     os.utime(draft, (time.time() - 86_400,) * 2)
-    held = undone.take(session.folder)
+    held = job_queue.take(session.folder)
     assert held is not None
     Session(repo, tmp_path / "later.jsonl", "later").said("SessionStart", source="startup")
     assert draft.exists()
@@ -476,7 +478,7 @@ def test_tasks_are_followed_by_their_numbers_from_one_stop_to_the_next(session: 
     told.call("TaskUpdate", taskId="1", status="completed")
     told.call("TaskUpdate", taskId="2", status="in_progress")
     session.send("Stop")
-    state = known.read(session.folder)
+    state = session_state.read(session.folder)
     assert state
     assert [(task.text, task.status) for task in state.tasks] == [("Route", "done"), ("Rounding", "in progress")]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memctl.hooks import dispatch, given, undone
+from memctl.hooks import dispatch, event_payload
 from memctl.hooks.hosts import HOSTS, STOP, TOOL, Host
+from memctl.store import job_queue
 from tests.conftest import Memctl, git
 from tests.hooks.session import Session
 
@@ -112,13 +113,13 @@ def test_what_an_earlier_memctl_has_left_to_do_waits_for_trust(foreign: Path, me
     session.said("SessionStart", source="startup")
     session.transcript.prompt(PRIVATE)
     session.transcript.call("Write", file_path=str(session.repo / "new.py"), content="x = 1\n")
-    event = list(given.parse(session.event("Stop")))
+    event = list(event_payload.parse(session.event("Stop")))
     entry = {"what": STOP, "host": "claude-code", "agent": "", "place": str(foreign), "moment": "1", "event": event}
-    undone.leave(session.folder, entry)
-    assert undone.notes(session.root)
+    job_queue.leave(session.folder, entry)
+    assert job_queue.notes(session.root)
     git(foreign, "config", "memctl.trusted", "false")
     memctl("commit", where=foreign)
-    assert undone.notes(session.root)
+    assert job_queue.notes(session.root)
     git(foreign, "config", "memctl.trusted", "true")
     memctl("commit", where=foreign)
-    assert not undone.notes(session.root)
+    assert not job_queue.notes(session.root)

@@ -193,7 +193,8 @@ def test_a_command_that_hangs_is_seen() -> None:
 # A tool's output may be one line of megabytes: each of these took minutes by some expression that looked back in it.
 _READERS = """
 import resource
-from memctl.session import events, extraction, plain_text, shell
+from memctl.session import extraction, shell
+from memctl.transcript import events, plain_text
 from memctl.window.results import forms
 resource.setrlimit(resource.RLIMIT_CPU, ({seconds},) * 2)
 n = 100_000

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from tests.generated import memory
+import os
+from pathlib import Path
+
+from memctl.pack import items
+from memctl.store import load
+from memctl.store.memory import open_memory
+from tests.conftest import Memctl
+
+KEY = f"ghp_{'a1' * 18}"
 
 
-def test_a_record_with_a_credential_keeps_its_title_and_loses_its_text() -> None:
-    made = memory(({"title": "Deploy"}, f"## Decision\n\nUse ghp_{'a1' * 18} for it.\n"))
-    item = made.item("DEC-2025-11-04-001")
-    assert item.title == "Deploy"
-    assert "ghp_" not in item.body
-    assert "credential" in item.body
+def body(repo: Path, identifier: str) -> str:
+    snapshot = load.disk(open_memory(repo, os.environ))
+    return items.of_record(snapshot, snapshot.resolve(identifier), {}).body
+
+
+def test_a_record_that_gets_a_credential_by_hand_loses_its_text_in_a_pack_and_gets_it_back(
+    repo: Path, memctl: Memctl
+) -> None:
+    identifier, path = memctl("decide", "Deploy", "--rationale", "Use the token.").out.split()[:2]
+    file = repo / path
+    text = file.read_text()
+    assert "Use the token." in body(repo, identifier)
+    file.write_text(text.replace("the token", KEY))
+    assert KEY not in body(repo, identifier)
+    assert "contains a credential (GitHub token)" in body(repo, identifier)
+    file.write_text(text)
+    assert "Use the token." in body(repo, identifier)
+
+
+def test_a_text_with_a_credential_is_found_however_often_it_is_asked_for(repo: Path) -> None:
+    snapshot = load.disk(open_memory(repo, os.environ))
+    for _ in range(2):
+        assert items.screened(snapshot, "Use the token.") == "Use the token."
+        assert KEY not in items.screened(snapshot, f"Use {KEY}.")

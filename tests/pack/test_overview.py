@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.pack import overview
-from memctl.record import ids, moments
+from memctl.record import ids, timestamps
 from memctl.record.config import Config
 from tests import snapshots
 from tests.generated import NOW, memory
@@ -38,7 +38,7 @@ def test_without_a_page_the_settings_describe_the_project() -> None:
 
 def recorded(time: str, **more: str) -> dict[str, str]:
     """The front matter of a record that was made when it is dated."""
-    return {"timestamp": time, "memory_id": ids.uuid7(moments.to_epoch(time) * 1000, bytes(10)), **more}
+    return {"timestamp": time, "memory_id": ids.uuid7(timestamps.to_epoch(time) * 1000, bytes(10)), **more}
 
 
 def test_what_was_brought_in_from_elsewhere_counts_as_no_session() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.pages import navigate, seal
+from memctl.pages import generated_header, navigate
 from memctl.pages.navigate import Place
-from memctl.pages.render import Renderer
 from memctl.record.snapshot import Snapshot
 from tests.pages.test_levels import detail, memory, project, record, section
+from tests.snapshots import renderer
 
 CONTENTS = {
     "app.py": b"print()\n",
@@ -37,7 +37,7 @@ SNAPSHOT = memory(
 
 
 def go(marker: str, snapshot: Snapshot = SNAPSHOT) -> Place:
-    return navigate.find(snapshot, lambda: Renderer(snapshot), marker)
+    return navigate.find(snapshot, lambda: renderer(snapshot), marker)
 
 
 def refusal(marker: str) -> MemctlError:
@@ -161,7 +161,7 @@ def test_level_4_alone_is_a_list_of_what_sections_cover() -> None:
     assert (place.level, place.path) == (4, ".memory/docs/4-sources.md")
     assert place.text == "src/auth/jwt.py\nsrc/auth/keys.py\nsrc/db.py\nsrc/latin.py\n"
     assert place.children == tuple(f"§4.{path}" for path in place.text.split())
-    rendered = memory({"docs/4-sources.md": seal.sealed("# 4\n\n- [`a.py`](../../a.py)\n")})
+    rendered = memory({"docs/4-sources.md": generated_header.sealed("# 4\n\n- [`a.py`](../../a.py)\n")})
     assert go("§4", rendered).text == "# 4\n\n- [`a.py`]\n"
 
 

@@ -12,11 +12,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.git import message
-from memctl.record import canonical, frontmatter, headings, strict_yaml
+from memctl.record import content_fields, frontmatter, frontmatter_writer, strict_yaml
 from memctl.record.change import Change
+from memctl.record.errors import Malformed
 from memctl.record.kinds import KINDS, Field, Kind
-from memctl.record.malformed import Malformed
 from memctl.record.record import LISTS, ORDER, build, parse, problems
+from memctl.text import headings
 
 QUICK = settings(max_examples=2 * settings.default.max_examples)
 MORE = settings(max_examples=3 * settings.default.max_examples)
@@ -166,7 +167,7 @@ def test_a_record_and_its_body_are_read_back(file: tuple[dict[str, Any], str], b
 def test_both_readers_agree_on_every_canonical_head(values: dict[str, Any]) -> None:
     head = frontmatter.split(frontmatter.compose(values, ""))[0]
     assert strict_yaml.read(head) == values
-    assert canonical.read(head) in (None, values)
+    assert frontmatter_writer.read(head) in (None, values)
 
 
 @QUICK
@@ -176,7 +177,7 @@ def test_the_fast_reader_reads_what_it_is_made_for(values: dict[str, Any]) -> No
     plain = {key: "" if isinstance(value, str) and not value.isascii() else value for key, value in values.items()}
     head = frontmatter.split(frontmatter.compose(plain, ""))[0]
     assume("\\ud" not in head and "\\/" not in head)
-    assert canonical.read(head) == plain
+    assert frontmatter_writer.read(head) == plain
 
 
 @QUICK
@@ -341,8 +342,8 @@ def assert_same(field: Field, found: str | list[str], given_value: str | list[st
 def test_content_fields_are_read_back(given_content: tuple[Kind, dict[str, str | list[str]]]) -> None:
     kind, values = given_content
     fields = {field.name: field for field in kind.fields}
-    body = "\n".join(filter(None, (headings.compose(fields[name], value) for name, value in values.items())))
-    found = headings.content(kind, body)
+    body = "\n".join(filter(None, (content_fields.compose(fields[name], value) for name, value in values.items())))
+    found = content_fields.content(kind, body)
     assert list(found) == [name for name, value in values.items() if says_something(value)]
     assert len(headings.split(body)) == len(found)
     for name in found:
@@ -353,7 +354,7 @@ def test_content_fields_are_read_back(given_content: tuple[Kind, dict[str, str |
 @given(contents())
 def test_no_content_looks_like_a_conflict(given_content: tuple[Kind, dict[str, Any]]) -> None:
     kind, values = given_content
-    body = "\n".join(headings.compose(field, values[field.name]) for field in kind.fields)
+    body = "\n".join(content_fields.compose(field, values[field.name]) for field in kind.fields)
     assert frontmatter.read(frontmatter.compose({"a": 1}, body))[1] == body
 
 
@@ -369,12 +370,12 @@ def test_a_new_value_changes_no_other_section(
     given_content: tuple[Kind, dict[str, Any]], preamble: str, data: st.DataObject
 ) -> None:
     kind, values = given_content
-    body = preamble + "\n" + "\n".join(headings.compose(field, values[field.name]) for field in kind.fields)
+    body = preamble + "\n" + "\n".join(content_fields.compose(field, values[field.name]) for field in kind.fields)
     field = data.draw(st.sampled_from(kind.fields))
     value: str | list[str] = data.draw(values_of[field.is_list])
-    before = headings.content(kind, body)
-    new = headings.replace(kind, body, field, value)
-    after = headings.content(kind, new)
+    before = content_fields.content(kind, body)
+    new = content_fields.replace(kind, body, field, value)
+    after = content_fields.content(kind, new)
     assert {name: text for name, text in after.items() if name != field.name} == {
         name: text for name, text in before.items() if name != field.name
     } or _only_a_fence_closed(before, after, field)

@@ -9,8 +9,8 @@ import pytest
 
 from memctl.record import checkpoint
 from memctl.record.checkpoint import Noted, Touched, Version
-from memctl.record.faults import InvalidRecord
-from memctl.record.said import is_said
+from memctl.record.errors import InvalidRecord
+from memctl.record.required_text import is_said
 from tests.checkpoints import made, saved
 
 PATH = "checkpoints/main/w1-v1-0a0a0a.json"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.record import frontmatter, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 
 SECTION: dict[str, Any] = {"id": "§2.1", "title": "Payment"}
 DETAIL: dict[str, Any] = {"id": "§3.1", "title": "Tokens", "section": "§2.1"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memctl.record import frontmatter, record
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record
 

@@ -9,7 +9,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.record import frontmatter
-from memctl.record.faults import Fault
+from memctl.record.errors import Fault
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from tests import snapshots

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Memctl, git, strides
-from tests.write.test_door import run_until
+from tests.write.test_transaction import run_until
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.session import extraction
-from memctl.session.events import ANSWER, Event
+from memctl.transcript.events import ANSWER, Event
 
 
 def found(text: str) -> list[tuple[str, str]]:

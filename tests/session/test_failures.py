@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memctl.session import failures, steps, verdicts
-from memctl.session.events import CALL, RESULT, Event
 from memctl.session.failures import Failure
+from memctl.transcript.events import CALL, RESULT, Event
 
 
 def run(*pairs: tuple[str, str]) -> list[Failure]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memctl.session import extraction, labels
-from memctl.session.events import ANSWER, Event
+from memctl.transcript.events import ANSWER, Event
 
 TEXT = """I looked around.
 DECISION: Use Redis for carts

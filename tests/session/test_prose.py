@@ -12,7 +12,7 @@ import pytest
 from memctl.session import composing, merging
 from tests.conftest import Memctl, commits, git
 from tests.providers.asked import Asked
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 
 KEY = "sk-ant-" + "api03-aB3dE6fG9hJ2kL5mN8pQ" * 2
 ANSWER: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.pages import definitions
 from memctl.sources import imports
 
 PYTHON = '''"""An example: import nothing.
@@ -40,7 +39,7 @@ const text = 'import "./quoted"';
 
 
 def found(suffix: str, text: str) -> list[str]:
-    return [each for piece in definitions.parsed(suffix, text) for each in imports.in_piece(suffix, piece)]
+    return list(imports.in_code(suffix, text))
 
 
 def test_python_imports_are_told_with_the_names_taken_from_modules() -> None:

@@ -137,3 +137,71 @@ def test_the_imports_of_memctl_itself_are_those_that_python_sees() -> None:
 def module_file(root: Path, dotted: str) -> str:
     base = dotted.replace(".", "/")
     return next((name for name in (f"{base}.py", f"{base}/__init__.py") if (root / name).is_file()), "")
+
+
+RUST = resolver(
+    *(
+        "src/lib.rs",
+        "src/cart.rs",
+        "src/cart/item.rs",
+        "src/pay/mod.rs",
+        "src/pay/card.rs",
+        "crates/lamp-oil/src/lib.rs",
+    ),
+    *("crates/lamp-oil/src/wick.rs", "crates/lamp-oil/src/main.rs"),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "imported", "target"),
+    [
+        ("src/lib.rs", "mod cart", "src/cart.rs"),
+        ("src/lib.rs", "mod pay", "src/pay/mod.rs"),
+        ("src/cart.rs", "mod item", "src/cart/item.rs"),
+        ("src/pay/mod.rs", "mod card", "src/pay/card.rs"),
+        ("src/cart/item.rs", "crate::pay::card::Card", "src/pay/card.rs"),
+        ("src/cart/item.rs", "crate::VERSION", "src/lib.rs"),
+        ("src/cart/item.rs", "super::total", "src/cart.rs"),
+        ("src/pay/card.rs", "super::super::cart::Cart", "src/cart.rs"),
+        ("src/cart.rs", "self::item::Item", "src/cart/item.rs"),
+        ("src/lib.rs", "lamp_oil::wick::Wick", "crates/lamp-oil/src/wick.rs"),
+        ("crates/lamp-oil/src/main.rs", "crate::wick", "crates/lamp-oil/src/wick.rs"),
+        ("src/lib.rs", "std::io::Read", ""),
+        ("src/lib.rs", "mod gone", ""),
+    ],
+)
+def test_rust_modules_and_crates_of_the_workspace_are_found(path: str, imported: str, target: str) -> None:
+    assert RUST.targets(path, [imported]) == ({target} if target else set())
+
+
+CPP_AND_JAVA = resolver(
+    *("src/cart.c", "src/cart.h", "src/pay/card.h", "include/shop/money.h", "lib/include/shop/money.h"),
+    *(
+        "app/src/main/java/org/shop/Cart.java",
+        "app/src/main/java/org/shop/Item.kt",
+        "app/src/test/java/org/CartTest.java",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "imported", "targets"),
+    [
+        ("src/cart.c", "cart.h", {"src/cart.h"}),
+        ("src/cart.c", "pay/card.h", {"src/pay/card.h"}),
+        ("src/pay/card.h", "../cart.h", {"src/cart.h"}),
+        ("src/cart.c", "shop/money.h", {"include/shop/money.h"}),
+        ("lib/src/a.c", "shop/money.h", {"lib/include/shop/money.h"}),
+        ("src/cart.c", "stdio.h", set()),
+        ("app/src/test/java/org/CartTest.java", "org.shop.Cart", {"app/src/main/java/org/shop/Cart.java"}),
+        ("app/src/test/java/org/CartTest.java", "org.shop.Cart.Line", {"app/src/main/java/org/shop/Cart.java"}),
+        (
+            "app/src/test/java/org/CartTest.java",
+            "org.shop.*",
+            {"app/src/main/java/org/shop/Cart.java", "app/src/main/java/org/shop/Item.kt"},
+        ),
+        ("app/src/test/java/org/CartTest.java", "java.util.List", set()),
+    ],
+)
+def test_headers_and_classes_are_found_by_the_end_of_their_path(path: str, imported: str, targets: set[str]) -> None:
+    assert CPP_AND_JAVA.targets(path, [imported]) == targets

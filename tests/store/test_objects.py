@@ -11,7 +11,7 @@ import pytest
 
 from memctl.errors import MemctlError
 from memctl.git import index
-from memctl.record.faults import InvalidRecord
+from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import load, objects
 from memctl.store.cache import Cache

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import Memctl, Once, git, strides
 from tests.sync.test_sync import errors, refused, the, write
-from tests.write.test_door import run_until
+from tests.write.test_transaction import run_until
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
 from memctl.record.checkpoint import PROGRESS, key, mixed
-from memctl.record.said import MOST_LINES
+from memctl.record.required_text import MOST_LINES
 from memctl.task.progress import moved
 from tests.checkpoints import made
 

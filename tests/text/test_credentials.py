@@ -89,7 +89,7 @@ def test_a_secret_of_plain_words_is_found_where_the_syntax_says_that_it_is_one()
 
 
 @pytest.mark.parametrize("rule", rules.table(), ids=lambda rule: f"{rule.place}-{rule.name}")
-def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.Rule) -> None:
+def test_the_example_of_a_rule_is_found_and_the_table_itself_is_harmless(rule: rules.CredentialRule) -> None:
     for seed in "abc":
         text = f"before\n{expand(rule.example, seed)}\nafter"
         assert find(text), text

@@ -20,7 +20,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from tests.session.claude import Transcript
+from tests.transcript.claude import Transcript
 from tests.world import WORLD
 
 PLACE = Path("/tmp/memctl-upgrade")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from memctl.record import moments
+from memctl.record import timestamps
 from tests.window.invented import FRAME, Request, Session, Step, tokens_of
 
 START = "2025-11-04T09:00:00Z"
@@ -122,7 +122,7 @@ class _Writer:
 
     def line(self, type_: str, **fields: Any) -> str:
         self._number += 1
-        moment = moments.from_epoch(moments.to_epoch(START) + 20 * self._number)
+        moment = timestamps.from_epoch(timestamps.to_epoch(START) + 20 * self._number)
         own = {"type": type_, "uuid": f"u{self._number}", "timestamp": moment}
         parent = f"u{self._number - 1}" if self._number > 1 else None
         return json.dumps({"parentUuid": parent, **self._common, **own, **fields}) + "\n"

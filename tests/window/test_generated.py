@@ -12,8 +12,8 @@ from itertools import chain
 
 import pytest
 
+from memctl.transcript import window as transcript
 from memctl.window import validate
-from memctl.window.messages import transcript
 from tests.window import generated, touches
 from tests.window.invented import LARGE, Request, Session, tokens_of
 

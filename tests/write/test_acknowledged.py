@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.conftest import Memctl, git, strides
-from tests.write.test_door import run_until, steps_of
 from tests.write.test_mishaps import hook
+from tests.write.test_transaction import run_until, steps_of
 
 EDITED, DELETED = "LRN-2025-11-04-001", "LRN-2025-11-04-002"
 CREATED = "LRN-2025-11-04-004"

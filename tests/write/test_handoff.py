@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Memctl, Once, commits, git, process, strides
-from tests.write.test_door import run_until, steps_of
 from tests.write.test_mishaps import hook
+from tests.write.test_transaction import run_until, steps_of
 
 OFFER = ("handoff", "--to", "bob", "--section", "2.1", "--reason", "The schema is done", "--format", "markdown")
 

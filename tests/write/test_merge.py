@@ -10,11 +10,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from memctl.git.git import GitFailed
-from memctl.record import frontmatter, headings, pages
-from memctl.record.faults import InvalidRecord
+from memctl.record import content_fields, frontmatter, pages
+from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, STATE
 from memctl.record.record import LISTS, ORDER, parse
-from memctl.write import transitions
+from memctl.text import headings
 from memctl.write.merge import Merged, merge
 
 QUICK = settings(max_examples=80, deadline=None)
@@ -130,7 +130,7 @@ def test_the_same_count_on_both_sides_is_counted_twice() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
-    allowed = transitions._ALLOWED[kind.name]
+    allowed = {step.name: step.following for step in kind.steps}
     for ours, theirs in itertools.permutations(kind.statuses, 2):
         base = next((status for status in kind.statuses if status not in (ours, theirs)), None)
         versions = [state(memory_type=kind.name, status=status) for status in (base, ours, theirs) if status]
@@ -313,7 +313,7 @@ def test_pages_are_merged_like_records() -> None:
         assert (page.completion_percentage, page.weight) == (50, 3.5)
         assert (page.timestamp, page.agent_id) == ("2025-11-03T00:00:00Z", "gpt")
         assert sorted(page.paths) == ["src/a/**", "src/b/**", "src/c/**"]
-        content = headings.content(page.kind, page.body)
+        content = content_fields.content(page.kind, page.body)
         assert (content["overview"], sorted(content["next_actions"])) == ("One line.", ["ours", "theirs"])
     assert merge(PAGE, ours, theirs.replace("40", "60")).conflicts == ("completion_percentage",)
 
@@ -360,7 +360,7 @@ def test_items_done_on_one_side_and_added_on_the_other() -> None:
     ours = state(BODY.replace("- one\n", "").replace("## Remaining", "## Done\n\n- one\n\n## Remaining"))
     theirs = state(BODY.replace("- two\n", "- two\n- three\n  with more\n\n  and more\n"))
     for text in (merged(state(), ours, theirs), merged(state(), theirs, ours)):
-        content = headings.content(STATE, frontmatter.read(text)[1])
+        content = content_fields.content(STATE, frontmatter.read(text)[1])
         assert content["substeps_completed"] == ["one"]
         assert content["substeps_remaining"] == ["two", "three\nwith more\n\nand more"]
 
@@ -517,7 +517,7 @@ def test_no_item_that_either_side_added_is_lost(base: str, ours: str, theirs: st
 
 def listed(text: str, name: str) -> list[str]:
     values, body = frontmatter.read(text)
-    found: list[str] = values.get(name) or headings.content(STATE, body).get(name) or []  # type: ignore[assignment]
+    found: list[str] = values.get(name) or content_fields.content(STATE, body).get(name) or []  # type: ignore[assignment]
     return found
 
 

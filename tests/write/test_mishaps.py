@@ -13,7 +13,7 @@ from memctl.store import load
 from memctl.store.cache import Cache
 from memctl.store.memory import open_memory
 from tests.conftest import Memctl, changed_in, commits, git, process, strides
-from tests.write.test_door import run_until, steps_of
+from tests.write.test_transaction import run_until, steps_of
 
 
 def hook(repo: Path, name: str, script: str) -> None:

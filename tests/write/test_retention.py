@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memctl.record import moments
+from memctl.record import timestamps
 from memctl.record.config import Lifecycle
 from memctl.record.kinds import KINDS
 from memctl.record.record import Record, build
@@ -20,9 +20,9 @@ RULES = Lifecycle()
 
 def made(kind: str, age: float, archived: float | None = None, **changes: Any) -> Record:
     """A record so many days old, and archived so many days ago."""
-    values: dict[str, Any] = {"importance": 7, "timestamp": moments.days_before(NOW, age), "access_count": 0}
+    values: dict[str, Any] = {"importance": 7, "timestamp": timestamps.days_before(NOW, age), "access_count": 0}
     if archived is not None:
-        values |= {"is_archived": True, "archived_at": moments.days_before(NOW, archived)}
+        values |= {"is_archived": True, "archived_at": timestamps.days_before(NOW, archived)}
     return build(values_of(KINDS[kind], 1, values | changes), "")
 
 
@@ -98,7 +98,7 @@ def test_what_is_superseded_is_archived_at_once(kind: str) -> None:
 
 def test_what_expires_is_archived_that_moment() -> None:
     assert due(made("decision", 1, expires_at=NOW)) == "archive"
-    assert due(made("decision", 1, expires_at=moments.days_before(NOW, -SECOND))) == ""
+    assert due(made("decision", 1, expires_at=timestamps.days_before(NOW, -SECOND))) == ""
     assert due(made("decision", 1, archived=0, expires_at=NOW)) == ""
 
 

@@ -46,7 +46,7 @@ _PARTS = {
 _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
-class Rule:
+class CredentialRule:
     """One rule; `place` is its place in the table: where two rules find the same text, the earlier one gives the name.
 
     `words` are those of which one must be in a text. The pattern is compiled when it is used first.
@@ -88,13 +88,15 @@ def _behind(match: re.Match[str]) -> str:
 
 
 @cache
-def table() -> tuple[Rule, ...]:
+def table() -> tuple[CredentialRule, ...]:
     """Every rule, in the order of the file."""
-    rules: list[Rule] = []
+    rules: list[CredentialRule] = []
     kind = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             kind = line[1 : line.index("]")]
         elif line and not line.startswith("#"):
-            rules.append(Rule(len(rules), kind, [column.strip() for column in line.split("  ") if column.strip()]))
+            rules.append(
+                CredentialRule(len(rules), kind, [column.strip() for column in line.split("  ") if column.strip()])
+            )
     return tuple(rules)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memctl.tokens.model_windows import ORANGE_AT
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import OUTPUT_FLOOR, TokenBudgetManager
 from memctl.window.messages.content import ContentType
 from memctl.window.messages.conversation import Conversation
-from memctl.window.pressure.models import ORANGE_AT
 
 COMPONENTS: Mapping[ContentType, BudgetComponent] = {
     ContentType.SYSTEM_PROMPT: BudgetComponent.SYSTEM_PROMPT,

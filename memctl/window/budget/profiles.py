@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.spelling import nearest
+from memctl.text.edit_distance import nearest
 
 
 class BudgetComponent(Enum):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from memctl.policy.allocation import divide
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window.budget.profiles import DEFAULT, Allocations, BudgetComponent, Component, named, profile
 from memctl.window.pressure.monitor import DEFAULT_WINDOW
 
@@ -122,7 +122,9 @@ class TokenBudgetManager:
         on_soft_warning: Watcher | None = None,
         on_hard_violation: Watcher | None = None,
     ) -> None:
-        expected.numbers(max_context_tokens=max_context_tokens, soft_limit=soft_limit_pct, safety_margin=safety_margin)
+        argument_checks.numbers(
+            max_context_tokens=max_context_tokens, soft_limit=soft_limit_pct, safety_margin=safety_margin
+        )
         self.max_context_tokens = max_context_tokens
         self.safety_margin = safety_margin
         self.enforce_components = enforce_components
@@ -135,14 +137,14 @@ class TokenBudgetManager:
 
     def track(self, component: Component, tokens: int) -> None:
         """Count tokens that were added to a component. It never refuses: that is the gate's part."""
-        expected.numbers(tokens=tokens)
+        argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens are not negative; `release` gives them back")
         self._add(named(component), tokens)
 
     def release(self, component: Component, tokens: int) -> int:
         """Give back tokens that were evicted or compressed away; how many the component had of them."""
-        expected.numbers(tokens=tokens)
+        argument_checks.numbers(tokens=tokens)
         if tokens < 0:
             raise ValueError("tokens are not negative")
         given = min(tokens, self.budgets[part := named(component)].used)
@@ -154,7 +156,7 @@ class TokenBudgetManager:
         if isinstance(tokens, int):
             self._burnt.append(tokens)
             return
-        expected.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
+        argument_checks.instance(tokens, Mapping, "tokens", "a number, or a mapping by component")
         given = {named(part): number for part, number in tokens.items()}
         self._burnt.append(sum(given.values()))
         for part, burnt in self._burnt_by.items():
@@ -165,7 +167,7 @@ class TokenBudgetManager:
 
         A budget of 100 tokens holds 100.
         """
-        expected.numbers(tokens_to_add=tokens_to_add)
+        argument_checks.numbers(tokens_to_add=tokens_to_add)
         component = named(component)
         budget = self.budgets[component]
         projected, limit = budget.used + tokens_to_add, budget.hard_limit_tokens
@@ -267,7 +269,7 @@ def limits_of(window: int, allocations: Allocations) -> dict[BudgetComponent, in
 
     The reserve for the answer is at least 4,000 tokens; what it lacks is taken from the history. Raises ValueError.
     """
-    expected.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
+    argument_checks.instance(allocations, Mapping, "allocations", "a mapping of components to fractions")
     total = sum(allocations.values())
     if set(allocations) != set(BudgetComponent) or min(allocations.values()) < 0 or abs(total - 1) > 1e-6:
         raise ValueError(f"allocations are of all six components, not negative, and sum to 1, not {total:g}")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window.compression.result import CompressionResult, CompressionStrategy, refusal, result_of
 
 MOST_TOKENS = 2_000  # of the summary; rules.md#window-compression
@@ -40,9 +40,9 @@ def delegate(
         return refusal(_STRATEGY, before, "no sub-agent is configured")
     try:
         answer = dispatcher(task, context)
-        expected.instance(answer, SubAgentAnswer, "its answer", "a SubAgentAnswer")
-        expected.texts(summary=answer.summary)
-        expected.numbers(tokens_used=answer.tokens_used)
+        argument_checks.instance(answer, SubAgentAnswer, "its answer", "a SubAgentAnswer")
+        argument_checks.texts(summary=answer.summary)
+        argument_checks.numbers(tokens_used=answer.tokens_used)
     except Exception as error:  # the host's own code: whatever it raises, the window stays as it is
         return refusal(_STRATEGY, before, f"the sub-agent failed: {type(error).__name__}: {error}")
     tokens = count(answer.summary)

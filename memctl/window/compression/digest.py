@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from memctl.pack import summary_rules
-from memctl.record.markdown import one_line
 from memctl.session import failures, labels
-from memctl.session.events import DIGEST
 from memctl.session.touches import READ
 from memctl.statements import statements
 from memctl.statements import units as summary_units
+from memctl.text.markdown import one_line
+from memctl.transcript.events import DIGEST
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.digest_text import (

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 
 from memctl.providers.provider import Provider
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window.compression import compaction, delegation, shortening, worded
 from memctl.window.compression.delegation import Dispatcher
 from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
     LEAST_GAIN,
     CompressionResult,
+    CompressionStep,
     CompressionStrategy,
-    Step,
     refusal,
     result_of,
 )
@@ -45,9 +45,9 @@ class Cascade(msgspec.Struct, frozen=True):
 
 def expect_result(tool_name: object, output: object, arguments: object) -> None:
     """Raise MemctlError unless these are a tool's name, a text, and a mapping or None."""
-    expected.texts(tool_name=tool_name, result=output)
+    argument_checks.texts(tool_name=tool_name, result=output)
     hint = "json.loads decodes arguments that are JSON"
-    expected.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
+    argument_checks.instance(arguments, (Mapping, type(None)), "arguments", "a mapping", hint)
 
 
 class CompressionEngine:
@@ -69,9 +69,9 @@ class CompressionEngine:
         kept_turns: int = KEPT_TURNS,
         notes: Notes | None = None,
     ) -> None:
-        expected.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
-        expected.instance(cascade, Mapping, "cascade", "a mapping of utilisations to steps")
-        expected.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
+        argument_checks.instance(counter, TokenCounter, "counter", "something with a method `tokens`")
+        argument_checks.instance(cascade, Mapping, "cascade", "a mapping of utilisations to steps")
+        argument_checks.numbers(threshold=threshold, compaction_from=compaction_from, kept_turns=kept_turns)
         self.notes = notes if notes is not None else Notes()
         self._counter = counter
         self._provider = provider
@@ -109,32 +109,32 @@ class CompressionEngine:
             return refusal(strategy, before, "it would save less than 10 %", output, llm_calls_used=calls)
         return result_of(strategy, before, made.tokens, made.text, llm_calls_used=calls)
 
-    def summarize_results(self, conversation: Conversation, free: int | None = None) -> Step:
+    def summarize_results(self, conversation: Conversation, free: int | None = None) -> CompressionStep:
         """Sum up large results, the largest first, until `free` tokens are saved (all of them if None)."""
         check(conversation)
-        expected.numbers_or_none(free=free)
+        argument_checks.numbers_or_none(free=free)
         return shortening.summarize_results(
             conversation, self._counter, threshold=self._threshold, provider=self._provider, free=free
         )
 
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
-    ) -> Step:
+    ) -> CompressionStep:
         """Tell older turns in less, the oldest first, until `free` tokens are saved (all of them if None).
 
         `earlier` is what had to survive in the conversation before it was made shorter.
         """
         check(conversation)
-        expected.numbers_or_none(free=free)
+        argument_checks.numbers_or_none(free=free)
         return shortening.progressive(conversation, self._counter, provider=self._provider, earlier=earlier, free=free)
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
-    ) -> Step:
+    ) -> CompressionStep:
         """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
         above."""
         check(conversation)
-        expected.numbers_or_none(target=target)
+        argument_checks.numbers_or_none(target=target)
         return compaction.compact(
             conversation,
             self._counter,
@@ -152,7 +152,7 @@ class CompressionEngine:
 
     def dispatch_to_sub_agent(self, task_spec: str, required_context: str = "") -> CompressionResult:
         """Let a sub-agent do a task; only its summary comes back."""
-        expected.texts(task_spec=task_spec, required_context=required_context)
+        argument_checks.texts(task_spec=task_spec, required_context=required_context)
         return delegation.delegate(task_spec, required_context, self._dispatcher, self._count)
 
     def execute_cascade(
@@ -171,14 +171,14 @@ class CompressionEngine:
         step is only made if the target is not reached.
         """
         check(conversation)
-        expected.numbers(target=target)
-        expected.numbers_or_none(max_tokens=max_tokens)
+        argument_checks.numbers(target=target)
+        argument_checks.numbers_or_none(max_tokens=max_tokens)
         utilization = 1.0 if max_tokens is None else conversation.tokens / max(max_tokens, 1)
         allowed = called_for(utilization, self._cascade, self._compaction_from)
         wanted = essentials.of_blocks(conversation.blocks)
         results: list[CompressionResult] = []
         evicted = 0
-        steps: tuple[tuple[str, Callable[[Conversation], Step]], ...] = (
+        steps: tuple[tuple[str, Callable[[Conversation], CompressionStep]], ...] = (
             ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
             ("progressive", lambda c: self.progressive_summarize(c, wanted, c.tokens - target)),
             ("conversation_compaction", lambda c: self.compact_conversation(c, wanted, target)),

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from memctl.record import expected
-from memctl.record.markdown import one_line
+from memctl.record import argument_checks
 from memctl.record.record import Record
+from memctl.text.markdown import one_line
 
 # In this order, and the tokens that notes may have; rules.md#window-compression.
 CATEGORIES = ("task_progress", "decisions", "bugs", "constraints", "learnings", "misc")
@@ -44,8 +44,8 @@ class Notes:
             raise ValueError(f"there is no category {category!r}; there are {', '.join(CATEGORIES)}")
         if importance not in IMPORTANCES:
             raise ValueError(f"there is no importance {importance!r}; there are {', '.join(IMPORTANCES)}")
-        expected.texts(content=content)
-        content = expected.encodable(content)
+        argument_checks.texts(content=content)
+        content = argument_checks.encodable(content)
         if not content.strip():
             raise ValueError("a note says something")
         note = Note(category, one_line(content), importance, moment)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
-from memctl.record.xml_text import clean
 from memctl.text.credentials import redact
+from memctl.text.xml import clean
 from memctl.window.messages.content import ContentBlock
 
 # What a compaction keeps and drops, and what a summary of a result keeps; rules.md#window-compression.

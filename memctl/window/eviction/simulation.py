@@ -21,18 +21,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.session import calls
-from memctl.session.events import CALL, Event
 from memctl.session.touches import READ
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
+from memctl.tokens.model_windows import AGAIN, ORANGE_AT, TARGET
+from memctl.transcript.events import CALL, Event
 from memctl.window.eviction import references
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import protected
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks, recount
 from memctl.window.preservation.events import arguments_of
-from memctl.window.pressure.models import AGAIN, ORANGE_AT, TARGET
 
 _OF_MODEL = (ContentType.ASSISTANT_RESPONSE, ContentType.THINKING)
 
@@ -96,7 +96,7 @@ class Simulation:
         self, policy: EvictionPolicy | str, budget: int, *, trigger: float = ORANGE_AT, target: float = TARGET
     ) -> Replay:
         """Replay all requests: whenever one would have more than `trigger` of the budget, evict down to `target`."""
-        expected.numbers(budget=budget, trigger=trigger, target=target)
+        argument_checks.numbers(budget=budget, trigger=trigger, target=target)
         engine = EvictionEngine(policy, counter=self._counter)
         window = _Window(engine, self._counter)
         curve: list[int] = []

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import expected
+from memctl.record import argument_checks
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager
 from memctl.window.health.alerts import METRICS, Alert, AlertThresholds, HealthSnapshot, alerts
@@ -63,19 +63,19 @@ class ContextHealthMonitor:
 
     def record_eviction(self, count: int = 1) -> None:
         """Note that blocks were evicted in this turn; 0 says that eviction ran and took nothing."""
-        expected.numbers(count=count)
+        argument_checks.numbers(count=count)
         self._evicted = (self._evicted or 0) + count
 
     def record_compression(self, original_tokens: int, compressed_tokens: int) -> None:
         """Note a compression in this turn, in tokens; of several the ratio is that of their sums."""
-        expected.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
+        argument_checks.numbers(original_tokens=original_tokens, compressed_tokens=compressed_tokens)
         before, after = self._compressed or (0, 0)
         self._compressed = (before + original_tokens, after + compressed_tokens)
 
     def record_fidelity(self, score: float | None) -> None:
         """Note how much a compression in this turn kept, as `fidelity` measured it; of several the worst counts."""
         if score is not None:
-            expected.numbers(score=score)
+            argument_checks.numbers(score=score)
             self._fidelity = score if self._fidelity is None else min(score, self._fidelity)
 
     def evaluate_fidelity(self, original: str, compressed: str, judge: Ask | None = None) -> Fidelity:

@@ -11,11 +11,13 @@ import re
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import expected, settings
-from memctl.record.markdown import first_sentence, one_line
-from memctl.record.spelling import nearest
-from memctl.record.words import STOP_WORDS
-from memctl.session.events import ANSWER, Session
+from memctl.record import argument_checks
+from memctl.record.errors import describe
+from memctl.record.frontmatter import read_yaml
+from memctl.text.edit_distance import nearest
+from memctl.text.markdown import first_sentence, one_line
+from memctl.text.words import STOP_WORDS
+from memctl.transcript.events import ANSWER, Session
 from memctl.window.preservation import essentials, events
 from memctl.window.preservation.essentials import Essential
 
@@ -61,10 +63,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     said: str = ""
 
     def __post_init__(self) -> None:
-        expected.texts(ask=self.ask, category=self.category, said=self.said)
-        expected.instance(self.facts, (tuple, list), "facts", "a tuple of texts")
+        argument_checks.texts(ask=self.ask, category=self.category, said=self.said)
+        argument_checks.instance(self.facts, (tuple, list), "facts", "a tuple of texts")
         for fact in self.facts:
-            expected.texts(fact=fact)
+            argument_checks.texts(fact=fact)
         if not self.ask.strip() or not all(fact.strip() for fact in self.facts):
             raise ValueError("a question and its facts are not empty")
 
@@ -74,7 +76,7 @@ def parse(text: str, name: str) -> list[Question]:
 
     Raises MemctlError that names the file, and the line or the question.
     """
-    values = settings.read(text, name, "it has a list `questions`")
+    values = read_yaml(text, name, "it has a list `questions`")
     given = values.pop("questions", None)
     if values or not isinstance(given, list) or not given:
         what = f"an unknown key `{next(iter(values))}`" if values else "no list `questions`"
@@ -95,7 +97,7 @@ def _question(given: object, name: str) -> Question:
     try:
         return msgspec.convert(values, Question)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"{name}: {settings.plain(error)}") from None
+        raise MemctlError(f"{name}: {describe(error)}") from None
 
 
 def generate(session: Session, most: int = MOST) -> list[Question]:

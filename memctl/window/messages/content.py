@@ -8,9 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from memctl.record import expected
-from memctl.tokens import blocks
+from memctl.record import argument_checks
 from memctl.tokens.messages import PER_TOOL_CALL, kind_in_messages
+from memctl.transcript.messages import RESULT, TEXT
 
 
 class ContentType(Enum):
@@ -63,9 +63,9 @@ class ContentBlock(msgspec.Struct, frozen=True):
 def check_blocks(given: object) -> None:
     """Raise MemctlError for what is given in the place of blocks, such as messages."""
     hint = "Conversation.parse(messages, counter).blocks are those of messages"
-    expected.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
+    argument_checks.instance(given, (list, tuple), "blocks", "a list of ContentBlock", hint)
     for block in given if isinstance(given, list | tuple) else ():
-        expected.instance(block, ContentBlock, "a block", "a ContentBlock", hint)
+        argument_checks.instance(block, ContentBlock, "a block", "a ContentBlock", hint)
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ def count(text: str, content_type: ContentType, counter: TokenCounter) -> int:
     """The tokens of a text in a block of a type; a tool call has those of `count_call`."""
     if not text:
         return 0
-    what = blocks.RESULT if content_type is ContentType.TOOL_RESULT else blocks.TEXT
+    what = RESULT if content_type is ContentType.TOOL_RESULT else TEXT
     kind = "json" if content_type is ContentType.TOOL_DEFINITION else kind_in_messages(text, what)
     return counter.tokens(text, kind)
 

@@ -14,8 +14,8 @@ from functools import lru_cache
 import msgspec
 
 from memctl.pack import mentioned, summary_rules
-from memctl.record.markdown import one_line
 from memctl.statements import units as summary_units
+from memctl.text.markdown import one_line
 from memctl.window.messages.content import ContentBlock, ContentType
 from memctl.window.preservation import events
 from memctl.window.preservation.events import Happened

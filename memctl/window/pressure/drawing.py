@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from memctl.record.xml_text import clean
+from memctl.text.xml import clean
 from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import Thresholds

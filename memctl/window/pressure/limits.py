@@ -18,10 +18,10 @@ import re
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import expected
+from memctl.record import argument_checks
+from memctl.tokens import model_windows
 from memctl.tokens.families import FAMILIES
-from memctl.window.pressure import models
-from memctl.window.pressure.models import DEFAULT_OUTPUT
+from memctl.tokens.model_windows import DEFAULT_OUTPUT
 
 CLAUDE_CODE, NO_HOST = "claude-code", "none"
 HOSTS = (CLAUDE_CODE, NO_HOST)
@@ -33,7 +33,7 @@ _WINDOWS = (
     (re.compile(r"(?:^|/)o[134](?:-|$)"), 200_000),
     (re.compile(r"gemini"), 1_048_576),
 )
-_CLAUDES = [models.SMALL, models.LARGE]
+_CLAUDES = [model_windows.SMALL, model_windows.LARGE]
 _ALL = sorted({window for _, window in _WINDOWS} | {*_CLAUDES})
 
 
@@ -53,16 +53,16 @@ class Limit(msgspec.Struct, frozen=True):
 def window_of(model: str) -> int | None:
     """The window of a model in tokens by its name, one that ends in `[1m]` included; None if it is not known."""
     name = model.strip().lower()
-    if models.is_large(name):
-        return models.LARGE
+    if model_windows.is_large(name):
+        return model_windows.LARGE
     if "claude" in name:
-        return models.SMALL if name in FAMILIES else models.claude_window(name)
+        return model_windows.SMALL if name in FAMILIES else model_windows.claude_window(name)
     return next((window for pattern, window in _WINDOWS if pattern.search(name)), None)
 
 
 def _is_assumed(model: str) -> bool:
     name = model.strip().lower()
-    return ("claude" not in name or name in FAMILIES) and not models.is_large(name)
+    return ("claude" not in name or name in FAMILIES) and not model_windows.is_large(name)
 
 
 def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT_OUTPUT) -> int:
@@ -70,10 +70,10 @@ def compaction_point(window: int, host: str = NO_HOST, max_output: int = DEFAULT
 
     `max_output` is what the model may answer with. Raises MemctlError for an unknown host or a window without room.
     """
-    expected.numbers(window=window, max_output=max_output)
+    argument_checks.numbers(window=window, max_output=max_output)
     if host not in HOSTS:
         raise MemctlError(f"there is no host {host!r} known here", f"hosts are {', '.join(HOSTS)}", USAGE)
-    point = models.compacted_at(window, max_output) if host == CLAUDE_CODE else window
+    point = model_windows.compacted_at(window, max_output) if host == CLAUDE_CODE else window
     if point <= 0:
         raise MemctlError(f"a window of {window:,} tokens leaves no room under {host}", exit_code=USAGE)
     return point
@@ -92,8 +92,8 @@ def limit_of(
     `seen` is the largest number of tokens that a request had; it may be beyond the point at which the host compacts,
     which is after that request. Raises MemctlError if nothing tells the window.
     """
-    expected.texts(model=model)
-    expected.numbers(seen=seen)
+    argument_checks.texts(model=model)
+    argument_checks.numbers(seen=seen)
     if window is not None:
         return Limit(window, compaction_point(window, host, max_output), "given")
     named = window_of(model)

@@ -13,8 +13,8 @@ from enum import Enum
 
 import msgspec
 
-from memctl.record import expected
-from memctl.window.pressure import models
+from memctl.record import argument_checks
+from memctl.tokens import model_windows
 
 DEFAULT_WINDOW = 128_000  # tokens; rules.md#window-pressure
 VELOCITY_WINDOW = 5  # steps; rules.md#window-pressure
@@ -41,12 +41,12 @@ class PressureZone(Enum):
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where zones begin, as fractions of what can be filled before the host compacts."""
 
-    yellow: float = models.YELLOW_AT
-    orange: float = models.ORANGE_AT
-    red: float = models.RED_AT
+    yellow: float = model_windows.YELLOW_AT
+    orange: float = model_windows.ORANGE_AT
+    red: float = model_windows.RED_AT
 
     def __post_init__(self) -> None:
-        expected.numbers(yellow=self.yellow, orange=self.orange, red=self.red)
+        argument_checks.numbers(yellow=self.yellow, orange=self.orange, red=self.red)
         if not 0 < self.yellow < self.orange < self.red <= 1:
             raise ValueError("yellow, orange and red must rise, above 0 and up to 1")
 
@@ -131,8 +131,8 @@ class ContextPressureMonitor:
         on_zone_change: ZoneChange | None = None,
         on_velocity_spike: VelocitySpike | None = None,
     ) -> None:
-        expected.numbers(max_context_tokens=max_context_tokens, velocity_window_turns=velocity_window_turns)
-        expected.numbers(spike_multiplier=spike_multiplier)
+        argument_checks.numbers(max_context_tokens=max_context_tokens, velocity_window_turns=velocity_window_turns)
+        argument_checks.numbers(spike_multiplier=spike_multiplier)
         if max_context_tokens <= 0 or velocity_window_turns <= 0 or spike_multiplier <= 1:
             raise ValueError("a window and a number of steps are more than 0, a spike more than the baseline")
         self.max_context_tokens = max_context_tokens
@@ -164,7 +164,7 @@ class ContextPressureMonitor:
 
     def zone_with(self, tokens: int) -> PressureZone:
         """The zone that so many tokens more would bring."""
-        expected.numbers(tokens=tokens)
+        argument_checks.numbers(tokens=tokens)
         return self.thresholds.zone((self._current + tokens) / self.max_context_tokens)
 
     @property
@@ -174,8 +174,8 @@ class ContextPressureMonitor:
 
     def measure(self, current_tokens: int, model_reported_tokens: int | None = None) -> PressureReading:
         """A reading before a request. What the model reported goes before the client's count, 0 if nobody counted."""
-        expected.numbers(current_tokens=current_tokens)
-        expected.numbers_or_none(model_reported_tokens=model_reported_tokens)
+        argument_checks.numbers(current_tokens=current_tokens)
+        argument_checks.numbers_or_none(model_reported_tokens=model_reported_tokens)
         if current_tokens < 0 or (model_reported_tokens or 0) < 0:
             raise ValueError("tokens are not negative")
         is_reported = model_reported_tokens is not None
@@ -200,7 +200,7 @@ class ContextPressureMonitor:
 
         It is no step by itself: that ends with the next `measure`. What is known to be taken out hides no growth there.
         """
-        expected.numbers(tokens=tokens)
+        argument_checks.numbers(tokens=tokens)
         self._removed -= min(tokens, 0)
         self._current = max(self._current + tokens, 0)
         reading = self._reading(CLIENT_ESTIMATED, None)

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from memctl.session import calls, shell
-from memctl.session.events import CALL, Event
 from memctl.session.touches import READ
+from memctl.transcript.events import CALL, Event
 
 LISTING, SEARCH, TESTS, LOG, DIFF, DATA, FILE, PLAIN = (
     "listing", "search", "test run", "log", "diff", "data", "file", "output",

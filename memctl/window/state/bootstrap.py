@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record.said import LONGEST_LINE
-from memctl.record.shown import LIMIT, length
+from memctl.record.required_text import LONGEST_LINE
+from memctl.text.host_limits import LIMIT, length
 from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import TokenBudgetManager

@@ -15,11 +15,11 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import Write
-from memctl.record.faults import InvalidRecord
-from memctl.record.markdown import one_line
-from memctl.record.said import LONGEST_MISSION
-from memctl.record.shown import LIMIT, length
+from memctl.record.errors import InvalidRecord
+from memctl.record.required_text import LONGEST_MISSION
 from memctl.store import files, lock
+from memctl.text.host_limits import LIMIT, length
+from memctl.text.markdown import one_line
 from memctl.window.state.task import NotCopied, StateKeeper, TaskCheckpoint, sound, validate
 
 _PATIENCE = 10.0  # seconds; a save takes a few milliseconds

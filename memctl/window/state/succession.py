@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import expected
-from memctl.record.expected import encodable
-from memctl.record.markdown import one_line
+from memctl.record import argument_checks
+from memctl.record.argument_checks import encodable
 from memctl.session import tasks
+from memctl.text.markdown import one_line
 from memctl.window.compression import digest
 from memctl.window.compression.digest import Digest
 from memctl.window.compression.engine import CompressionEngine
@@ -48,12 +48,12 @@ class Succession:
     """The windows of a task, one after the other. The first comes after the last one whose state was kept."""
 
     def __init__(self, keeper: StateKeeper | None, task_goal: str = "", criteria: Sequence[str] = ()) -> None:
-        expected.texts(task_goal=task_goal)
-        expected.instance(criteria, (tuple, list), "task_success_criteria", "a tuple of texts")
+        argument_checks.texts(task_goal=task_goal)
+        argument_checks.instance(criteria, (tuple, list), "task_success_criteria", "a tuple of texts")
         last = keeper.load() if keeper is not None else None
         self.window = 1 + (last.window_id if last is not None else 0)
         for criterion in criteria:
-            expected.texts(criterion=criterion)
+            argument_checks.texts(criterion=criterion)
         self.task_goal = encodable(task_goal)
         self._keeper = keeper
         self._criteria = tuple(map(encodable, criteria))

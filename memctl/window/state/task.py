@@ -7,8 +7,9 @@ from typing import Any, Protocol
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.record import expected, settings
-from memctl.record.said import is_said
+from memctl.record import argument_checks
+from memctl.record.errors import describe
+from memctl.record.required_text import is_said
 
 
 class TaskCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,18 +71,18 @@ def sound(checkpoint: TaskCheckpoint) -> TaskCheckpoint:
 
     Nothing checks them when one is made, and one that is kept with a text for a list could not be read again.
     """
-    expected.instance(checkpoint, TaskCheckpoint, "checkpoint", "a TaskCheckpoint")
+    argument_checks.instance(checkpoint, TaskCheckpoint, "checkpoint", "a TaskCheckpoint")
     values = {name: _encodable(value) for name, value in msgspec.structs.asdict(checkpoint).items()}
     try:
         return msgspec.convert(values, TaskCheckpoint)
     except msgspec.ValidationError as error:
-        raise MemctlError(f"the state can't be kept: {settings.plain(error)}", exit_code=USAGE) from None
+        raise MemctlError(f"the state can't be kept: {describe(error)}", exit_code=USAGE) from None
 
 
 def _encodable(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_encodable(one) for one in value]
-    return expected.encodable(value) if isinstance(value, str) else value
+    return argument_checks.encodable(value) if isinstance(value, str) else value
 
 
 def validate(checkpoint: TaskCheckpoint) -> Validation:

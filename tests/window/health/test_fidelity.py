@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import MemctlError
-from memctl.session import reading
+from memctl.transcript import reading
 from memctl.window.health import questions
 from memctl.window.health.fidelity import FACTS, JUDGE, asked_of, evaluate
 from memctl.window.health.questions import Question

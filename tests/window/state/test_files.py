@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from memctl.errors import MemctlError
-from memctl.record.shown import LIMIT, length
 from memctl.store.memory import open_memory
+from memctl.text.host_limits import LIMIT, length
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import ContextWindowManager

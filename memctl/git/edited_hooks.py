@@ -1,0 +1,122 @@
+"""Hooks of Git that a commit would run from the worktree, where agents may edit them.
+
+An agent may be permitted to record without asking, and a record is a commit: without this, whoever can edit
+`.husky/pre-commit` could have it run. So a commit for an agent waits while such a file is neither as HEAD has it nor as
+it was when a person's commit last ran it. What an unchanged hook starts in turn (tests, linters) is not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from memctl.git import hooks, private, trees
+from memctl.git.repository import Repository
+
+_ACCEPTED = "accepted-hooks.json"  # blobs by path: what HEAD does not have, and a person's commit ran
+_PATH = re.compile(rb"[\w.@+/-]+")
+_READ = 256 * 1024  # bytes of a hook that are searched for names of files
+# What programs that manage hooks read in the top folder; a hook of theirs does not name it.
+_CONFIGS = {
+    b"pre-commit": (".pre-commit-config.yaml",),
+    b"lefthook": tuple(
+        f"{dot}lefthook{local}.{ending}"
+        for dot in ("", ".")
+        for local in ("", "-local")
+        for ending in ("yml", "yaml", "toml", "json")
+    ),
+    b"overcommit": (".overcommit.yml", ".local-overcommit.yml"),
+    b"husky": (".huskyrc", ".huskyrc.json", ".huskyrc.js"),
+}
+
+
+def first(repository: Repository, head: str) -> str:
+    """The first file that a commit on `head` ("": there is no commit yet) would run and somebody has edited, "" if
+    there is none. Git is started only where hooks lie in the worktree or name files of it."""
+    unlike = _unlike_head(repository, head)
+    accepted = _accepted(repository) if unlike else {}
+    return next((path for path, blob in sorted(unlike.items()) if accepted.get(path) != blob), "")
+
+
+def accept(repository: Repository, head: str) -> None:
+    """Note that a person's commit runs the hooks as they are: husky's own files, for one, are in no commit."""
+    unlike = _unlike_head(repository, head)
+    if unlike == _accepted(repository):
+        return
+    with suppress(OSError):  # of a disk that takes nothing: an agent's commit waits for the next of a person's
+        file = repository.shared / _ACCEPTED
+        private.make_folder(file.parent)
+        with open(private.open_file(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as stream:
+            json.dump(unlike, stream)
+
+
+def _accepted(repository: Repository) -> dict[str, str]:
+    try:
+        found = json.loads((repository.shared / _ACCEPTED).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _unlike_head(repository: Repository, head: str) -> dict[str, str]:
+    """The blobs of the files that a commit would run, by path, where HEAD has another or none."""
+    paths = sorted(set(_run_from_worktree(repository)))
+    if not paths:
+        return {}
+    known = trees.blobs_of(repository, head, paths) if head else {}
+    return {path: blob for path, blob in trees.blobs_on_disk(repository, paths).items() if known.get(path) != blob}
+
+
+def _run_from_worktree(repository: Repository) -> Iterator[str]:
+    """The files of the worktree that are a hook, lie beside one, configure one or are named in one of these."""
+    found = [file for file in repository.commit_hooks(others=True) if not hooks.is_ours_alone(repository, file)]
+    if not found:
+        return
+    folder = repository.hooks_folder()
+    texts = {file: _text(file) for file in found}
+    words = b"\n".join(texts.values())
+    if _inside(repository, folder):
+        texts |= {file: _text(file) for file in _below(repository, hooks.written_by_hand(folder))}
+    texts |= {
+        file: _text(file)
+        for word, names in _CONFIGS.items()
+        for file in (repository.top / name for name in names)
+        if word in words and file.is_file()
+    }
+    for file, text in texts.items():
+        named = {os.fsdecode(name).lstrip("/") for name in _PATH.findall(text)}
+        for candidate in (file, *(repository.top / name for name in named), *(file.parent / name for name in named)):
+            if (path := _inside(repository, candidate)) and os.path.isfile(candidate):
+                yield path
+
+
+def _below(repository: Repository, folder: Path) -> Iterator[Path]:
+    """The files in a folder of hooks; of the top folder, which somebody may have made that, none."""
+    if _inside(repository, folder):
+        for base, _, names in os.walk(folder):
+            yield from (Path(base, name) for name in names)
+
+
+def _inside(repository: Repository, file: Path) -> str:
+    """The path below the worktree's top of what a file is, links followed; "" of one that lies elsewhere, in Git's own
+    folder, or is the top."""
+    try:
+        real = Path(os.path.realpath(file))
+    except (OSError, ValueError):
+        return ""
+    if not real.is_relative_to(repository.top) or real.is_relative_to(repository.common_dir):
+        return ""
+    path = real.relative_to(repository.top).as_posix()
+    return "" if path == "." or path.startswith(".git/") else path
+
+
+def _text(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(_READ)
+    except OSError:
+        return b""

@@ -1,0 +1,70 @@
+"""What a host says of an event, on standard input: a JSON object of which unknown fields are left aside."""
+
+import json
+from typing import Any, NamedTuple
+
+from memctl.store.session_dir import key
+
+COMPACTED = "compact"  # the source of a session that goes on after a compaction
+MOST_BYTES = 64 * 1024 * 1024  # after a tool call the whole result is in it
+_SAID, _SAID_END = "<hook_context>", "</hook_context>"
+
+
+class Payload(NamedTuple):
+    """An event. All texts are as the host gives them, and untrusted; what it does not say is "".
+
+    `agent` is set for a sub-agent's, and `agent_type` then; `source` says how a session starts (startup, resume, clear,
+    compact), `trigger` whether a person (manual) or the host (auto) compacts; `prompt` is what the user asks, or what a
+    sub-agent is asked; `answer` is what the agent said last where it stops. The agent `goes_on` where it stops after a
+    hook has already kept it from that.
+    """
+
+    event: str
+    session: str
+    transcript: str
+    cwd: str
+    agent: str
+    source: str
+    trigger: str
+    prompt: str = ""
+    agent_type: str = ""
+    goes_on: bool = False
+    answer: str = ""
+
+    @property
+    def key(self) -> str:
+        return key(self.session)
+
+
+def parse(data: bytes) -> Payload:
+    """Read an event; raises ValueError if it is none."""
+    values = json.loads(data)
+    if not isinstance(values, dict):
+        raise ValueError("the event is no JSON object")
+    return Payload(
+        event=_text(values, "hook_event_name"),
+        session=_text(values, "session_id"),
+        transcript=_text(values, "transcript_path"),
+        cwd=_text(values, "cwd"),
+        agent=_text(values, "agent_id"),
+        source=_text(values, "source"),
+        trigger=_text(values, "trigger"),
+        prompt=_asked(_text(values, "prompt")),
+        agent_type=_text(values, "agent_type"),
+        goes_on=values.get("stop_hook_active") is True,
+        answer=_text(values, "last_assistant_message") or _text(values, "prompt_response"),
+    )
+
+
+def _asked(prompt: str) -> str:
+    """What the user asks, without what hooks have said before it: Gemini CLI puts that at the head of a prompt which is
+    given on its command line, with all `<` within it escaped."""
+    if not prompt.startswith(_SAID):
+        return prompt
+    _, end, rest = prompt.partition(_SAID_END)
+    return rest.lstrip() if end else prompt
+
+
+def _text(values: dict[str, Any], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) and "\0" not in value else ""

@@ -1,0 +1,330 @@
+"""Changing the files of agents' programs: what would be written, writing it, and bringing back what was there before.
+
+What a file was before is kept until it is uninstalled, in a place that only its owner reads: settings may hold keys.
+As long as nobody has changed the file since, it comes back byte for byte; else only what is ours is taken out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.hooks import agents_md, permissions, settings
+from memctl.hooks.hosts import Host
+from memctl.hooks.permissions import FORMS, Form
+
+_BOM = "\ufeff"
+_MOST_BYTES = 4 * 1024 * 1024
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """One file: its name for people, the file itself (what a link leads to), its bytes before and after.
+
+    None: there is no file. `note` says what else there is to know, `offered` which rules of what an agent may run were
+    there to be chosen from, and `put` which ones memctl has ever put in.
+    """
+
+    name: str
+    file: Path
+    before: bytes | None
+    after: bytes | None
+    note: str = ""
+    offered: tuple[str, ...] = ()
+    put: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.after
+
+
+class OriginalFile(msgspec.Struct, frozen=True):
+    """What a file was before we came, in base64 (None: there was none), and the digest of what we made of it.
+
+    `made_folder` says that its folder was made for it; `offered` and `put` are those of the last edit. If nothing was
+    changed then, `after` is "".
+    """
+
+    path: str
+    before: str | None
+    after: str
+    made_folder: bool = False
+    offered: tuple[str, ...] = ()
+    put: tuple[str, ...] = ()
+
+
+class Allowed(NamedTuple):
+    """The rules of what an agent may run, by group, the groups asked for (None: see `permissions.choose`), and those
+    that the user does without in their own settings."""
+
+    rules: Mapping[str, Sequence[str]]
+    groups: Collection[str] | None = None
+    declined: Collection[str] = ()
+
+
+class Keeping:
+    """Where what files were before is kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, file: Path) -> OriginalFile | None:
+        try:
+            return msgspec.json.decode(self._file(file).read_bytes(), type=OriginalFile)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def keep(self, file: Path, kept: OriginalFile) -> None:
+        place = self._file(file)
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place.unlink(missing_ok=True)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as stream:
+            stream.write(msgspec.json.encode(kept))
+
+    def forget(self, file: Path) -> None:
+        self._file(file).unlink(missing_ok=True)
+
+    def _file(self, file: Path) -> Path:
+        return self._folder / f"{hashlib.blake2b(os.fsencode(file), digest_size=12).hexdigest()}.json"
+
+
+def state_home(environ: Mapping[str, str]) -> Path:
+    """Where memctl keeps what belongs to a user and no project (XDG Base Directory Specification)."""
+    given = environ.get("XDG_STATE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "memctl" / "installed"
+
+
+def settings_edit(
+    file: Path,
+    name: str,
+    top: Path | None,
+    host: Host,
+    call: Mapping[str, Any] | None,
+    keeping: Keeping,
+    allowed: Allowed,
+) -> Edit:
+    """What becomes of a host's settings; with no `call` of ours the hooks go. No link may lead out of the worktree
+    `top`."""
+    target, path = _target(file, name, top), FORMS[host.name].setting
+    kept = keeping.find(target)
+    if call is None:
+
+        def remove(text: str) -> str:
+            return settings.with_list(settings.removed(text, name), path, [], _ours(kept, allowed), name)
+
+        return _removal(file, name, top, remove, keeping)
+    text, _ = _text(_content(target, name), name)
+    try:
+        present = settings.listed(text, path, name) if path and text.strip() else []
+        wanted, gone = _choice(allowed, kept, present)
+        edit = _addition(
+            file,
+            name,
+            top,
+            lambda text: settings.with_list(settings.added(text, host, call, name), path, wanted, gone, name),
+        )
+    except MemctlError as error:
+        wanted = permissions.choose(allowed.rules, allowed.groups, (), [])
+        lines = settings.with_list(settings.added("", host, call, name), path, wanted, [], name)
+        hint = f"nothing was changed; correct it and run this again, or put this in by hand:\n{lines.rstrip()}"
+        raise MemctlError(error.message, hint) from None
+    return _noted(edit, kept, allowed, wanted, present)
+
+
+def rules_edit(file: Path, name: str, top: Path | None, form: Form, keeping: Keeping, allowed: Allowed | None) -> Edit:
+    """What becomes of a host's file of rules; without any `allowed` ours go."""
+    target = _target(file, name, top)
+    kept, rules = keeping.find(target), form.rules()
+    if allowed is None:
+        ours = _ours(kept, Allowed(rules))
+        return _removal(file, name, top, lambda text: permissions.written(text, form, [], ours), keeping)
+    text, _ = _text(_content(target, name), name)
+    present = permissions.present(text, rules)
+    wanted, gone = _choice(allowed, kept, present)
+    edit = _addition(file, name, top, lambda text: permissions.written(text, form, wanted, gone))
+    if edit.after == b"":
+        edit = msgspec.structs.replace(edit, after=None)
+    return _noted(edit, kept, allowed, wanted, present)
+
+
+def declined(host: Host, environ: Mapping[str, str]) -> list[str]:
+    """Return the rules that a user was offered in their own settings and that are not there: in none of their clones
+    they are put in unasked."""
+    form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
+    file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
+    kept = Keeping(state_home(environ)).find(file)
+    if kept is None:
+        return []
+    try:
+        text, _ = _text(_content(file, own.shown), own.shown)
+        there = permissions.present(text, form.rules()) if form.file else settings.listed(text, form.setting, own.shown)
+    except MemctlError:
+        return []
+    return [rule for rule in kept.offered if rule not in there]
+
+
+def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The rules that are to be in a file, and those of ours that are to go."""
+    offered = {*(kept.offered if kept else ()), *allowed.declined}
+    wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
+    return wanted, [rule for rule in _ours(kept, allowed) if rule not in wanted]
+
+
+def _ours(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
+    """The rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
+    return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
+
+
+def _noted(
+    edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
+) -> Edit:
+    before = kept.put if kept else ()
+    return msgspec.structs.replace(
+        edit,
+        offered=tuple(rule for of in allowed.rules.values() for rule in of),
+        put=(*before, *(rule for rule in wanted if rule not in present and rule not in before)),
+    )
+
+
+def guide_edits(folder: Path, top: Path, keeping: Keeping, *, remove: bool) -> list[Edit]:
+    """What becomes of AGENTS.md and CLAUDE.md."""
+    made: list[Edit] = []
+    for name in (agents_md.AGENTS, agents_md.CLAUDE):
+        file = folder / name
+        if name == agents_md.CLAUDE and file.is_symlink() and os.path.realpath(file) == os.path.realpath(made[0].file):
+            made.append(Edit(name, file, b"", b"", f"it is a link to {agents_md.AGENTS}"))
+        elif remove:
+            made.append(_removal(file, name, top, partial(agents_md.removed, name=name), keeping))
+        else:
+            made.append(_addition(file, name, top, partial(agents_md.added, name=name)))
+    return made
+
+
+def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
+    """Write one file: whole, with the mode that it had. Raises MemctlError; then it is as it was."""
+    kept = keeping.find(edit.file)
+    if not edit.changes:
+        if remove:
+            keeping.forget(edit.file)
+        elif edit.offered:
+            old = kept or OriginalFile(str(edit.file), None, "")
+            keeping.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
+        return
+    if _content(edit.file, edit.name) != edit.before:
+        raise MemctlError(f"{edit.name} has just been changed by somebody", "run this again")
+    try:
+        if remove:
+            _write(edit)
+            if edit.after is None and kept and kept.made_folder:
+                _remove_if_empty(edit.file.parent)
+            keeping.forget(edit.file)
+            return
+        is_ours = kept is not None and edit.before is not None and kept.after == _digest(edit.before)
+        before = None if edit.before is None else base64.b64encode(edit.before).decode()
+        is_new_folder = not edit.file.parent.exists()
+        old = kept if kept is not None and is_ours else OriginalFile(str(edit.file), before, "", is_new_folder)
+        made = msgspec.structs.replace(old, after=_digest(edit.after or b""), offered=edit.offered, put=edit.put)
+        keeping.keep(edit.file, made)
+        _write(edit)
+    except OSError as error:
+        raise MemctlError(f"{edit.name} can't be written: {error.strerror}") from None
+
+
+def _addition(file: Path, name: str, top: Path | None, change: Callable[[str], str]) -> Edit:
+    target = _target(file, name, top)
+    before = _content(target, name)
+    text, has_mark = _text(before, name)
+    after = change(text)
+    if before is not None and after == text:
+        return Edit(name, target, before, before)
+    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+
+
+def _removal(file: Path, name: str, top: Path | None, change: Callable[[str], str], keeping: Keeping) -> Edit:
+    target = _target(file, name, top)
+    before = _content(target, name)
+    if before is None:
+        return Edit(name, target, None, None, "it is not there")
+    kept = keeping.find(target)
+    if kept is not None and kept.after == _digest(before):
+        return Edit(name, target, before, None if kept.before is None else _without_ours(kept.before, name, change))
+    text, has_mark = _text(before, name)
+    after = change(text)
+    if after == text:
+        return Edit(name, target, before, before, "nothing of memctl's is in it")
+    if kept is not None and kept.before is None and kept.after and after.strip() in ("", "{}"):
+        return Edit(name, target, before, None)  # nothing is left of a file that we made
+    return Edit(name, target, before, ((_BOM if has_mark else "") + after).encode())
+
+
+def _without_ours(kept: str, name: str, change: Callable[[str], str]) -> bytes:
+    """What a file was, byte for byte, but for what was ours already, put there in another clone or before an edit."""
+    data = base64.b64decode(kept)
+    text, has_mark = _text(data, name)
+    after = change(text)
+    return data if after == text else ((_BOM if has_mark else "") + after).encode()
+
+
+def _target(file: Path, name: str, top: Path | None) -> Path:
+    """The file itself. In a project no link may lead out of it: who made the project would choose what we change."""
+    target = Path(os.path.realpath(file))
+    if top is not None and not target.is_relative_to(os.path.realpath(top)):
+        raise MemctlError(f"{name} leads out of the project, to {target}", "replace the link by a file")
+    return target
+
+
+def _content(file: Path, name: str) -> bytes | None:
+    try:
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise MemctlError(f"{name} is no plain file", "move it away first")
+        if status.st_size > _MOST_BYTES:
+            raise MemctlError(f"{name} has {status.st_size:,} bytes", "that is no such file as memctl changes")
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise MemctlError(f"{name} can't be read: {error.strerror}") from None
+
+
+def _text(data: bytes | None, name: str) -> tuple[str, bool]:
+    """A file's text without the mark of byte order, and whether it has one."""
+    try:
+        text = (data or b"").decode()
+    except UnicodeDecodeError:
+        raise MemctlError(f"{name} is not UTF-8 text", "nothing was changed") from None
+    return text.removeprefix(_BOM), text.startswith(_BOM)
+
+
+def _write(edit: Edit) -> None:
+    if edit.after is None:
+        edit.file.unlink()
+        return
+    edit.file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = edit.file.with_name(f".memctl-{edit.file.name}")
+    temporary.unlink(missing_ok=True)
+    mode = stat.S_IMODE(edit.file.stat().st_mode) if edit.before is not None else None
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if mode is not None else 0o666)
+    with open(descriptor, "wb") as stream:
+        stream.write(edit.after)
+    if mode is not None:
+        os.chmod(temporary, mode)
+    os.replace(temporary, edit.file)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

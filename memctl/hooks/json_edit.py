@@ -1,0 +1,178 @@
+"""Changing JSON without writing it anew: what somebody has in a file stays as it is, to the last space.
+
+A member or an element is put in behind the last one, in the manner of those that are there, or taken out. Comments
+(`//` and `/* */`) and trailing commas, as editors and some agents' programs take them, stay where they are: places are
+found in a copy of the text that has spaces instead of them, and so has everything at the same place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from memctl.errors import MemctlError
+
+_SPACE = " \t\r\n"
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*[\]}}])")
+_REST_OF_LINE = re.compile(r"[ \t]*(,?)[ \t]*(?://[^\r\n]*|(?:/\*[^\r\n]*?\*/)?)")
+_NOT_SPACE = re.compile(r"[^\r\n]")
+
+
+class JsonSpan(NamedTuple):
+    """A member of an object or an element of a list: where it begins, where its value does, and where it ends."""
+
+    start: int
+    value: int
+    end: int
+    key: str = ""
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """The object that a text is, without comments and trailing commas; raises MemctlError if it is none."""
+    try:
+        found = json.loads(_plain(text) if text.strip() else "{}", parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        where = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise MemctlError(f"{name}{where} is not JSON: {getattr(error, 'msg', error)}", "nothing was changed") from None
+    if not isinstance(found, dict):
+        raise MemctlError(f"{name} is no JSON object", "nothing was changed")
+    return found
+
+
+def value_at(text: str, path: Sequence[str | int]) -> int | None:
+    """Where the value begins that a path of keys and numbers leads to; None if it leads nowhere."""
+    plain = _plain(text)
+    at = _skip(plain, 0)
+    for step in path:
+        if plain[at : at + 1] != ("{" if isinstance(step, str) else "["):
+            return None
+        found = _spans(plain, at)
+        if isinstance(step, str):
+            named = [span for span in found if span.key == step]
+            if not named:
+                return None
+            at = named[-1].value  # of several with one name the last one counts
+        elif step < len(found):
+            at = found[step].value
+        else:
+            return None
+    return at
+
+
+def spans(text: str, at: int) -> list[JsonSpan]:
+    """The members of the object, or the elements of the list, that begins at `at`."""
+    return _spans(_plain(text), at)
+
+
+def put(text: str, at: int, value: Any, key: str = "") -> str:
+    """The text with a value behind the last one in the object or list at `at`; in an object under `key`."""
+    plain = _plain(text)
+    found, newline, unit = _spans(plain, at), "\r\n" if "\r\n" in text else "\n", _unit(plain)
+    head = f"{json.dumps(key, ensure_ascii=False)}: " if key else ""
+    if found and newline not in text[at : found[0].start]:  # all on one line
+        return f"{text[: found[-1].end]}, {head}{json.dumps(value, ensure_ascii=False)}{text[found[-1].end :]}"
+    outer = _indentation(plain, at)
+    inner = _indentation(plain, found[0].start) if found else outer + unit
+    written = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
+    if found:
+        end = found[-1].end
+        rest = _REST_OF_LINE.match(text, end)  # a comment stays beside what it is about
+        assert rest is not None
+        beside = text[end : rest.end()].rstrip()
+        if rest[1]:
+            return f"{text[:end]}{beside}{newline}{inner}{head}{written},{text[end + len(beside) :]}"
+        return f"{text[:end]},{beside}{newline}{inner}{head}{written}{text[end + len(beside) :]}"
+    close = _skip(plain, at + 1)
+    comments = text[at + 1 : close].rstrip()
+    return f"{text[: at + 1]}{comments}{newline}{inner}{head}{written}{newline}{outer}{text[close:]}"
+
+
+def replace(text: str, span: JsonSpan, value: Any) -> str:
+    """The text with another value in a span."""
+    plain = _plain(text)
+    newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
+    is_flat = newline not in text[span.value : span.end] and len(text[span.value : span.end]) > 2
+    written = json.dumps(value, ensure_ascii=False, indent=None if is_flat else _unit(plain))
+    return text[: span.value] + written.replace("\n", newline + inner) + text[span.end :]
+
+
+def take(text: str, at: int, number: int) -> str:
+    """The text without a member or element of what begins at `at`, and without the comma and space that it brought."""
+    bare, plain = _bare(text), _plain(text)
+    found = _spans(plain, at)
+    start, end = found[number].start, found[number].end
+    is_first, is_last = number == 0, number + 1 == len(found)
+    left = at + 1 if is_first else found[number - 1].end
+    right = _skip(plain, end) if is_last else found[number + 1].start
+    if text[left:start].strip(_SPACE + ",") or text[end:right].strip(_SPACE + ","):  # comments, which stay
+        comma = bare.find(",", end, right)
+        after = text[end:right] if comma < 0 else text[end:comma] + text[comma + 1 : right]
+        if comma < 0 and not is_first:
+            comma = bare.find(",", left, start)
+            return _joined(text[:comma] + text[comma + 1 : start], after + text[right:])
+        return _joined(text[:start], after + text[right:])
+    if not is_last:
+        return text[:start] + text[right:]
+    return text[:left] + text[right if is_first else end :]
+
+
+def _joined(before: str, after: str) -> str:
+    """What stood around a value that is gone, without the empty line that it leaves."""
+    before = before.rstrip(" \t")
+    if after.lstrip(" \t")[:1] in ("\r", "\n"):
+        before = before.removesuffix("\n").removesuffix("\r")
+    return before + after
+
+
+def _bare(text: str) -> str:
+    """The text with spaces where comments are."""
+    return _COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else _NOT_SPACE.sub(" ", found[0]), text)
+
+
+def _plain(text: str) -> str:
+    """The text with spaces where comments and trailing commas are: if it is JSON at all, plain JSON."""
+    return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _bare(text))
+
+
+def _spans(text: str, at: int) -> list[JsonSpan]:
+    decoder = json.JSONDecoder()
+    is_object, found, place = text[at] == "{", list[JsonSpan](), _skip(text, at + 1)
+    while text[place] not in "}]":
+        start, key = place, ""
+        if is_object:
+            key, place = decoder.raw_decode(text, place)
+            place = _skip(text, _skip(text, place) + 1)  # the colon
+        _, end = decoder.raw_decode(text, place)
+        found.append(JsonSpan(start, place, end, key))
+        place = _skip(text, end)
+        if text[place] == ",":
+            place = _skip(text, place + 1)
+    return found
+
+
+def _unit(text: str) -> str:
+    """One step of indentation in a text: as its first member has it, or two spaces."""
+    at = _skip(text, 0)
+    found = _spans(text, at) if text[at : at + 1] == "{" else []
+    return (_indentation(text, found[0].start) if found else "") or "  "
+
+
+def _indentation(text: str, at: int) -> str:
+    """The white space at the beginning of the line of a place."""
+    start = text.rfind("\n", 0, at) + 1
+    line = text[start:]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")

@@ -1,0 +1,116 @@
+"""When a session starts: what the model is given, within what hosts show of a hook's output.
+
+A fresh context gets the guide and the rehydration pack; one that was just compacted, the guide and the state from the
+checkpoint that was saved before it; one that is resumed has both still, and gets what was recorded since. The guide is
+not of the memory: it stands first, before the line by which all that follows is information.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from memctl.errors import MemctlError
+from memctl.git import differences
+from memctl.hooks import opening, session_state
+from memctl.hooks.event_payload import COMPACTED, Payload
+from memctl.hooks.hosts import Host
+from memctl.hooks.primer import GUIDE
+from memctl.hooks.session_state import SessionState
+from memctl.session.running import Running
+from memctl.store.memory import Memory
+from memctl.store.session_dir import SessionDir
+from memctl.text.host_limits import LIMIT, length
+
+_RESUMED = ("resume", "fork")
+_SHELLS = "CLAUDE_ENV_FILE"  # a file that an agent's shells read before each command
+_LINES, _LEAST_LINES = 0.25, 40  # of what is shown, for titles of what has no room; how many of them at least
+_ROOM = LIMIT - length(GUIDE) - 1  # characters of what stands below the guide
+
+
+def told(memory: Memory, host: Host, given: Payload, state: SessionState | None) -> str:
+    """The text for a session that starts, or goes on, as the event's `source` says."""
+    if state is not None and _goes_on(given, state):
+        return pack(memory, host, state.seen)
+    text = bootstrap(memory, state) if given.source == COMPACTED else ""
+    return f"{GUIDE}\n{text or pack(memory, host)}"
+
+
+def note(
+    memory: Memory, host: Host, given: Payload, folder: SessionDir, state: SessionState | None, *, is_given: bool = True
+) -> None:
+    """Note that a session starts or goes on, and that it was given what there was until now, if it was."""
+    folder.tidy()
+    if not _goes_on(given, state):
+        folder.reset()
+    began = state.began if state is not None and state.began else _beginning(memory, host, folder)
+    seen = memory.now if is_given else state.seen if state is not None else ""
+    session_state.changed(folder, top=str(memory.repository.top), seen=seen, began=began)
+
+
+def _goes_on(given: Payload, state: SessionState | None) -> bool:
+    """Whether a session is resumed that was given the memory once, and has it still."""
+    return given.source in _RESUMED and state is not None and bool(state.seen)
+
+
+def name_the_session(host: Host, folder: SessionDir, environ: Mapping[str, str]) -> None:
+    """Have the agent's own calls of memctl say whose they are, where a host has a file for what shells are to know."""
+    file = environ.get(_SHELLS, "")
+    names = {"MEMCTL_AGENT": host.name, "MEMCTL_SESSION": folder.key}
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in names.items() if not environ.get(name)]
+    if file and os.path.isabs(file) and lines:
+        with open(file, "a", encoding="utf-8") as stream:
+            stream.write("".join(lines))
+
+
+def bootstrap(memory: Memory, state: SessionState | None) -> str:
+    """The state of the work from the checkpoint that was saved before the compaction; "" if none was."""
+    if state is None or not state.checkpoint:
+        return ""
+    from memctl.task import resuming, versions
+    from memctl.task.bootstrap import bootstrap as written
+
+    snapshot = opening.readable(memory)
+    try:
+        saved, _ = versions.readable(snapshot, versions.resolve(snapshot, state.checkpoint, ""))
+    except MemctlError:
+        return ""  # it is gone, or broken: the pack tells of the rest
+    # What is missing to resume is left aside: the host's own summary stands beside this, and nobody is to be asked.
+    return written(saved, (), resuming.drifted(memory, snapshot, saved), limit=_ROOM).text
+
+
+def pack(memory: Memory, host: Host, since: str = "") -> str:
+    """The rehydration pack in the room below the guide; with `since` only if anything came since then."""
+    size = _bytes if host.most_bytes else length  # of what a host cuts by bytes none may be cut
+    from memctl.pack import filling, last_work, rehydrate, supply
+    from memctl.store import access
+
+    snapshot = opening.readable(memory)
+    wanted = rehydrate.Wanted(since=since)
+    sources, room = supply.sources(memory, snapshot, None), last_work.room(_ROOM, _ROOM)
+    draft = rehydrate.draft(snapshot, memory.now, wanted, sources, size, room)
+    if since and not draft.items() and not draft.others:
+        return ""
+    draft = replace(draft, lines=_LINES, least_lines=_LEAST_LINES)
+    made = filling.fill(draft, "markdown", _ROOM, size)
+    included = set(made.included())
+    with suppress(OSError):  # of a full disk, or one that can't be written: then it is given uncounted
+        access.count(
+            memory.repository.shared, [one.memory_id for one in snapshot.open_records if one.id in included], memory.now
+        )
+    return made.text
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
+def _beginning(memory: Memory, host: Host, folder: SessionDir) -> Running:
+    """What Git says at the start of a session; of files that differ from HEAD only where no transcript tells of any."""
+    branch, commit = memory.repository.branch()
+    dirty = () if host.reads else tuple(one.path for one in differences.changed_in_worktree(memory.repository))
+    return Running(folder.key, memory.actor, memory.now, commit, branch.removeprefix("refs/heads/"), "", dirty)

@@ -1,0 +1,211 @@
+"""What code defines and imports, read from its lines alone: without a parser, so that any file can be read anywhere.
+
+It serves the languages that have no parser here (C, Java, Rust), and all others where the extra `languages` is not
+installed. Lines that stand as formatters put them are read right; what a parser knows better is said in `definitions`.
+Python is read so too: `ast` gives up at the first error, and a deep expression ends a Python 3.10 that parses it
+(https://github.com/python/cpython/issues/95185).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# The suffixes of each language.
+PYTHON, GO = ("py", "pyi"), ("go",)
+JAVASCRIPT, TYPESCRIPT = ("js", "jsx", "mjs", "cjs"), ("ts", "mts", "cts")
+SCRIPT = (*JAVASCRIPT, *TYPESCRIPT, "tsx")
+CPP, JAVA, RUST = ("c", "h", "cc", "hh", "cpp", "hpp", "cxx"), ("java", "kt"), ("rs",)
+LANGUAGES = frozenset((*PYTHON, *GO, *SCRIPT, *CPP, *JAVA, *RUST))
+NAME = "|"  # between a Python module and the name that is imported from it
+_LONGEST = 8_000  # characters of a line; nobody wrote a longer one by hand
+
+# Strings are kept, for they name what is imported; comments go, and texts of many lines but for their line ends.
+_STRING = r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?"
+_PYTHON_TEXT = re.compile(
+    rf"(?P<gone>#[^\n]*|(?P<q>\"\"\"|'''|(?!))(?:\\[\s\S]|(?!(?P=q))[\s\S])*(?:(?P=q)|\Z))|{_STRING}"
+)
+_BRACES_TEXT = re.compile(rf"(?P<gone>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|`(?:[^`\\]|\\[\s\S])*(?:`|\Z))|{_STRING}")
+
+_PYTHON_LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?:(?P<word>class|type)[ \t]+(?P<named>\w+)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)"
+    r"|[A-Za-z_@])"
+)
+_GO_LINE = re.compile(
+    r"(?P<indent>)(?:(?P<word>type)[ \t]+(?P<named>\w+)|func[ \t]*(?P<receiver>\([^()]*\))?[ \t]*(?P<method>\w+))"
+)
+_GO_GROUPED_TYPE = re.compile(r"\t(\w+)(?:\[[^\]]*\])?[ \t]+\S")
+_SCRIPT_LINE = re.compile(
+    r"""(?P<indent>[ \t]*)(?:(?:export|default|declare|abstract|async|const(?=\ enum))\ +)*
+    (?:(?P<word>class|interface|enum|namespace|module)\b\ *(?P<holder>\w[\w$.]*|"[^"]+"|'[^']+')?[^;=]*\{
+    |(?P<alias>type)\ +(?P<type>[\w$]+)[^=;]*=
+    |function\b\ *\*?\ *(?P<function>[\w$]*)\ *[(<]
+    |(?:const\ +|let\ +|var\ +)?(?P<target>[\w$.]+)(?:\ *:[^=]*)?\ *=\ *(?:async\ *)?
+        (?:function\b|(?P<held>class)\b\ *(?P<called>\w*)|\($|\(.*=>|[\w$]+\ *=>)
+    |(?P<default>(?<=default\ )(?:[(]|[\w$]+\ *=>))
+    |\S)""",
+    re.VERBOSE,
+)
+_SCRIPT_MEMBER = re.compile(
+    r"""[ \t]*(?:(?:public|private|protected|static|async|readonly|override|abstract|get|set)\ +)*\*?\ *
+    (?P<name>\#?[\w$]+|\[[\w$."']+\])\ *(?:\(|<[^(]*\(|[^=(]*=\ *(?:async\ *)?(?:function\b|\($|\(.*=>|[\w$]+\ *=>))""",
+    re.VERBOSE,
+)
+
+_PYTHON_IMPORT = re.compile(
+    r"^[ \t]*(?:import[ \t]+(?P<modules>[\w.]+[^\n;]*)"
+    r"|from[ \t]+(?P<source>\.*[ \t]*[\w.]*)[ \t]*\bimport\b[ \t]*(?:\((?P<many>[^()]*)\)|(?P<few>[^\n;]+)))",
+    re.MULTILINE,
+)
+_SCRIPT_IMPORT = re.compile(
+    r"(?:^[ \t]*import[ \t]*|\bfrom[ \t]*|\b(?:import|require)[ \t]*\([ \t]*)"
+    r"([\"'])([^\"'\n]+)\1",
+    re.MULTILINE,
+)
+_GO_IMPORT = re.compile(r"^import[ \t]*(?:\(([^()]*)\)|(?:[\w.]+[ \t]+)?\"([^\"\n]+)\")", re.MULTILINE)
+_C_IMPORT = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_JAVA_IMPORT = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+\*?)", re.MULTILINE)
+_RUST_IMPORT = re.compile(
+    r"^[ \t]*(?:pub(?:\([^()\n]*\))?[ \t]+)?"
+    r"(?:(?P<mod>mod)[ \t]+(?P<name>\w+)[ \t]*;|use[ \t]+(?P<used>[^;]{1,2000});)",
+    re.MULTILINE,
+)
+
+
+def definitions(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Line (1-based), nesting (1 = top) and title of what code with LF line ends defines, in its order.
+
+    Titles are as a parser's: `class Shop.Cart`, `Cart.add()`, `func (c *Cart) Add`. Of C, Java and Rust there are none.
+    """
+    if suffix in PYTHON:
+        yield from _in_python(_without_comments(suffix, text))
+    elif suffix in GO:
+        yield from _in_go(_without_comments(suffix, text))
+    elif suffix in SCRIPT:
+        yield from _in_script(_without_comments(suffix, text))
+
+
+def imports(suffix: str, text: str) -> Iterator[str]:
+    """The imports in code, in its order, as `sources.imports` writes them.
+
+    Of C the path of an include, of Java the dotted name, of Rust `mod name` and paths as `crate::a::b`.
+    """
+    code = _without_comments(suffix, text)
+    if suffix in PYTHON:
+        for match in _PYTHON_IMPORT.finditer(code):
+            yield from _python_imports(match)
+    elif suffix in SCRIPT:
+        yield from (match[2] for match in _SCRIPT_IMPORT.finditer(code))
+    elif suffix in GO:
+        for match in _GO_IMPORT.finditer(code):
+            yield from [match[2]] if match[2] else re.findall(r"\"([^\"\n]+)\"", match[1])
+    elif suffix in CPP:
+        yield from _C_IMPORT.findall(code)
+    elif suffix in JAVA:  # what is imported statically is a member of the class
+        yield from (name.rpartition(".")[0] if static else name for static, name in _JAVA_IMPORT.findall(code))
+    elif suffix in RUST:
+        for match in _RUST_IMPORT.finditer(code):
+            yield from [f"mod {match['name']}"] if match["mod"] else _rust_paths(match["used"])
+
+
+def _without_comments(suffix: str, text: str) -> str:
+    lines = (line if len(line) <= _LONGEST else "" for line in text.split("\n"))
+    pattern = _PYTHON_TEXT if suffix in PYTHON else _BRACES_TEXT
+    return pattern.sub(lambda match: "\n" * match[0].count("\n") if match["gone"] else match[0], "\n".join(lines))
+
+
+def _in_python(code: str) -> Iterator[tuple[int, int, str]]:
+    inside: list[tuple[int, str]] = []  # indentation and name of what is open; a function has no name
+    for number, line in enumerate(code.split("\n"), 1):
+        match = _PYTHON_LINE.match(line)
+        if match is None:  # a line that begins with a bracket goes on with the one before
+            continue
+        indent = len(match["indent"])
+        while inside and inside[-1][0] >= indent:
+            inside.pop()
+        name = match["named"] or match["function"]
+        if match["word"] == "type":  # with its parameters
+            name = line.partition("=")[0].split(None, 1)[1].strip() if "=" in line else ""
+        if not name or (inside and not inside[-1][1]):
+            continue
+        full = f"{inside[-1][1]}.{name}" if inside else name
+        yield number, len(inside) + 1, f"{match['word']} {full}" if match["word"] else f"{full}()"
+        if match["word"] != "type":
+            inside.append((indent, full if match["word"] else ""))
+
+
+def _in_go(code: str) -> Iterator[tuple[int, int, str]]:
+    is_grouped = False
+    for number, line in enumerate(code.split("\n"), 1):
+        is_grouped = (is_grouped and not line.startswith(")")) or re.match(r"type[ \t]*\(", line) is not None
+        if match := _GO_LINE.match(line):
+            receiver = f"{match['receiver']} " if match["receiver"] else ""
+            yield number, 1, f"type {match['named']}" if match["word"] else f"func {receiver}{match['method']}"
+        elif is_grouped and (match := _GO_GROUPED_TYPE.match(line)):
+            yield number, 1, f"type {match[1]}"
+
+
+def _in_script(code: str) -> Iterator[tuple[int, int, str]]:
+    inside: list[tuple[int, str, str]] = []  # indentation, word and name of the classes and namespaces that are open
+    member: int | None = 0  # the indentation of what stands directly in the last of them, None if not seen yet
+    for number, line in enumerate(code.split("\n"), 1):
+        match = _SCRIPT_LINE.match(line)
+        if match is None or line.lstrip()[0] in "})]":
+            continue
+        indent = len(match["indent"])
+        while inside and inside[-1][0] >= indent:
+            member = inside.pop()[0]
+        member = indent if member is None else member
+        if indent != member:
+            continue
+        word, name = _script_name(match)
+        if inside and inside[-1][1] == "class":
+            found = _SCRIPT_MEMBER.match(line)
+            word, name = "", found["name"] if found else ""
+        if not name:
+            continue
+        full = f"{inside[-1][2]}.{name}" if inside else name
+        title = f"{word} {full}" if word else f"{full}()"
+        yield number, len(inside) + 1, title
+        if word in ("class", "namespace") and "}" not in line:
+            inside.append((indent, word, full))
+            member = None
+
+
+def _script_name(match: re.Match[str]) -> tuple[str, str]:
+    """The word of what a line defines ("" if it can be called) and its name; no name if it defines nothing."""
+    if match["target"]:
+        name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", match["target"])
+        return match["held"] or "", name if name != "module.exports" else match["called"] or "default"
+    word = "namespace" if match["word"] == "module" else match["word"] or match["alias"] or ""
+    named = match["holder"] or match["type"] or match["function"]
+    is_nameless = match["word"] == "class" or match["function"] is not None or match["default"]
+    return word, named or ("default" if is_nameless else "")
+
+
+def _python_imports(match: re.Match[str]) -> Iterator[str]:
+    if match["modules"]:
+        yield from (part.split()[0] for part in match["modules"].split(",") if part.split())
+        return
+    source = match["source"].replace(" ", "")
+    names = [part.split()[0] for part in (match["many"] or match["few"] or "").split(",") if part.split()]
+    yield from (f"{source}{NAME}{name}" for name in names if source != "__future__")
+
+
+def _rust_paths(used: str) -> Iterator[str]:
+    """Each path of a `use`: of `a::{b, c::{self, d}} as e` that is a::b, a::c::self and a::c::d."""
+    before: list[str] = []
+    path = ""
+    for token in re.findall(r"[{},]|[^{},\s]+|\s+as\s+\w+", used):
+        if token == "{":
+            before.append(path)
+        elif token in ("}", ","):
+            if path and path != (before[-1] if before else ""):
+                yield path
+            if token == "}" and before:
+                before.pop()
+            path = before[-1] if before and token == "," else ""
+        elif not token.strip().startswith("as "):
+            path = (before[-1] if before and not path else path) + token
+    if path:
+        yield path

@@ -1,0 +1,140 @@
+"""Where § markers, record ids and files are, as seen from a rendered document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+
+from memctl.pages import repository_paths
+from memctl.record import ids, pages
+from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
+from memctl.record.mentions import MARKER
+from memctl.record.pages import Page
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.text import headings, markdown
+
+FOLDER = "docs"
+INDEX = "INDEX.md"
+EXECUTIVE = "1.0-executive-summary.md"
+SOURCES = "4-sources.md"
+UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
+
+_LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
+_ANCHOR = re.compile(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
+_ID = re.compile(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
+_MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
+
+
+def document_of(page: Page) -> str:
+    """The file name of the document that a page is rendered to."""
+    return EXECUTIVE if page.kind is pages.PROJECT else page.path.rpartition("/")[2]
+
+
+class Links:
+    """Finds the relative links of a memory's documents. Files are listed only if a reference leads to none known."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._up = "../" * (snapshot.prefix.count("/") + 2)  # from docs/ to the worktree's top
+        self._anchors = {page.id: markdown.target(document_of(page)) for page in snapshot.outline.pages}
+        for page in snapshot.outline.details:
+            for part in pages.parts_of(page):
+                heading = f"{part.id[1:]} {part.title}"
+                self._anchors[part.id] = f"{markdown.target(document_of(page))}#{markdown.slug(heading)}"
+        self._anchors[pages.PROJECT_ID] = EXECUTIVE
+        self._targets: dict[str, str] = {}
+        self._left = _MOST
+
+    def record(self, record: Record) -> str:
+        return "../" + markdown.target(record.path)
+
+    def file(self, path: str) -> str:
+        """A file or folder of the repository."""
+        return self._up + markdown.target(path)
+
+    def marker(self, marker: str) -> str:
+        """Where a § marker leads, "" if nowhere or to more than one place."""
+        if not marker.startswith("§4."):
+            return self._anchors.get(marker, "")
+        path = marker[3:]
+        found = repository_paths.resolve(self._known, path)
+        if len(found) != 1:
+            found = repository_paths.resolve(self._snapshot.files.names(), path)
+        return self.file(found[0].rstrip("/")) if len(found) == 1 else ""
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """The files that pages were found to refer to when they were written: most references lead to one of these."""
+        return frozenset(path for page in self._snapshot.outline.pages for path in page.stamps)
+
+    def prose(self, text: str) -> str:
+        """A page's own text with every § marker and record id in it made a link, but for those in code."""
+        if "§" not in text and "](#" not in text and _ID.search(text) is None:
+            return text
+        self._left = _MOST
+        lines = []
+        for line, outside in headings.outside_code(text):
+            is_text = outside and ("§" in line or "-" in line)
+            lines.append(markdown.outside_code(line, self._linked) if is_text else line)
+        return "\n".join(lines)
+
+    def _linked(self, text: str) -> str:
+        """Part of a line: targets of links that are § markers resolved, bare references made links."""
+        done, end = [], 0
+        for match in _LINK.finditer(text):
+            done.append(self._bare(text[end : match.start()]))
+            label, where = match[1], match[2]
+            if where.startswith("§"):
+                found = self._target(where)
+                done.append(f"{label}({found})" if found else label[1:-1])
+            else:
+                found = self._of_anchor(label, where) if where.startswith("#") else ""
+                done.append(f"{label}({found})" if found else match[0])
+            end = match.end()
+        return "".join([*done, self._bare(text[end:])])
+
+    def _of_anchor(self, label: str, anchor: str) -> str:
+        """Where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
+
+        That is where the first marker in the label leads, or else the one place whose number without dots it begins
+        with.
+        """
+        if (match := _ANCHOR.match(anchor)) is None:
+            return ""
+        named = (self._target(marker[0].rstrip(".-")) for marker in MARKER.finditer(label))
+        if found := next(filter(None, named), ""):
+            return found
+        numbered = [where for marker, where in self._anchors.items() if re.sub(r"\D", "", marker) == match[1]]
+        return numbered[0] if len(numbered) == 1 else ""
+
+    def _bare(self, text: str) -> str:
+        def marker(match: re.Match[str]) -> str:
+            name = match[0].rstrip(".-")
+            where = self._target(name)
+            return f"[{name}]({where})" + match[0][len(name) :] if where else match[0]
+
+        def identifier(match: re.Match[str]) -> str:
+            where = self._target(match[0])
+            return f"[{match[0]}]({where})" if where else match[0]
+
+        text = MARKER.sub(marker, text) if "§" in text else text
+        return _ID.sub(identifier, text) if "](" not in text else _outside_links(text, identifier)
+
+    def _target(self, name: str) -> str:
+        """Where a § marker or a record's id leads, "" if nowhere: each is looked for once, and no more than _MOST."""
+        if name not in self._targets and self._left:
+            self._left -= 1
+            record = None if name.startswith("§") else self._snapshot.catalogue.find(name)
+            self._targets[name] = self.record(record) if record else self.marker(name)
+        return self._targets.get(name, "")
+
+
+def _outside_links(text: str, change: Callable[[re.Match[str]], str]) -> str:
+    parts, end = [], 0
+    for match in _LINK.finditer(text):
+        parts += [_ID.sub(change, text[end : match.start()]), match[0]]
+        end = match.end()
+    return "".join([*parts, _ID.sub(change, text[end:])])

@@ -1,0 +1,35 @@
+"""The clipboard, by the program that the system has for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from memctl.errors import MemctlError
+from memctl.providers import program as programs
+
+# Each with what has to be set for it to work, and the encoding that it reads.
+_PROGRAMS = (
+    (("wl-copy",), "WAYLAND_DISPLAY", "utf-8"),
+    (("xclip", "-selection", "clipboard"), "DISPLAY", "utf-8"),
+    (("xsel", "--clipboard", "--input"), "DISPLAY", "utf-8"),
+    (("pbcopy",), "", "utf-8"),
+    (("clip.exe",), "", "utf-16-le"),  # Windows, and Linux within it
+)
+
+
+def program() -> tuple[tuple[str, ...], str]:
+    """Return the command that fills the clipboard and the encoding that it reads; raises MemctlError without one."""
+    for command, variable, encoding in _PROGRAMS:
+        if (not variable or os.environ.get(variable)) and shutil.which(command[0]):
+            return command, encoding
+    hint = "use --out FILE" if sys.platform == "darwin" else "install wl-clipboard, xclip or xsel, or use --out FILE"
+    raise MemctlError("there is no clipboard here", hint)
+
+
+def copy(text: str) -> None:
+    """Put a text into the clipboard; raises MemctlError if there is none, or its program fails."""
+    command, encoding = program()
+    if not programs.feed(command, text.encode(encoding, errors="replace")):
+        raise MemctlError(f"{command[0]} could not fill the clipboard", "use --out FILE")

@@ -1,0 +1,194 @@
+"""Make the merge commit of two histories in the object store: no worktree, index or branch is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.git import message, refs, remotes, tree_merge
+from memctl.git.remotes import Upstream
+from memctl.git.tree_merge import Leaf
+from memctl.pages import documents as comparing
+from memctl.pages.links import FOLDER, SOURCES
+from memctl.record.change import Change, Deed
+from memctl.record.config import parse as parse_config
+from memctl.record.snapshot import Snapshot
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.store.place import CONFIG
+from memctl.sync import collisions, merge_file, merge_tree
+from memctl.sync.merge_tree import LostInFile, MergedTree
+from memctl.write import autofix, documents
+from memctl.write.id_collisions import Holder
+from memctl.write.merge import WHOLE
+
+_SHOWN = 10  # files that a message names
+_NAMED = 5  # ids that it names
+
+
+class MergeCommit(msgspec.Struct, frozen=True):
+    """A commit after both histories, and what was decided in it.
+
+    `both` are the files of the memory that both sides had changed, `revived` those that one side had deleted.
+    """
+
+    commit: str
+    both: tuple[str, ...] = ()
+    renamed: tuple[Holder, ...] = ()
+    lost: tuple[LostInFile, ...] = ()
+    revived: tuple[str, ...] = ()
+    warning: str = ""
+
+
+def assemble(
+    memory: Memory, upstream: Upstream, ours: str, theirs: str, bases: Sequence[str]
+) -> tuple[MergeCommit, Snapshot]:
+    """Merge two commits that come from `bases`, and read what came of it; raises MemctlError if files of the user's
+    conflict.
+
+    The files outside of the memory are merged by Git, those of the memory by memctl, and the documents rendered.
+    """
+    repository = memory.repository
+    sides = [tree_merge.leaves(repository, commit, memory.prefix) for commit in (bases[0], ours, theirs)]
+    rest, conflicts = _merge_rest(memory, bases, ours, theirs)
+    base_files, _, their_files = sides
+    our_files, renamed = collisions.renumber(memory, *sides)
+    merged = merge_tree.merge(memory, base_files, our_files, their_files, apart=len(bases) == 1)
+    conflicts = (*conflicts, *(memory.tracked(path) for path in merged.conflicts))
+    if conflicts:
+        both = [path for path in our_files if path in their_files and our_files[path] != their_files[path]]
+        in_docs = [path for path in both if path.startswith(f"{FOLDER}/") and base_files.get(path) != our_files[path]]
+        raise _conflict(memory, upstream, conflicts, [one.name for one in renamed], documents=bool(in_docs))
+    subtree = tree_merge.tree_at(repository, ours, memory.prefix)
+    changes = _tracked(memory, merge_tree.changes(sides[1], merged.files))
+    memories = {memory.prefix: Leaf(tree_merge.FOLDER, subtree)} if subtree else {}
+    tree = tree_merge.edited(repository, rest, {**memories, **changes})
+    snapshot = load.alike(memory, tree)
+    if fixed := _fix_links(memory, snapshot, merged):
+        tree = tree_merge.edited(repository, tree, _tracked(memory, fixed))
+        snapshot = load.alike(memory, tree)
+    rendered, warning = _rendered(memory, snapshot)
+    if rendered:
+        tree = tree_merge.edited(repository, tree, _tracked(memory, rendered))
+    made = MergeCommit("", merged.both, renamed, merged.lost, merged.revived, warning)
+    text = message.compose([_change(memory, upstream, made)])
+    signed = repository.flag("commit.gpgsign")
+    commit = refs.commit_tree(repository, tree, (ours, theirs), text, memory.commit_moment, signed=signed)
+    return msgspec.structs.replace(made, commit=commit), snapshot
+
+
+def refuse_unfit(memory: Memory, upstream: Upstream, theirs: str, bases: Sequence[str]) -> None:
+    """Raise MemctlError if the remote's branch is nothing to merge with: no history in common, its memory is gone, or
+    of a newer format."""
+    if not bases:
+        shallow = bool(memory.repository.shallow())
+        raise MemctlError(
+            f"{upstream.name} and this branch have no commit in common"
+            + (" that this clone knows of: it is shallow" if shallow else ""),
+            f"`git fetch --unshallow {upstream.remote}`"
+            if shallow
+            else "see whether it is the right remote; `git merge --allow-unrelated-histories` joins them all the same",
+        )
+    name = memory.tracked(CONFIG)
+    known, found = (refs.read(memory.repository, commit, [name]) for commit in (bases[0], theirs))
+    if known and not found:
+        raise MemctlError(
+            f"{upstream.name} has no memory any more: somebody deleted {name} there",
+            f"`git log {theirs[:10]} -- {name}` says who; `git merge {upstream.name}` takes it over",
+        )
+    if found:
+        parse_config(found[name].data.decode(errors="replace"), f"{upstream.name}:{name}")
+
+
+def _merge_rest(memory: Memory, bases: Sequence[str], ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    """The tree of what is not the memory, and what conflicts in it."""
+    repository = memory.repository
+    trees = tree_merge.without(repository, [*bases, ours, theirs], memory.prefix)
+    return tree_merge.merged(repository, trees[:-2], trees[-2], trees[-1])
+
+
+def _tracked(memory: Memory, changes: Mapping[str, Leaf | None]) -> dict[str, Leaf | None]:
+    return {memory.tracked(path): leaf for path, leaf in changes.items()}
+
+
+def _fix_links(memory: Memory, snapshot: Snapshot, merged: MergedTree) -> dict[str, Leaf]:
+    """Return the files in which the other end of a link is fixed: a merge of one file can't know of it."""
+    touched = {*merged.both, *merged.revived}
+    if not touched:
+        return {}
+    records = [record for record in snapshot.records if record.path in touched]
+    found = [("MEM107", record.path) for record in records]
+    found += [("MEM402", r.path) for r in records if r.superseded_by and r.status != "superseded"]
+    writes = [write for write in autofix.fix(snapshot, found).writes if write.text != write.old]
+    blobs = tree_merge.store(memory.repository, [write.text.encode() for write in writes])
+    return {write.path: Leaf(merged.files[write.path].mode, blob) for write, blob in zip(writes, blobs, strict=True)}
+
+
+def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None], str]:
+    """The documents of a merged memory that differ from what stands in it (None: to be deleted), and a warning."""
+    if not snapshot.config.docs:
+        return {}, ""
+    try:
+        making = documents.renderer(memory, snapshot)
+        found = comparing.compare(making)
+        texts = dict(found.stale)
+        if found.sources_stale:
+            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
+    except MemctlError as error:
+        return {}, f"the documents are not rendered: {error.message}"
+    warning = "; ".join(f"some documents are not rendered: {why}" for why in found.faults)
+    blobs = tree_merge.store(memory.repository, [text.encode() for text in texts.values()])
+    changes: dict[str, Leaf | None] = dict.fromkeys(found.orphans)
+    return {**changes, **{path: Leaf("100644", blob) for path, blob in zip(texts, blobs, strict=True)}}, warning
+
+
+def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
+    """What the commit says of itself: a line for each record of which something was decided."""
+    deeds = [
+        Deed("renumbered", one.name, f"now {one.now}; {upstream.name} has another {one.name}") for one in made.renamed
+    ]
+    deeds += [Deed("lost", item.id.replace(" ", "_"), describe(item)) for item in made.lost]
+    deeds += [
+        Deed("kept", merge_tree.name_of(path).replace(" ", "_"), "one side deleted it, the other went on with it")
+        for path in made.revived
+    ]
+    identifiers = (*merge_tree.record_ids(made.both), *(one.now for one in made.renamed))
+    return Change(
+        op="sync",
+        title=f"with {upstream.name}",
+        ids=tuple(dict.fromkeys(identifiers)),
+        actor=memory.actor,
+        session=memory.session,
+        deeds=tuple(deeds),
+    )
+
+
+def describe(item: LostInFile) -> str:
+    """Return one line: `status: 'open' gave way to 'resolved'`."""
+    loss = item.loss
+    values = [repr(merge_file.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]
+    return f"{'the whole file' if loss.key == WHOLE else loss.key}: {values[0]} gave way to {values[1]}"
+
+
+def _conflict(
+    memory: Memory, upstream: Upstream, paths: Sequence[str], names: Sequence[str], *, documents: bool
+) -> MemctlError:
+    """What to say of a conflict: what Git will not merge, and what memctl mends in the merge that the user makes.
+
+    `names` are those that both sides gave out; `documents` says whether both have rendered some.
+    """
+    shown = [f"  {path.encode(errors='surrogateescape').decode(errors='backslashreplace')}" for path in paths[:_SHOWN]]
+    shown += [f"  and {len(paths) - _SHOWN:,} more"] if len(paths) > _SHOWN else []
+    then = []
+    if names:
+        more = " …" if len(names) > _NAMED else ""
+        then.append(f"`memctl renumber` there mends what both have called {', '.join(names[:_NAMED])}{more}")
+    if documents and not remotes.setting(memory.repository, "merge.memctl-docs.driver"):
+        then.append(f"`memctl render` and `git add {memory.tracked(FOLDER)}` mend rendered documents")
+    return MemctlError(
+        "\n".join([f"{upstream.name} and this branch conflict in files that only a person can merge:", *shown]),
+        "; ".join([f"`git merge {upstream.name}` shows the conflicts; nothing was changed", *then])
+        + ". Then run `memctl sync` again",
+    )

@@ -1,0 +1,220 @@
+"""Merge the files of the memory path by path: a record's path never changes, so nothing is taken for a rename.
+
+Git would look for renames, and find them: records are alike, so that one deleted and one added may pass for one moved,
+and what the other side changed in the first would end up in the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import msgspec
+
+from memctl.git import threeway, trees
+from memctl.git.git import GitFailed
+from memctl.git.tree_merge import Leaf, store
+from memctl.pages import documents
+from memctl.pages.links import FOLDER
+from memctl.record import ids, pages, session_page
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import only_counted
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.sync import merge_file
+from memctl.sync.collisions import Leaves
+from memctl.write import documents as rendering
+from memctl.write import merge as record_merge
+from memctl.write import merge_bodies
+from memctl.write.redact_file import is_readable
+
+_LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
+
+
+class LostInFile(msgspec.Struct, frozen=True):
+    """What of one file gave way to the other side: its path below `.memory/`, and its id or § marker."""
+
+    path: str
+    id: str
+    loss: merge_bodies.Lost
+
+
+class MergedTree(msgspec.Struct, frozen=True):
+    """A merge of a memory: all its files, those that both sides had changed (but for what is the same on both, and
+    stays so), and what gave way.
+
+    `revived` were deleted by one side and are kept, since the other side changed or newly refers to them. `conflicts`
+    are files of the user's own, such as the settings, that only a person can merge.
+    """
+
+    files: Leaves
+    both: tuple[str, ...] = ()
+    lost: tuple[LostInFile, ...] = ()
+    revived: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+
+
+class _Merge:
+    """A merge of three trees in progress."""
+
+    def __init__(self, memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> None:
+        self.memory = memory
+        self.base, self.ours, self.theirs = base, ours, theirs
+        self.found: dict[str, Leaf] = {}
+        self.open: list[str] = []
+        for path in sorted({*base, *ours, *theirs}):
+            before, one, other = (side.get(path) for side in (base, ours, theirs))
+            if one != before and other != before and (one != other or (apart and _may_count(path, before, one))):
+                self.open.append(path)
+            elif (leaf := one if other == before or one == other else other) is not None:
+                self.found[path] = leaf
+        self.texts: dict[str, str] = {}
+        self.lost: list[LostInFile] = []
+        self.revived: list[str] = []
+        self.conflicts: list[str] = []
+        self.written: list[tuple[str, str, str]] = []  # path, mode, text
+
+    def read(self, leaves: Iterable[Leaf | None]) -> None:
+        wanted = {leaf.blob for leaf in leaves if leaf is not None and leaf.is_regular} - set(self.texts)
+        for blob, content in trees.blobs(self.memory.repository, wanted, _LARGEST).items():
+            if content is not None:
+                self.texts[blob] = content.decode("utf-8", "surrogateescape")
+
+    def text(self, leaf: Leaf | None) -> str:
+        return self.texts[leaf.blob] if leaf else ""
+
+    def put(self, path: str, text: str) -> None:
+        """Have a merged text at a path; the mode is what a side has made of it."""
+        before, one, other = (side.get(path) for side in (self.base, self.ours, self.theirs))
+        assert one is not None
+        assert other is not None
+        self.written.append((path, one.mode if before is None or one.mode != before.mode else other.mode, text))
+
+
+def _may_count(path: str, before: Leaf | None, now: Leaf | None) -> bool:
+    """Whether a file that both sides made the same of may count accesses: one more by each is two more."""
+    return before is not None and now is not None and files.is_record_path(path, BY_FOLDER)
+
+
+def merge(memory: Memory, base: Leaves, ours: Leaves, theirs: Leaves, *, apart: bool) -> MergedTree:
+    """Merge the files of two sides that come from `base`; nothing is written but blobs.
+
+    `apart` says that no commit since the base is on both sides, as none is if they have parted at it alone.
+    """
+    work = _Merge(memory, base, ours, theirs, apart=apart)
+    work.read(side.get(path) for path in work.open for side in (base, ours, theirs))
+    for path in work.open:
+        _merge_path(work, path)
+    _revive(work)
+    blobs = store(memory.repository, [text.encode("utf-8", "surrogateescape") for _, _, text in work.written])
+    work.found |= {path: Leaf(mode, blob) for (path, mode, _), blob in zip(work.written, blobs, strict=True)}
+    both = tuple(path for path in work.open if _is_news(work, path))
+    return MergedTree(work.found, both, tuple(work.lost), tuple(work.revived), tuple(work.conflicts))
+
+
+def _is_news(work: _Merge, path: str) -> bool:
+    """Whether a file that both sides changed is no document, and not gone, nor what both have already."""
+    known = [side.get(path) for side in (work.ours, work.theirs)]
+    return path in work.found and not path.startswith(f"{FOLDER}/") and known != [work.found[path]] * 2
+
+
+def name_of(path: str) -> str:
+    """Return what to call a file: the id of its record, the marker of its page, or its path."""
+    number = pages.number_at(path)
+    return f"§{number}" if number else ids.id_in_path(path) or path
+
+
+def is_authored(path: str) -> bool:
+    """Whether a file is a record, a page, or a session's: what is merged by its fields."""
+    is_record = files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None
+    return is_record or (path.startswith(f"{session_page.FOLDER}/") and path.endswith(".md"))
+
+
+def _merge_path(work: _Merge, path: str) -> None:
+    before, one, other = (side.get(path) for side in (work.base, work.ours, work.theirs))
+    known = [leaf for leaf in (before, one, other) if leaf is not None]
+    if path.startswith(f"{FOLDER}/"):  # it is rendered anew
+        _choose_document(work, path, one, other)
+    elif one == other:
+        _add_counts(work, path, before, one)
+    elif not all(leaf.is_regular and leaf.blob in work.texts for leaf in known):
+        work.conflicts.append(path)
+    elif one is None or other is None:
+        _merge_deleted(work, path, before, one or other)
+    elif is_authored(path):
+        counter = partial(rendering.counter, work.memory)
+        text, losses = merge_file.merge(path, work.text(before), work.text(one), work.text(other), counter)
+        work.lost += [LostInFile(path, name_of(path), loss) for loss in losses]
+        work.put(path, text)
+    else:
+        _merge_lines(work, path)
+
+
+def _choose_document(work: _Merge, path: str, one: Leaf | None, other: Leaf | None) -> None:
+    """Of a document that will be rendered anew: the version that somebody edited by hand, if there is one."""
+    edited = [leaf for leaf in (one, other) if leaf and not documents.is_intact(work.texts.get(leaf.blob, ""))]
+    chosen = next((leaf for leaf in (*edited, one, other) if leaf is not None), None)
+    if chosen is not None:
+        work.found[path] = chosen
+
+
+def _add_counts(work: _Merge, path: str, before: Leaf | None, now: Leaf | None) -> None:
+    """Both sides made the same of a record, each by itself: what they counted adds up."""
+    assert now is not None
+    work.found[path] = now
+    versions = [work.texts.get(leaf.blob, "") if leaf else "" for leaf in (before, now)]
+    if now.is_regular and all(is_readable(path, text) for text in versions):
+        merged = record_merge.merge(versions[0], versions[1], versions[1], apart=True)
+        if merged.text != versions[1]:
+            work.put(path, merged.text)
+
+
+def _merge_deleted(work: _Merge, path: str, before: Leaf | None, left: Leaf | None) -> None:
+    """One side deleted the file and the other changed it: it stays, unless somebody has only read it."""
+    assert left is not None
+    if is_authored(path) and only_counted(work.text(before), work.text(left)):
+        return
+    work.found[path] = left
+    work.revived.append(path)
+
+
+def _merge_lines(work: _Merge, path: str) -> None:
+    """A file that memctl knows nothing about, or the settings."""
+    before, one, other = (work.text(side.get(path)) for side in (work.base, work.ours, work.theirs))
+    try:
+        text, conflicts = threeway.texts(before, one, other)
+    except GitFailed:  # it is binary
+        text, conflicts = "", 1
+    if conflicts:
+        work.conflicts.append(path)
+    else:
+        work.put(path, text)
+
+
+def _revive(work: _Merge) -> None:
+    """Keep what one side deleted and the other has newly referred to meanwhile; it gave way in no field."""
+    gone = [path for path in work.base if path not in work.found and files.is_record_path(path, BY_FOLDER)]
+    gone = [path for path in gone if path not in work.open]
+    for side, deleting in ((work.ours, work.theirs), (work.theirs, work.ours)):
+        names = {name_of(path): path for path in gone if path in side and path not in deleting}
+        changed = [path for path in side if side[path] != work.base.get(path) and is_authored(path)] if names else []
+        work.read(leaf for path in changed for leaf in (side[path], work.base.get(path)))
+        for name, path in names.items():
+            for other in changed:
+                told, before = (
+                    work.texts.get(leaf.blob, "") if leaf else "" for leaf in (side[other], work.base.get(other))
+                )
+                if name in told and name not in before and path not in work.found:
+                    work.found[path] = work.base[path]
+                    work.revived.append(path)
+
+
+def record_ids(paths: Iterable[str]) -> tuple[str, ...]:
+    """The ids of the records among some files."""
+    return tuple(dict.fromkeys(found for path in paths if (found := ids.id_in_path(path))))
+
+
+def changes(before: Leaves, after: Leaves) -> Mapping[str, Leaf | None]:
+    """What makes one set of files another."""
+    gone: dict[str, Leaf | None] = dict.fromkeys(path for path in before if path not in after)
+    return {**gone, **{path: leaf for path, leaf in after.items() if before.get(path) != leaf}}

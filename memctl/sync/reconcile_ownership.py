@@ -1,0 +1,146 @@
+"""Sync the state that agents share, after the branch: the record of a handoff decides who owns its sections.
+
+The state itself is merged without a look at records (`team/merging.py`). Where that keeps the owner of one answer to
+a handoff while the merge of the branch keeps another answer, the ownership is set as the record says
+(`team/settling.py`), in the same push. Sections that the branch's merge has renumbered keep their owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.record import handoff
+from memctl.record.handoff import ACCEPTED, OFFERED, Handoff
+from memctl.store import load
+from memctl.store.memory import Memory
+from memctl.sync.merge_commit import MergeCommit
+from memctl.sync.result import SyncResult
+from memctl.team import ownership, reconcile, ref_state, remote_state
+from memctl.team.ref_state import Plan, Step, Terms
+from memctl.team.state import Ownership, State
+
+
+class Agreed(msgspec.Struct, frozen=True):
+    """The merged state, the commit that the remote had ("" for none), what of ours gave way, and what was settled."""
+
+    state: State
+    theirs: str
+    lost: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+
+
+def share(memory: Memory, done: SyncResult, *, push: bool, dry_run: bool) -> SyncResult:
+    """Bring the coordination state together too. The branch is done: what goes wrong here is a warning."""
+    remote = done.upstream.remote
+    try:
+        follow = ownership.follow(owned_before(memory, done)) if dry_run else None  # else the branch has done it
+        before = ref_state.read(memory).state
+        before = follow(before).state if follow else before
+        agreed = _agree(memory, remote, done, follow, push=push)
+        state, theirs = agreed.state, ref_state.at(memory, agreed.theirs).state
+        return msgspec.structs.replace(
+            done,
+            coordination=ref_state.read(memory).commit,
+            taken=ref_state.content(state) != ref_state.content(before),
+            given=push and ref_state.content(state) != ref_state.content(theirs),
+            gave_way=(*agreed.lost, *_left_behind(memory, done, state)),
+            settled=agreed.settled,
+        )
+    except MemctlError as error:
+        words = [done.warning] if done.warning else []
+        why = f"the coordination state is not in step with {remote}: {error.message}"
+        return msgspec.structs.replace(done, warning="; ".join([*words, why]))
+
+
+def owned_before(memory: Memory, planned: SyncResult) -> tuple[tuple[Ownership, str], ...]:
+    """The ownerships, known only here, of sections of ours that get another number."""
+    sections = _sections(planned)
+    if not sections:
+        return ()
+    try:
+        published = remote_state.published(memory, planned.upstream.remote).section_ownership_map
+        owned = ref_state.read(memory).state.section_ownership_map
+    except MemctlError:
+        return ()  # `share` says what is wrong with it
+    return tuple((owned[old], new) for old, new in sections if old in owned and owned[old] != published.get(old))
+
+
+def _sections(done: SyncResult) -> list[tuple[str, str]]:
+    """The old and the new number of each page of ours that was renumbered."""
+    return [(one.name, one.now) for one in done.made.renamed if one.record is None] if done.made else []
+
+
+def _left_behind(memory: Memory, done: SyncResult, state: State) -> list[str]:
+    """Ownerships of the acting agent that the remote knows under the old number of a section of ours.
+
+    Which of the two sections they were taken for, only the agent knows.
+    """
+    return [
+        f"section {old} is yours, and is another section now: if you meant {new}, "
+        f"`memctl own release {old[1:]}` and `memctl own acquire {new[1:]}`"
+        for old, new in _sections(done)
+        if (held := state.live(old, memory.now))
+        and held.owner_agent_id == memory.actor
+        and not state.live(new, memory.now)
+    ]
+
+
+def _agree(memory: Memory, remote: str, done: SyncResult, follow: Plan | None, *, push: bool) -> Agreed:
+    """Take in the state of a remote, settle it by the handoffs of the merged branch, and push it; without `push`, only
+    here.
+
+    For a dry run, `follow` is what the branch would do to ours; then nothing is changed. Raises MemctlError if the
+    state can't be read or brought together.
+    """
+
+    @cache
+    def handoffs() -> list[Handoff]:
+        return handoff.found(load.alike(memory, done.commit), everything=True)
+
+    def plan(state: State) -> Step:
+        step = reconcile.settle(handoffs(), memory.now)(state) if reconcile.concerns(state) else None
+        return step if step and step.title else Step(state, "sync", "")
+
+    before, agreed = _exchanged(memory, remote, follow, plan, push=push, is_fetched=done.has_state)
+    told = reconcile.told(handoffs(), before, memory.now) if reconcile.concerns(before) else []
+    if done.made and (answered := _gave_way(done.made)):
+        told += _elsewhere([one for one in handoffs() if one.record.id in answered], agreed.state, memory.now)
+    return msgspec.structs.replace(agreed, settled=tuple(told))
+
+
+def _exchanged(
+    memory: Memory, remote: str, follow: Plan | None, plan: Plan, *, push: bool, is_fetched: bool
+) -> tuple[State, Agreed]:
+    """The state of both, merged, and what the plan has made of it."""
+    if follow:
+        taken = remote_state.preview(memory, remote, follow, is_fetched=is_fetched)
+        return taken.seen.state, Agreed(plan(taken.seen.state).state, taken.theirs, taken.lost)
+    if push:
+        outcome = remote_state.update(memory, remote, plan, Terms(), is_fetched=is_fetched)
+        return outcome.before, Agreed(outcome.step.state, outcome.theirs, outcome.lost)
+    taken = remote_state.take_in(memory, remote, is_fetched=is_fetched)
+    outcome = ref_state.update(memory, plan, Terms())
+    return outcome.before, Agreed(outcome.step.state, taken.theirs, taken.lost)
+
+
+def _gave_way(made: MergeCommit) -> set[str]:
+    """The records of which two answers, or other statuses, were one too many."""
+    return {item.id for item in made.lost if item.loss.key == "status"}
+
+
+def _elsewhere(handoffs: Sequence[Handoff], state: State, now: str) -> Iterator[str]:
+    """Sections that by their handoff's answer would be somebody's, and were given to somebody else since."""
+    for one in handoffs:
+        who = one.parties
+        if one.record.status == OFFERED:
+            continue
+        for section in who.sections:
+            is_taken = one.record.status == ACCEPTED and section not in who.declined
+            owner = who.to_agent_id if is_taken else who.from_agent_id
+            held = state.live(section, now)
+            if held and held.owner_agent_id != owner:
+                yield f"{one.record.id} is {one.record.status}, and stays as it is: {held.told}"

@@ -1,0 +1,1 @@
+"""Transcripts of hosts and lists of messages, read: events, usage, windows."""

@@ -1,0 +1,199 @@
+"""Transcripts in plain text: who speaks, and the calls of tools that a copied terminal or an account of work shows.
+
+A text has no calls as such. Three things are taken for one, because they say exactly which file or which command: the
+lines in which an agent's program shows its calls (`● Update(src/a.py)`), what stands after a shell's prompt (`$ …`),
+and sentences that say in the past tense what was done to a file (`Created src/a.py`). A file that is only talked about
+was not touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from memctl.transcript.events import ANSWER, CALL, PROMPT, RESULT, Event, Session
+
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:#{1,4} |\*\*|> ?)?(user|human|you|assistant|ai|claude|agent)(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",
+    re.I | re.M,
+)
+_ASKING = ("user", "human", "you")
+_ASKED = re.compile(
+    r"^[>\u276f] (?P<said>\S.*(?:\n {2}[^\s⎿].*)*)", re.M
+)  # a prompt, as a terminal that shows calls prints it
+_ANSWERED = re.compile(r"^[⏺●✦] ?\S", re.M)
+_FILE = r"(?:`[^`\n]+`|\"[^\"\n]+\"|(?:[\w.@~+-]*/)+[\w.@+\[\]-]*\w|[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7})"
+_SHOWN = re.compile(r"^\s*(?:[⏺●•✦>*-]\s*)?(?P<tool>[A-Z]\w+)\((?P<given>.+?)\)\s*$")
+_MARKED = re.compile(r"^[^\S\n]*[⏺●✦]\s*[A-Z]\w+\(", re.M)
+_TYPED = re.compile(r"^\s{0,4}(?:\w*[.@:~/-][\w.@:~/-]{0,60} ?)?\$ (?P<command>[^\s\d].*)$")  # no sum of money
+_SAID = {
+    "write_file": "wrote|saved",
+    "create_file": "created|added",
+    "edit_file": "modified|updated|edited|changed|rewrote|refactored|fixed|patched|applied edit to",
+    "delete_file": "deleted|removed",
+    "read_file": "read|opened|viewed|looked at|looked into",
+}
+_ACTIVE = re.compile(
+    r"(?:^|[.!?:;]\s+|^[ \t]*[-*+\d.)]+[ \t]+|\b(?:I|we|I've|we've|I have|we have|and|then|also|just)\s+)"
+    r"(?:(?:then|also|just)\s+)?(?:"
+    + "|".join(f"(?P<{tool}>{verbs})" for tool, verbs in _SAID.items())
+    + rf")\s+(?:the\s+)?(?:new\s+)?(?:file\s+)?(?P<files>{_FILE}(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+){_FILE})*)",
+    re.I | re.M,
+)
+_PASSIVE = re.compile(
+    rf"(?<![\w.@~+/-])(?P<files>{_FILE})\s+(?:was|were|has been|have been|is now)\s+(?:"
+    + "|".join(f"(?P<{tool}>{verbs})" for tool, verbs in _SAID.items())
+    + r")\b",
+    re.I,
+)
+_RENAMED = re.compile(rf"\b(?:renamed|moved)\s+(?P<source>{_FILE})\s+(?:to|as|into|→|->)\s+(?P<target>{_FILE})", re.I)
+# What comes before it in a sentence that does not say it was done.
+_DOUBTED = re.compile(r"\b(?:if|whether|unless|until|did|said|nothing|nobody|none|neither|no one)\b", re.I)
+_SENTENCE = 200  # characters before it that are looked at
+# Endings of files. Other names with a point in them are mostly of code (`self.name`, `np.array`), hosts or versions.
+_ENDING = re.compile(
+    r"adoc|astro|bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|cxx|dart|diff|dockerfile|erl|ex|exs|"
+    r"fs|gif|go|gradle|graphql|groovy|h|hcl|hpp|hs|htm|html|ini|ipynb|j2|java|jinja|jpg|js|json|jsonl|jsx|jl|"
+    r"kt|kts|less|lua|m|md|mdx|mjs|mk|ml|mli|mod|nix|patch|pdf|php|pl|png|pro|proto|ps1|puml|py|pyi|pyx|r|rb|"
+    r"rs|rst|sass|scala|scss|sh|sol|sql|sum|svelte|svg|swift|tex|tf|toml|ts|tsv|tsx|txt|vb|vue|webp|xml|yaml|"
+    r"yml|zig",
+    re.I,
+)
+_BARE = re.compile(
+    r"readme|license|changelog|makefile|dockerfile|procfile|gemfile|rakefile|jenkinsfile|vagrantfile", re.I
+)
+_NO_FILES = re.compile(
+    r"(?:(?:self|this|cls)\..*|(?:node|next|nuxt|nest|vue|react|angular|ember|express|three|chart|d3|p5|discord)\.js)",
+    re.I,
+)
+_TOOLS = {"Update": "Edit", "List": "ls", "Search": "Grep"}
+_PATH_TOOLS = ("Write", "Edit", "MultiEdit", "Read", "NotebookEdit")
+_OUTPUT = re.compile(r"^\s*⎿\s*|^\s{4}")
+_BLANK, _FENCE = re.compile(r"\s*$"), re.compile(r"\s*```")
+_NO_OUTPUT = re.compile(r"(?!\s*⎿|\s{4})")
+
+
+def read(text: str) -> Session:
+    """A text in which speakers are named at the beginnings of lines, or prompts marked as a terminal does; or of which
+    nothing is known but what it says."""
+    turns = [*_turns(text)]
+    if not turns:
+        return Session("text", tuple(_told(text, 0)) if text.strip() else ())
+    events: list[Event] = []
+    answers = 0
+    for kind, said in turns:
+        if not said.strip():
+            continue
+        if kind == PROMPT:
+            events.append(Event(PROMPT, said))
+        else:
+            answers += 1
+            events += _told(said, len(events))
+    return Session("text", tuple(events), answers=answers)
+
+
+def _turns(text: str) -> Iterator[tuple[str, str]]:
+    """Who speaks (PROMPT or ANSWER), and what is said; nothing if the text does not tell."""
+    marks = list(_SPEAKER.finditer(text))
+    for mark, end in _to_the_next(marks, text):
+        said = text[mark.end() : end].strip("\n")
+        if mark[1].lower() not in _ASKING:
+            yield ANSWER, said
+            continue
+        shown = _MARKED.search(said)  # an agent is at work by then, though nobody says so
+        until = shown.start() if shown else len(said)
+        yield PROMPT, said[:until].strip("\n")
+        yield ANSWER, said[until:]
+    if marks or not _ANSWERED.search(text):
+        return
+    asked = list(_ASKED.finditer(text))
+    for mark, end in _to_the_next(asked, text):
+        yield PROMPT, mark["said"]
+        yield ANSWER, text[mark.end() : end].strip("\n")
+
+
+def _to_the_next(marks: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each mark with where what it begins ends: at the next one."""
+    for mark, following in zip_longest(marks, marks[1:]):
+        yield mark, following.start() if following else len(text)
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A call, where in the text it stands, and what is shown of its result (None: nothing)."""
+
+    offset: int
+    tool: str
+    arguments: dict[str, Any]
+    result: str | None = None
+
+
+def _told(text: str, before: int) -> Iterator[Event]:
+    """An answer, and after it the calls that it shows or tells of; `before` is how many events there were."""
+    yield Event(ANSWER, text)
+    calls = sorted([*_shown(text.split("\n")), *_accounted(text)], key=lambda call: call.offset)
+    for number, call in enumerate(calls, start=before):
+        identifier = f"text-{number}" if call.result is not None else ""
+        yield Event(CALL, tool=call.tool, arguments=call.arguments, call=identifier)
+        if call.result is not None:
+            yield Event(RESULT, call.result, call=identifier)
+
+
+def _shown(lines: list[str]) -> Iterator[_Call]:
+    """The calls that a copied terminal shows, with what it shows below them."""
+    offset = 0
+    fenced = False
+    for number, line in enumerate(lines):
+        fenced ^= line.lstrip().startswith("```")
+        if typed := _TYPED.match(line):
+            until = _FENCE if fenced else _BLANK
+            yield _Call(offset, "bash", {"command": typed["command"].strip()}, _below(lines, number + 1, until))
+        elif _MARKED.match(line) and (call := _SHOWN.match(line)):
+            tool = _TOOLS.get(call["tool"], call["tool"])
+            key = "command" if tool == "Bash" else "file_path" if tool in _PATH_TOOLS else ""
+            if key:
+                given = call["given"].removeprefix(f"{key}: ").strip("\"'") if tool != "Bash" else call["given"]
+                yield _Call(offset, tool, {key: given}, _below(lines, number + 1, _NO_OUTPUT))
+        offset += len(line) + 1
+
+
+def _below(lines: list[str], start: int, until: re.Pattern[str]) -> str | None:
+    """The lines from `start` on that are the output of the call above them."""
+    end = start
+    while end < len(lines) and not any(sign.match(lines[end]) for sign in (until, _TYPED, _MARKED)):
+        end += 1
+    return "\n".join(_OUTPUT.sub("", line) for line in lines[start:end]) if end > start else None
+
+
+def _accounted(text: str) -> Iterator[_Call]:
+    """What sentences say was done to files."""
+    for match in (*_ACTIVE.finditer(text), *_PASSIVE.finditer(text)):
+        tool = next(tool for tool in _SAID if match[tool])
+        for path in re.findall(_FILE, match["files"]):
+            if _is_path(path) and not _is_doubted(text, match.start()):
+                yield _Call(match.start(), tool, {"path": path.strip('`"')})
+    for match in _RENAMED.finditer(text):
+        source, target = (match[name].strip('`"') for name in ("source", "target"))
+        if _is_path(source) and _is_path(target) and not _is_doubted(text, match.start()):
+            yield _Call(match.start(), "move_file", {"source": source, "destination": target})
+
+
+def _is_doubted(text: str, offset: int) -> bool:
+    """Whether a sentence has said by an offset that what follows was perhaps not done, or not here."""
+    before = re.split(r"[.!?]\s|\n", text[max(offset - _SENTENCE, 0) : offset])
+    return _DOUBTED.search(before[-1]) is not None
+
+
+def _is_path(given: str) -> bool:
+    """Whether a word is surely a file's name: in quotes it may be anything else, and so may `client/server`."""
+    name = given.strip('`"')
+    folder, _, last = name.rpartition("/")
+    ending = last.rpartition(".")[2] if "." in last else ""
+    if " " in name or "://" in name or _NO_FILES.fullmatch(name):
+        return False
+    if _BARE.fullmatch(last) or _ENDING.fullmatch(ending):
+        return True
+    return bool(folder) and re.fullmatch(r"[a-z]\w{0,7}", ending) is not None

@@ -1,0 +1,79 @@
+"""Reading transcripts: which form one has, and the events in it. They are untrusted: what is odd is passed over."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from memctl.record.frontmatter import clean_newlines
+from memctl.transcript import plain_text
+from memctl.transcript.claude_code import LineReader, SessionReader
+from memctl.transcript.events import RESULT, Event, Session, event_of
+from memctl.transcript.messages import SYSTEM_ROLES, decode_json, elements
+
+_LOOKED_AT = 8000  # bytes for a zero; Git takes a file for binary by as many
+
+
+def read(data: bytes) -> Session:
+    """Return the session that a transcript tells of: Claude Code's JSON Lines, messages as JSON, or plain text.
+
+    Without events if it is none: a binary file, or JSON of something else, such as `null`, or a number a line.
+    """
+    if b"\0" in data[:_LOOKED_AT]:
+        return Session("", ())
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    start = data.lstrip()[:1]
+    whole = decode_json(data) if start in (b"{", b"[") else None
+    if isinstance(whole, list):
+        return of_messages(whole)
+    if isinstance(whole, dict) and {"messages", "input"} & set(whole):
+        return of_messages(whole.get("messages", whole.get("input")), whole)
+    return _of_lines(data) if start == b"{" else _of_text(data)
+
+
+def _of_text(data: bytes) -> Session:
+    text = clean_newlines(data.decode(errors="replace"))
+    rows = [row for line in text.split("\n") if (row := line.strip())]
+    is_values = bool(rows) and all(row == "null" or decode_json(row) is not None for row in rows)
+    return Session("", ()) if is_values else plain_text.read(text)
+
+
+def _of_lines(data: bytes) -> Session:
+    """Return the session of JSON Lines; the first that can be read tells whether they are messages."""
+    reader, session = LineReader(), SessionReader()
+    lines = reader.lines(BytesIO(data))
+    first = next(lines, None)
+    if first is not None and ("role" in first.fields or "call_id" in first.fields):
+        found = of_messages([line.fields for line in chain([first], lines)])
+        return msgspec.structs.replace(found, broken=reader.broken)
+    is_transcript = False
+    for line in chain([first] if first is not None else [], lines):
+        is_transcript = is_transcript or isinstance(line.fields.get("type"), str) or bool(line.message)
+        session.take(line)
+    if is_transcript:
+        return session.session(reader.broken)
+    return _of_text(data) if reader.broken else Session("", ())
+
+
+def of_messages(given: Any, body: Any = None) -> Session:
+    """Return the session of a list of messages, or of one text, in either interface's shape."""
+    events: list[Event] = []
+    answers = broken = 0
+    for message in given if isinstance(given, list) else [{"role": "user", "content": given}]:
+        if not isinstance(message, dict):
+            broken += 1
+            continue
+        answers += message.get("role") == "assistant"
+        for element in elements(message):
+            for block in element.blocks:
+                if block.role not in SYSTEM_ROLES and (event := event_of(block)) is not None:
+                    events.append(event)
+    if not any(event.kind == RESULT for event in events):  # nobody wrote results down, so there is none to come
+        events = [msgspec.structs.replace(event, call="") for event in events]
+    model = body.get("model") if isinstance(body, dict) else ""
+    return Session(
+        "messages", tuple(events), model=model if isinstance(model, str) else "", answers=answers, broken=broken
+    )

@@ -1,0 +1,60 @@
+"""`check --fix`: the findings that have one right answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from memctl.record.change import Change
+from memctl.record.kinds import OTHER_END
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+from memctl.write.edit import rewrite
+
+DOCUMENTS = ("MEM308", "MEM310")  # mended by rendering
+
+
+def fix(snapshot: Snapshot, findings: Iterable[tuple[str, str]]) -> Change:
+    """Add the missing ends of links, and give records that are superseded that status.
+
+    A finding is the code of a rule, such as "MEM107", and the path of a record.
+    """
+    by_path = {record.path: record for record in snapshot.records}
+    values: dict[str, dict[str, Any]] = {}
+    for code, path in dict.fromkeys(findings):
+        record = by_path.get(path)
+        if record is None:
+            continue
+        if code == "MEM402":
+            values.setdefault(path, {})["status"] = "superseded"
+        elif code == "MEM107":
+            _add_ends(snapshot, record, values)
+    named = tuple(sorted(by_path[path].id for path in values))
+    writes = tuple(rewrite(snapshot, by_path[path], values[path]) for path in sorted(values))
+    return Change(op="mend", title=", ".join(named[:3]) + (" …" if len(named) > 3 else ""), ids=named, writes=writes)
+
+
+def _is_whole(record: Record, other: Record, other_end: str) -> bool:
+    """Whether the other end has the link, by this id or an earlier one."""
+    return bool({record.id, *record.aliases} & set(getattr(other, other_end)))
+
+
+def _is_twisted(record: Record, other: Record, relation: str) -> bool:
+    """Whether it is not plain which of two records is right: then nothing is mended."""
+    if other.id == record.id or record.id in getattr(other, relation):
+        return relation != "relates_to" or other.id == record.id
+    return "supersede" in relation and record.memory_type != other.memory_type
+
+
+def _add_ends(snapshot: Snapshot, record: Record, values: dict[str, dict[str, Any]]) -> None:
+    for relation, other_end in OTHER_END.items():
+        for identifier in getattr(record, relation):
+            other = snapshot.find(identifier)
+            if other is None or _is_whole(record, other, other_end) or _is_twisted(record, other, relation):
+                continue
+            if snapshot.meant_under_alias(record, identifier, other_end) is not None:
+                continue  # the link is whole, and names its record as it was called before
+            given = values.setdefault(other.path, {})
+            given[other_end] = [*given.get(other_end, getattr(other, other_end)), record.id]
+            if other_end == "superseded_by" and other.status != "superseded":
+                given["status"] = "superseded"

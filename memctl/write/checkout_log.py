@@ -1,0 +1,134 @@
+"""A move of the worktree to another commit, noted before it begins: after a crash, the next write finishes it.
+
+What the move leads to is in Git by then, so nothing depends on the note but that a checkout which was killed half-way
+is not taken for edits of the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.git import checkout, git, index, locks, refs
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.team import ownership, ref_state
+from memctl.team.state import Ownership
+
+_FILE = "move.json"
+_SHOWN = 10  # files that a message names
+
+
+class Move(msgspec.Struct, frozen=True):
+    """From which commit to which a branch goes, and why; `owned` are ownerships that follow to other numbers.
+
+    `told` is what is to be said of it once it is done, `pushed` how many commits went to a remote before.
+    """
+
+    branch: str
+    old: str
+    new: str
+    why: str
+    owned: tuple[tuple[Ownership, str], ...] = ()
+    told: tuple[str, ...] = ()
+    pushed: int = 0
+
+
+def begin(memory: Memory, move: Move) -> None:
+    """Note a move before anything is done about it."""
+    file = _file(memory)
+    temporary = files.write_temporary(file, msgspec.json.encode(move).decode(), is_private=True)
+    files.flush([temporary])
+    os.replace(temporary, file)
+
+
+def drop(memory: Memory) -> None:
+    """Forget the move: it is done, or nothing of it was."""
+    _file(memory).unlink(missing_ok=True)
+
+
+def noted(memory: Memory) -> Move | None:
+    """The move that was begun, if it was not finished."""
+    try:
+        return msgspec.json.decode(_file(memory).read_bytes(), type=Move)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def finish(memory: Memory) -> None:
+    """Finish a move that was interrupted, and remark what it came to; raises MemctlError if something is in the way.
+
+    The caller holds the lock.
+    """
+    move, repository = noted(memory), memory.repository
+    if move is None:
+        return
+    if repository.branch() == (move.branch, move.old):  # else it is done, or the user has gone elsewhere
+        if found := locks.present(repository.git_dir, repository.common_dir, move.branch):
+            raise MemctlError(*locks.describe(found[0]))
+        if operation := repository.under_way():
+            raise MemctlError(f"{move.why} was interrupted, and {operation} is under way", "finish that one first")
+        checkout.settle(repository, move.old, move.new)
+        refuse_if_in_the_way(memory, move, f"{move.why} was interrupted and can't be finished")
+        carry_out(memory, move)
+    elif repository.branch() == (move.branch, move.new):
+        _follow(memory, move)
+    memory.asked = None  # what Git was asked before is about another commit
+    branch, commit = repository.branch()
+    if move.told and branch == move.branch and refs.has(repository, commit, move.new):
+        memory.remarks += [f"{move.why} was interrupted, and is finished now:", *(f"  {line}" for line in move.told)]
+    drop(memory)
+
+
+def refuse_if_in_the_way(memory: Memory, move: Move, what: str) -> None:
+    """Raise MemctlError if files of the user's keep the worktree from moving; nothing is changed."""
+    if conflicts := index.in_conflict(memory.repository):
+        _refuse(f"{what}: these files are in conflict", conflicts, "`git add` those that are mended, and commit them")
+    try:
+        found = checkout.in_the_way(memory.repository, move.old, move.new)
+    except git.GitFailed as error:
+        raise _failed(memory, move, error) from None
+    if found:
+        _refuse(
+            f"{what}: these files have changes that are in no commit",
+            found,
+            "`memctl commit` commits those of the memory; commit or `git stash` the others",
+        )
+
+
+def _refuse(what: str, names: Sequence[str], hint: str) -> NoReturn:
+    more = [f"  and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+    raise MemctlError("\n".join([what, *_listed(names[:_SHOWN]), *more]), hint)
+
+
+def carry_out(memory: Memory, move: Move) -> None:
+    """Let worktree, index and branch follow; raises MemctlError, with the note left, if Git fails half-way."""
+    try:
+        checkout.follow(memory.repository, move.new)
+    except git.GitFailed as error:
+        raise _failed(memory, move, error) from None
+    _follow(memory, move)
+
+
+def _follow(memory: Memory, move: Move) -> None:
+    if move.owned:
+        ref_state.update_within(memory, ownership.follow(move.owned))
+
+
+def _failed(memory: Memory, move: Move, error: git.GitFailed) -> MemctlError:
+    if (lock := locks.named(error.stderr, memory.repository.top)) is not None:
+        return MemctlError(*locks.describe(lock))
+    return MemctlError(f"{move.why}: the worktree can't follow to {move.new[:10]}:\n{error.stderr.strip()}")
+
+
+def _listed(paths: Sequence[str]) -> list[str]:
+    return [f"  {os.fsencode(path).decode('utf-8', 'backslashreplace')}" for path in paths]
+
+
+def _file(memory: Memory) -> Path:
+    return memory.repository.private / _FILE

@@ -1,0 +1,227 @@
+"""Which records, pages and headings go by one name, and what each is to be called from now on.
+
+Of records the first keeps its id, by `memory_id`; another gets one that follows from its own `memory_id`, so that all
+clones which mend the same collision come to the same result, whatever else they hold. Pages have small numbers and no
+`memory_id`: the one written first keeps its number, the others get the next free ones. `sync` has another rule for who
+keeps a name, since it knows what is published (`sync/collisions.py`); new names are the same kind there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count, pairwise
+
+import msgspec
+
+from memctl.git.origins import History, Origin
+from memctl.record import ids, pages
+from memctl.record.handoff import package_path
+from memctl.record.kinds import HANDOFF
+from memctl.record.pages import DETAIL, SECTION, Page, PageKind
+from memctl.record.record import Record
+from memctl.record.snapshot import Snapshot
+
+_NEVER = 1 << 62  # later than anything that a commit has
+_NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
+
+
+class MemoryFile(msgspec.Struct, frozen=True):
+    """A file of the memory, with the record that it is, if it is one; `apart` if only one side of a merge has it so."""
+
+    path: str
+    text: str
+    record: Record | None = None
+    apart: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What tells it from another of the same path."""
+        return self.record.memory_id if self.record else ""
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """One of those that go by a name or did once: its file, where it got the name, and what it is called from now on.
+
+    `now` is the name itself for the one that keeps it. `memory_id` is that of a record after the change. Who knew
+    what stands in `until`, knew that it goes by the name no longer.
+    """
+
+    name: str
+    now: str
+    path: str
+    origin: Origin
+    title: str
+    record: Record | None = None
+    memory_id: str = ""
+    until: Origin | None = None
+    is_new: bool = True  # the collision is there now, and not only a trace of one that was mended
+
+    @property
+    def moves(self) -> bool:
+        """Whether this change gives it another name."""
+        return self.is_new and self.now != self.name
+
+
+def packages(holders: Sequence[Holder]) -> dict[str, str]:
+    """Where the packages of handoffs that are renamed lie, each with where it will."""
+    moving = [one for one in holders if one.moves and one.record and one.record.memory_type == HANDOFF.name]
+    return {package_path(one.path): package_path(new_path(one)) for one in moving}
+
+
+def of_records(records: Sequence[Record]) -> list[Holder]:
+    """The records that share an id, and those that once had the id which another has now."""
+    by_id: dict[str, list[Record]] = {}
+    for record in records:
+        by_id.setdefault(record.id, []).append(record)
+    taken = {name for record in records for name in (record.id, *record.aliases)}
+    found: list[Holder] = []
+    for name, sharing in sorted(by_id.items()):
+        if len(sharing) > 1:
+            found += _shared(name, sorted(sharing, key=_rank), taken)
+    by_path = {(holder.path, holder.origin.mark): holder for holder in found}
+    for record in records:
+        holder = by_path.get((record.path, record.memory_id))
+        found += _once(record, holder.now if holder else record.id, by_id)
+    named = {holder.name for holder in found}
+    settled = named - {holder.name for holder in found if holder.is_new}
+    return [*found, *(_keeper(by_id[name][0]) for name in sorted(settled))]
+
+
+def _rank(record: Record) -> tuple[str, str, int, str]:
+    """What comes first: by memory_id, which begins with a time; of copies the one with the plainer path."""
+    return record.memory_id, record.timestamp, len(record.path), record.path
+
+
+def _shared(name: str, sharing: Sequence[Record], taken: set[str]) -> list[Holder]:
+    found: list[Holder] = []
+    known: set[str] = set()
+    for record in sharing:
+        memory_id = record.memory_id
+        if memory_id in known:  # a copied file: it is a record of its own from now on
+            memory_id = copied(record)
+        known.add(memory_id)
+        now = name if not found else ids.derived(name, memory_id, taken)
+        taken.add(now)
+        origin = Origin(record.path, mark=record.memory_id)
+        found.append(Holder(name, now, record.path, origin, record.title, record, memory_id))
+    return found
+
+
+def copied(record: Record) -> str:
+    """A memory_id for a copy of a record: of the same time, and the same in every clone."""
+    from hashlib import blake2b
+
+    entropy = blake2b(f"{record.memory_id}\0{record.path}".encode(), digest_size=10).digest()
+    return ids.uuid7(int(record.memory_id.replace("-", "")[:12], 16), entropy)
+
+
+def _once(record: Record, now: str, by_id: Mapping[str, Sequence[Record]]) -> list[Holder]:
+    """A record under the names that it once had and others have."""
+    found = []
+    names = (*record.aliases, record.id)
+    for alias, following in pairwise(names):
+        if any(other.path != record.path for other in by_id.get(alias, ())):
+            origin, until = (Origin(former_path(record, n), mark=record.memory_id) for n in (alias, following))
+            one = Holder(alias, now, record.path, origin, record.title, record, record.memory_id, until, is_new=False)
+            found.append(one)
+    return found
+
+
+def _keeper(record: Record) -> Holder:
+    origin = Origin(record.path, mark=record.memory_id)
+    return Holder(record.id, record.id, record.path, origin, record.title, record, record.memory_id, is_new=False)
+
+
+def former_path(record: Record, alias: str) -> str:
+    """Where a record was when it went by an alias: renumbering keeps the rest of its path."""
+    return record.path.replace(record.id, alias)
+
+
+def former_paths(snapshot: Snapshot, path: str) -> list[str]:
+    """Where the record at a path was under its earlier ids, but for paths that are another's now."""
+    taken = {record.path for record in snapshot.records}
+    own = [record for record in snapshot.records if record.path == path]
+    found = [former_path(record, alias) for record in own for alias in record.aliases]
+    return [one for one in found if one not in taken]
+
+
+def of_pages(snapshot: Snapshot, history: History) -> list[Holder]:
+    """The sections and pages of details that share a number, and those that once had the number of another."""
+    found: list[Holder] = []
+    for kind, group in ((SECTION, snapshot.outline.sections), (DETAIL, snapshot.outline.details)):
+        by_id: dict[str, list[Page]] = {}
+        for page in group:
+            by_id.setdefault(page.id, []).append(page)
+        shared = {name: sharing for name, sharing in by_id.items() if len(sharing) > 1}
+        names = (*snapshot.names(kind.folder), *history.ever(kind.folder))
+        free = free_numbers(
+            kind, (*map(pages.number_at, names), *(alias[1:] for page in group for alias in page.aliases))
+        )
+        moved: dict[str, str] = {}
+        for name in sorted(shared, key=pages.sort_key):
+            first, *others = _by_age(shared[name], history)
+            moved |= {page.path: next(free) for page in others}
+            found += [_page_holder(page, name, moved.get(page.path, name)) for page in (first, *others)]
+        for page in group:
+            names = (*page.aliases, page.id)
+            for alias, following in pairwise(names):
+                if any(other.path != page.path for other in by_id.get(alias, ())):
+                    found.append(_once_a_page(page, alias, moved.get(page.path, page.id), following))
+                    if alias not in shared:
+                        found.append(_page_holder(by_id[alias][0], alias, alias, is_new=False))
+    return list(dict.fromkeys(found))
+
+
+def _page_holder(page: Page, name: str, now: str, *, is_new: bool = True) -> Holder:
+    return Holder(name, now, page.path, Origin(page.path), page.title, is_new=is_new)
+
+
+def _once_a_page(page: Page, name: str, now: str, following: str) -> Holder:
+    """A page under a number that it once had, until it got the one that followed."""
+    folder, _, file = page.path.rpartition("/")
+    origin, until = (Origin(f"{folder}/{_NUMBER.sub(n[1:], file, count=1)}") for n in (name, following))
+    return Holder(name, now, page.path, origin, page.title, until=until, is_new=False)
+
+
+def _by_age(sharing: Iterable[Page], history: History) -> list[Page]:
+    """Pages in the order in which they were first committed, those of one second by their paths."""
+    origins = {page.path: Origin(page.path) for page in sharing}
+    added = history.added(list(origins.values()))
+    return sorted(sharing, key=lambda page: (added.get(origins[page.path], _NEVER), page.path))
+
+
+def free_numbers(kind: PageKind, given: Iterable[str]) -> Iterator[str]:
+    """Markers of a kind above all the numbers that were given out (`2.3`), to any kind."""
+    highest = max((int(number[2:]) for number in given if number.startswith(f"{kind.level}.")), default=0)
+    return (f"§{kind.level}.{number}" for number in count(highest + 1))
+
+
+def new_path(holder: Holder) -> str:
+    """Where a record or page lives under the name that it gets; the rest of its file's name stays."""
+    folder, _, name = holder.path.rpartition("/")
+    old = holder.name if holder.record else holder.name[1:]
+    new = holder.now if holder.record else holder.now[1:]
+    return f"{folder}/{new}{name.removeprefix(old)}"
+
+
+def of_headings(snapshot: Snapshot, history: History) -> list[Holder]:
+    """The headings that have one number within a page of details; those of pages that share theirs come later."""
+    found: list[Holder] = []
+    outline = snapshot.outline
+    for page in outline.details:
+        if sum(other.id == page.id for other in outline.details) > 1:
+            continue
+        text = snapshot.read(page.path)
+        start = text.count("\n", 0, len(text) - len(page.body)) + 1
+        parts = pages.parts_of(page)
+        free = count(max((int(part.id.rpartition(".")[2]) for part in parts), default=0) + 1)
+        for name in dict.fromkeys(part.id for part in parts):
+            sharing = {Origin(page.path, start + part.line - 1): part for part in parts if part.id == name}
+            if len(sharing) > 1:
+                added = history.added(list(sharing))
+                order = sorted(sharing, key=lambda o: (added.get(o, _NEVER), sharing[o].title, o.line))
+                for origin in order:
+                    now = name if origin == order[0] else f"{page.id}.{next(free)}"
+                    found.append(Holder(name, now, page.path, origin, sharing[origin].title))
+    return found

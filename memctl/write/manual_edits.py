@@ -1,0 +1,82 @@
+"""Files changed without memctl: which belong to the memory, and what speaks against committing one."""
+
+from __future__ import annotations
+
+from memctl.errors import MemctlError
+from memctl.git import git
+from memctl.record import pages
+from memctl.record.change import Change, Delete, Write, rewords
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
+from memctl.store import files
+from memctl.store.memory import Memory
+from memctl.team import guard
+from memctl.write import credentials
+
+PASSING = "take it out, or let it pass with `memctl commit --allow-secret`"  # a credential that waits for a commit
+
+
+def is_ours(path: str, code: str) -> bool:
+    """Whether a file changed by hand belongs to the memory; what lies there besides is the user's to add."""
+    known = path in ("README.md", "config.yaml", ".gitattributes") or path.startswith("templates/")
+    if known or code != "??" or files.is_record_path(path, BY_FOLDER) or pages.kind_at(path) is not None:
+        return True
+    from memctl.record import checkpoint, session_page
+
+    return session_page.is_page(path) or session_page.is_trail(path) or checkpoint.is_file(path)
+
+
+def objection(
+    memory: Memory, path: str, *, allow_accepted: bool = False, allow_secret: bool = False
+) -> tuple[str, str] | None:
+    """Why a file that was changed by hand is not committed, with a hint: it is broken, no plain file, holds a
+    credential, or rewords what was decided. None if nothing speaks against it."""
+    why, hint = "", "mend the file first"
+    try:
+        if path.endswith("/"):
+            why, hint = f"{memory.tracked(path)} is a repository of its own", "move it out of the memory"
+        elif (memory.folder / path).exists() or (memory.folder / path).is_symlink():
+            files.locate(memory.folder, path)
+            text = files.read(memory.folder, path)
+            before = text_in_head(memory, path)
+            if files.is_record_path(path, BY_FOLDER):
+                parse(text, path)
+                if not allow_accepted and before is not None and rewords(before, text, path):
+                    why = f"{memory.tracked(path)} is accepted: the text of a decision stays as it was decided"
+                    hint = "`git restore` it and supersede it, or mend a slip with --allow-accepted"
+            else:
+                _refuse_broken(text, path)
+            change = Change(op="commit", title="", writes=(Write(path, text, before),))
+            if not allow_secret:
+                credentials.refuse(change)
+            guard.refuse(memory, change)
+        elif (before := text_in_head(memory, path)) is not None:
+            guard.refuse(memory, Change(op="commit", title="", deletes=(Delete(path, before),)))
+    except InvalidRecord as error:
+        why = f"{memory.prefix}/{error}"
+    except credentials.CredentialFound as error:
+        why, hint = f"{memory.tracked(path)}: {error.message}", PASSING
+    except MemctlError as error:
+        why, hint = f"{memory.tracked(path)}: {error.message}", error.hint or hint
+    except OSError as error:
+        why = f"{memory.tracked(path)}: {error.strerror}"
+    return (why, hint) if why else None
+
+
+def _refuse_broken(text: str, path: str) -> None:
+    """Raise InvalidRecord for a session's page or a checkpoint that nobody can read."""
+    from memctl.record import checkpoint, session_page
+
+    if session_page.is_page(path) or session_page.is_trail(path):
+        session_page.parse(text, path)
+    elif checkpoint.is_json(path):
+        checkpoint.parse(text, path)
+
+
+def text_in_head(memory: Memory, path: str) -> str | None:
+    """The text that HEAD has for a file, None if none."""
+    try:
+        return git.read(["show", f"HEAD:{memory.tracked(path)}"], memory.repository.top).decode(errors="replace")
+    except git.GitFailed:
+        return None

@@ -1,0 +1,234 @@
+"""References to names that several go by: where they stand, which of them each means, and writing the right name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from memctl.git.origins import History, Origin
+from memctl.record import frontmatter, handoff, pages
+from memctl.record.errors import Malformed
+from memctl.record.kinds import OTHER_END
+from memctl.record.mentions import REFERENCE
+from memctl.record.record import ORDER, Record
+from memctl.write import id_collisions
+from memctl.write.id_collisions import Holder, MemoryFile
+
+_OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
+_PERHAPS, _SURELY = 1, 2
+
+
+class Reference(msgspec.Struct, frozen=True):
+    """A shared name in a file: its line there, and its place in the text, or the `key` of the links it stands in."""
+
+    name: str
+    line: int
+    start: int = 0
+    end: int = 0
+    key: str = ""
+
+
+class Unclear(msgspec.Struct, frozen=True):
+    """A reference of which it can't be told whom it means: file and line, the name, and what it will be taken for."""
+
+    path: str
+    line: int
+    name: str
+    taken_for: str
+
+
+class Rewriting:
+    """The references of some files to names that are shared, and what becomes of the files."""
+
+    def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
+        self._by_name: dict[str, list[Holder]] = {}
+        for holder in sorted(holders, key=lambda holder: holder.now != holder.name):  # who keeps the name comes first
+            self._by_name.setdefault(holder.name, []).append(holder)
+        self._of_file = {(holder.path, holder.origin.mark): holder for holder in holders if not holder.origin.line}
+        self._moving = {key: holder for key, holder in self._of_file.items() if holder.moves}
+        self._headings = {holder.origin: holder for holder in holders if holder.origin.line}
+        self._files = files
+        self._by_key = {(file.path, file.mark): file for file in files}
+        self._found = {(file.path, file.mark): list(self._references(file)) for file in files}
+        self._near = self._look(history)
+        self._renamed = _file_names(self._moving.values())
+        self.unclear: list[Unclear] = []
+
+    def _look(self, history: History) -> dict[tuple[Origin, str], list[Holder]]:
+        """Whom the writer of a name can have meant, by what it stands in: those who were there before it.
+
+        If none was, somebody wrote of what was still to be made: then those whose makers had that before them.
+        """
+        asked = {
+            (_writer(file, found), found.name) for file in self._files for found in self._found[file.path, file.mark]
+        }
+        if not asked:
+            return {}
+        holders = [holder for sharing in self._by_name.values() for holder in sharing]
+        things = [holder.origin for holder in holders]
+        knew = history.knew({writer for writer, _ in asked}, {*things, *(one.until for one in holders if one.until)})
+        near = {
+            (w, n): [h for h in self._by_name[n] if h.origin in knew[w] and h.until not in knew[w]] for w, n in asked
+        }
+        early = {writer for (writer, _), known in near.items() if not known}
+        if early:
+            later = history.knew(things, early)
+            for writer, name in (key for key, known in near.items() if not known):
+                near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
+        return near
+
+    def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
+        """The files with what renames them, and what their texts come to."""
+        for file in self._files:
+            moving = self._moving.get((file.path, file.mark))
+            yield file, moving, self._rewritten(file, moving)
+
+    def _references(self, file: MemoryFile) -> Iterator[Reference]:
+        found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
+        if not found and not (file.record and self._is_linked(file.record)):
+            return
+        skipped = _skipped(file)
+        for match, name in found:
+            if not any(start <= match.start() < end for start, end in skipped):
+                line = file.text.count("\n", 0, match.start()) + 1
+                yield Reference(name, line, match.start(), match.start() + len(name))
+        for key in OTHER_END if file.record else ():
+            for name in getattr(file.record, key):
+                if name in self._by_name:
+                    yield Reference(name, _line_of(file.text, key, name), key=key)
+
+    def _is_linked(self, record: Record) -> bool:
+        return any(name in self._by_name for key in OTHER_END for name in getattr(record, key))
+
+    def _name(self, text: str) -> str:
+        """The shared name that a reference begins with: a heading belongs to its page; "" if there is none."""
+        if text in self._by_name or not text.startswith("§"):
+            return text if text in self._by_name else ""
+        page = ".".join(text.split(".")[:2])
+        return page if page in self._by_name else ""
+
+    def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
+        text = file.text
+        links: dict[str, list[str]] = {}
+        for found in reversed(self._found[file.path, file.mark]):  # from the end: what stands before keeps its place
+            meant = self._meant(file, found)
+            if found.key:
+                links.setdefault(found.key, [])
+            elif meant:
+                text = text[: found.start] + meant[0].now + text[found.end :]
+        values: dict[str, object] = {key: self._links(file, key) for key in links}
+        text = self._with_headings(file, moving, text)
+        for old, new in self._renamed.items():
+            text = text.replace(old, new) if old in text else text
+        if moving is not None:
+            known = file.record.aliases if file.record else frontmatter.read(text)[0].get("aliases") or []
+            values |= {"id": moving.now, "aliases": [*known, moving.name]}
+            values |= {"memory_id": moving.memory_id} if file.record else {}
+        return frontmatter.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
+
+    def _links(self, file: MemoryFile, key: str) -> list[str]:
+        names: list[str] = []
+        found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
+        for name in getattr(file.record, key):
+            meant = self._meant(file, found[name]) if name in found else []
+            names += [holder.now for holder in meant] or [name]
+        return list(dict.fromkeys(names))
+
+    def _with_headings(self, file: MemoryFile, moving: Holder | None, text: str) -> str:
+        """The numbers that the headings of a page have written in them, brought into line."""
+        if moving is not None and file.record is None:
+            pattern = rf"^(## +§?){re.escape(moving.name[1:])}(?=\.[0-9])"
+            text = re.sub(pattern, rf"\g<1>{moving.now[1:]}", text, flags=re.MULTILINE)
+        for origin, holder in self._headings.items():
+            if origin.path == file.path and holder.moves:
+                lines = text.split("\n")
+                lines[origin.line - 1] = lines[origin.line - 1].replace(holder.name[1:], holder.now[1:], 1)
+                text = "\n".join(lines)
+        return text
+
+    def _meant(self, file: MemoryFile, found: Reference) -> list[Holder]:
+        """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
+        sharing = self._by_name[found.name]
+        if heading := self._headings.get(Origin(file.path, found.line)):
+            return [heading]
+        known = self._near[_writer(file, found), found.name]
+        if found.key and file.record:
+            meant = self._linked(file, found)
+        else:
+            own = [holder for holder in sharing if (holder.path, holder.origin.mark) == (file.path, file.mark)]
+            given = [holder for holder in sharing if holder.path == handoff.record_path(file.path)]  # in its package
+            meant = given if len(given) == 1 else known if len(known) == 1 else own
+        if not meant and any(holder.is_new for holder in sharing):
+            kept = next(holder for holder in sharing if holder.now == holder.name)
+            moving = self._moving.get((file.path, file.mark))
+            path = id_collisions.new_path(moving) if moving else file.path
+            one = Unclear(path, found.line, found.name, kept.title)
+            self.unclear += [one] if one not in self.unclear else []
+        return meant
+
+    def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
+        """Whom a link means: those that link back to its record, or else the one that its writer can have meant."""
+        sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
+        back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
+        surely = [holder for how, holder in back if how == _SURELY]
+        perhaps = [holder for how, holder in back if how]
+        if surely:
+            return surely
+        return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
+
+    def _links_to(self, holder: Holder, key: str, target: MemoryFile) -> int:
+        """Whether a record has a link to that of another file, as far as its names tell."""
+        key_of_file = (holder.path, holder.origin.mark)
+        if target.record is None or holder.record is None:
+            return 0
+        linked = getattr(holder.record, key)
+        how = _SURELY if any(n in linked and n not in self._by_name for n in _names(target.record)) else 0
+        for found in self._found[key_of_file]:
+            if found.key == key and not how:
+                near = self._near[_writer(self._by_key[key_of_file], found), found.name]
+                meant = [(one.path, one.origin.mark) for one in near or self._by_name[found.name]]
+                if (target.path, target.mark) in meant:
+                    how = _SURELY if len(meant) == 1 else _PERHAPS
+        return how
+
+
+def _names(record: Record) -> tuple[str, ...]:
+    return (record.id, *record.aliases)
+
+
+def _writer(file: MemoryFile, found: Reference) -> Origin:
+    """Where a reference comes from: its line, or if no file has that, the file as one side of a merge added it."""
+    return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
+
+
+def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
+    """The pieces that are not looked through: addresses of web pages, which are not ours to change, and of a record's
+    or page's front matter names of its own, and links."""
+    found = [match.span() for match in _ADDRESS.finditer(file.text)]
+    if file.record is None and pages.kind_at(file.path) is None:
+        return found
+    keys, start = (*_OWN, *OTHER_END) if file.record else _OWN, len(frontmatter.FENCE) + 1
+    with suppress(Malformed):  # then nothing in it is a name of its own
+        for block in frontmatter.blocks(file.text):
+            found += [(start, start + len(block.text))] if block.key in keys else []
+            start += len(block.text)
+    return found
+
+
+def _line_of(text: str, key: str, name: str) -> int:
+    """The line of a name in a list of the front matter."""
+    try:
+        block = next(block for block in frontmatter.blocks(text) if block.key == key)
+    except (Malformed, StopIteration):
+        return 1
+    return block.line + next((n for n, line in enumerate(block.text.split("\n")) if name in line), 0)
+
+
+def _file_names(moving: Iterable[Holder]) -> dict[str, str]:
+    """The names of files that change, without those that two records had at once."""
+    names = [(holder.path.rpartition("/")[2], id_collisions.new_path(holder).rpartition("/")[2]) for holder in moving]
+    return {old: new for old, new in names if sum(old == other for other, _ in names) == 1}

@@ -1,0 +1,133 @@
+"""The one write path: the function that changes the memory and makes commits.
+
+Under the lock: finish what was interrupted, let the operation look at the memory and return a Change, note it, write
+the files, commit exactly those. If the commit can't be made, the files stay and the change waits with its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memctl.errors import MemctlError
+from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
+from memctl.record.errors import InvalidRecord
+from memctl.record.kinds import BY_FOLDER
+from memctl.record.record import parse
+from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store.memory import Memory
+from memctl.store.pending import PendingEntry
+from memctl.store.sequence import Sequence
+from memctl.store.sessions_ref import FOLDERS
+from memctl.team import guard
+from memctl.write import commit, controls, credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write.commit import Outcome
+
+_CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
+
+Plan = Callable[[Sequence], Change]
+
+
+def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
+    """Make the change that `plan` returns; it is called under the lock, with the sequence that ids come from.
+
+    What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
+    """
+    if not options.dry_run and intents.entries(memory):
+        from memctl.write import two_phase  # most memories have no such step
+
+        two_phase.recover(memory, write)
+    return write(memory, plan, options)
+
+
+def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
+    """Make a change without finishing interrupted handoffs first; for `two_phase`, which finishes them."""
+    with lock.hold(memory.repository.shared / "lock") as last_held:
+        if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
+            memory.asked = None  # somebody wrote after Git was asked
+        if not options.dry_run:
+            recovery.recover(memory)
+        asked = memory.asked
+        sequence = Sequence(memory)
+        change = commit.signed(memory, plan(sequence), options.reason)
+        if options.redact:
+            from memctl.write import redact_file  # which only hooks and summaries need
+
+            change = redact_file.without_credentials(change)
+        change = guard.permitted(memory, change, options.allow_owned)
+        _check(memory, change, options)
+        if options.dry_run or change.is_empty:
+            return Outcome(change)
+        memory.grant_trust()
+        if any(path.startswith(FOLDERS) for path in change.paths):
+            from memctl.write import beside
+
+            here, there = beside.parted(memory, change, keeps=options.no_commit)
+            commit_there = "" if there.is_empty else beside.commit(memory, there)
+            if here.is_empty:
+                return Outcome(change, commit=commit_there)
+            change = here
+        with interrupts.held(memory.remarks) as done:
+            base = memory.repository.branch()[1]
+            entry = pending.begin(
+                entry_state.folder(memory), change, held=options.no_commit, base=base, allow_secret=options.allow_secret
+            )
+            try:
+                prepared = files.prepare(memory.folder, change.writes)
+                sequence.save()
+            except BaseException:
+                pending.drop(entry)  # nothing is changed yet, so there is nothing to finish
+                raise
+            files.replace_all(memory.folder, prepared, [delete.path for delete in change.deletes])
+            entry = pending.advance(entry, entry.written)
+            recovery.drop_replaced(memory)
+            memory.asked = asked
+            try:
+                outcome = _committed(memory, entry, options)
+                done.append(outcome.described)
+                memory.written += done
+            finally:
+                memory.asked = None  # from before the write: whoever reads next has to ask anew
+        return outcome
+
+
+def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:
+    """Commit a change whose files are written, unless that is left to `memctl commit`."""
+    if not options.no_commit:
+        return commit.commit_waiting(memory, entry)
+    _, warning = rerender.refresh(memory, [entry.change])
+    hint = "`memctl commit` makes it"
+    return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
+
+
+def _check(memory: Memory, change: Change, options: WriteOptions) -> None:
+    """Refuse a change that would leave an unreadable record, lose text, or put into history what has no place there."""
+    for write in change.writes:
+        # A credential goes even if the mark for it is longer than it was, and the record too large for it.
+        if len(write.text.encode(errors="surrogatepass")) > files.MAX_BYTES and change.op != REDACT:
+            raise MemctlError(
+                f"{write.path} would have more than {files.MAX_BYTES:,} bytes",
+                "keep the long part elsewhere and link it",
+            )
+        if files.is_record_path(write.path, BY_FOLDER) and change.op != REDACT:  # which leaves it as readable as it was
+            try:
+                parse(write.text, write.path)
+            except InvalidRecord as error:
+                raise MemctlError("this is no valid record:\n" + "\n".join(map(str, error.faults))) from None
+    controls.refuse(change)
+    if not options.allow_secret:
+        # What somebody put on the disk by hand is in no commit yet, and would come in with this one.
+        credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
+    if (change.deletes or change.op == "restore") and change.op != RENUMBER and not options.discard:
+        _keep_what_git_lacks(memory, change)
+
+
+def _keep_what_git_lacks(memory: Memory, change: Change) -> None:
+    gone = {delete.path for delete in change.deletes} | {
+        w.path for w in change.writes if w.old and change.op == "restore"
+    }
+    unsaved = gone & set(entry_state.uncommitted(memory, ignored=True))
+    if unsaved:
+        raise MemctlError(
+            f"{memory.tracked(sorted(unsaved)[0])} has changes that are in no commit, and they would be lost",
+            "`memctl commit` first, or let them go with --discard",
+        )

@@ -1,0 +1,235 @@
+"""Steps that move ownership and write a record: both happen, or neither, as seen once what was interrupted is mended.
+
+Two refs can't be moved at once where hooks have a say in one of them. So the step is noted, then ownership moves by
+compare-and-swap (with a remote: by a push with a lease, first), which decides every race before anything is written;
+then the record is committed. Killed in between, the next write finishes it. If Git refuses the commit, ownership moves
+back and the record goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from memctl.errors import MemctlError
+from memctl.git import commits, refs
+from memctl.record import ids
+from memctl.record.change import Change, Write, WriteOptions
+from memctl.record.kinds import HANDOFF
+from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store.intents import Intent
+from memctl.store.memory import Memory
+from memctl.store.sequence import Sequence
+from memctl.team import coordination_ref, ref_state, remote_state
+from memctl.team.ref_state import Plan, Step, Terms
+from memctl.team.state import State
+from memctl.write import entry_state, merge, recovery
+from memctl.write.commit import Outcome
+
+Make = Callable[[ref_state.StateOutcome], Change]
+# How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
+Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What became of a step: the write of its record, and the change of the shared state."""
+
+    written: Outcome
+    agreed: ref_state.StateOutcome
+
+
+def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
+    """Do both: the change of the shared state that `plan` makes, and that of the memory which `make` returns.
+
+    `make` is asked once for each state that the plan was tried on. Raises MemctlError if either is refused; then
+    nothing has changed.
+    """
+    _refuse_unsafe(memory)
+    terms = Terms(options.reason, options.dry_run)
+    with ref_state.alone(memory):
+        _recover(memory, write, ask_remote=bool(remote))
+        noted: list[tuple[Path, Intent]] = []
+        tried: list[Outcome] = []
+
+        def prepare(outcome: ref_state.StateOutcome) -> None:
+            change = make(outcome)
+            tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
+            _forget(noted)
+            if not options.dry_run:
+                intent = Intent(outcome.commit, remote, tried[0].change)
+                noted.append((intents.begin(memory, intent), intent))
+
+        with interrupts.held(memory.remarks) as done:
+            try:
+                agreed = _agree(memory, plan, terms, remote, prepare)
+            except remote_state.Unfinished as error:  # what is noted stays: the remote has it, or may have it
+                hint = f"`memctl handoff recover` asks {remote}, and finishes or undoes it"
+                raise remote_state.Unfinished(error.message, hint) from None
+            except MemctlError:
+                _forget(noted)
+                raise
+            if options.dry_run:
+                return Done(tried[0], agreed)
+            file, intent = noted[0]
+            written = _write(memory, write, file, intent, options)
+            intents.drop(file)
+            done.append(written.described)
+        return Done(written, agreed)
+
+
+def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
+    """Finish or undo the steps that were interrupted in this worktree, and say which of the two, a line each.
+
+    Whether a remote has taken one is only asked with `ask_remote`; raises MemctlError if it can't be reached.
+    """
+    if not intents.entries(memory):
+        return []
+    with ref_state.alone(memory):
+        return _recover(memory, write, ask_remote=ask_remote)
+
+
+def interrupted(memory: Memory) -> list[str]:
+    """What is to be said of steps that are not finished, one line each."""
+    return [
+        f"{intent.change.op} {intent.change.title} (interrupted, "
+        + (f"`memctl handoff recover` asks {intent.remote}" if intent.remote else "the next write finishes it")
+        + ")"
+        for _, intent in intents.entries(memory)
+    ]
+
+
+def _agree(
+    memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
+) -> ref_state.StateOutcome:
+    if remote:
+        return remote_state.update_alone(memory, remote, plan, terms, prepare)
+    return ref_state.update_alone(memory, plan, terms, prepare)
+
+
+def _forget(noted: list[tuple[Path, Intent]]) -> None:
+    while noted:
+        intents.drop(noted.pop()[0])
+
+
+def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
+    """Commit the record now that ownership has moved; if that is refused, take everything back."""
+    change = intent.change
+
+    def plan(sequence: Sequence) -> Change:
+        kind = ids.kind_of(change.ids[0])
+        if kind is HANDOFF and change.writes[0].old is None:
+            taken = sequence.take(HANDOFF, change.ids[0][4:14])
+            if taken != [change.ids[0]]:
+                raise MemctlError(f"{change.ids[0]} was given out meanwhile", "try again")
+        return _rebased(memory, change)
+
+    try:
+        written = write(memory, plan, options)
+        why, hint = written.pending, written.hint
+    except MemctlError as error:
+        why, hint = error.message, error.hint or ""
+    if not why:
+        return written
+    back = msgspec.structs.replace(intent, back=True)
+    intents.advance(file, back)
+    _take_back(memory, back)
+    intents.drop(file)
+    raise MemctlError(f"nothing has changed hands, the record can't be committed: {why}", hint or "mend that first")
+
+
+def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
+    told = []
+    for file, intent in intents.entries(memory):
+        if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
+            continue
+        if intent.back:
+            _take_back(memory, intent)
+        is_done = not intent.back and _finish(memory, write, intent)
+        intents.drop(file)
+        step = f"{intent.change.op} {intent.change.title}"
+        told.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
+    return told
+
+
+def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
+    """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
+    if intent.remote and not _has_moved(memory, intent):
+        remote_state.take_in_alone(memory, intent.remote)
+    if not _has_moved(memory, intent):
+        return False
+    write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
+    return True
+
+
+def _has_moved(memory: Memory, intent: Intent) -> bool:
+    """Whether the shared state has the step in its history; a step that changes nothing there always has."""
+    if not intent.commit:
+        return True
+    return refs.has(memory.repository, refs.tip(memory.repository, coordination_ref.ref(memory)), intent.commit)
+
+
+def _take_back(memory: Memory, intent: Intent) -> None:
+    """Undo a step: the files get their old texts, and entries of the shared state that it made their old values."""
+    _abandon(memory, intent.change)
+    if intent.commit:
+        before = ref_state.at(memory, refs.parent(memory.repository, intent.commit)).state
+        _agree(memory, _undone(before, ref_state.at(memory, intent.commit).state, intent), Terms(), intent.remote)
+
+
+def _undone(before: State, after: State, intent: Intent) -> Plan:
+    def plan(state: State) -> Step:
+        values = {}
+        for name in ("section_ownership_map", "active_agents"):
+            old, new, now = getattr(before, name), getattr(after, name), dict(getattr(state, name))
+            for key in {**old, **new}:
+                if old.get(key) == new.get(key) or now.get(key) != new.get(key):
+                    continue
+                now.pop(key, None)
+                now |= {key: old[key]} if key in old else {}
+            values[name] = now
+        return Step(state.with_(**values), "undo", f"{intent.change.op} {intent.change.ids[0]}: it has no record")
+
+    return plan
+
+
+def _abandon(memory: Memory, change: Change) -> None:
+    """Undo a change that waits for its commit: its files get their old texts, and it waits no more.
+
+    A file that was edited since is left alone.
+    """
+    with lock.hold(memory.repository.shared / "lock"):
+        recovery.recover(memory)
+        writes = [write for write in change.writes if _on_disk(memory, write.path) == write.text]
+        restored = [Write(write.path, write.old, write.text) for write in writes if write.old is not None]
+        gone = [write.path for write in writes if write.old is None]
+        files.replace_all(memory.folder, files.prepare(memory.folder, restored), gone)
+        for entry in entry_state.entries(memory):
+            if entry.change.ids == change.ids and entry.change.op == change.op:
+                pending.drop(entry)
+
+
+def _on_disk(memory: Memory, path: str) -> str | None:
+    try:
+        return files.read(memory.folder, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _rebased(memory: Memory, change: Change) -> Change:
+    """A change on top of what its files hold by now; what they hold already is no change."""
+    writes = []
+    for write in change.writes:
+        now, text = _on_disk(memory, write.path), write.text
+        if now is not None and now not in (write.old, text):
+            text = merge.merge(write.old, now, text).text if write.old is not None else now
+        writes.append(Write(write.path, text, now))
+    return msgspec.structs.replace(change, writes=tuple(writes))
+
+
+def _refuse_unsafe(memory: Memory) -> None:
+    try:
+        commits.forbid_if_unsafe(memory.repository)
+    except commits.CommitPending as error:
+        raise MemctlError(f"nothing can change hands now: {error.why}", "try again once that is over") from None

@@ -1,0 +1,168 @@
+"""What a transcript of Gemini CLI tells of compressions, which the program itself does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks import gemini_compaction
+from memctl.hooks.hosts import GEMINI
+from memctl.store.session_dir import SessionDir
+from tests.conftest import Memctl, commits
+from tests.hooks.session import ANSWER, Session, compress
+from tests.transcript.claude import Transcript
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SessionDir:
+    return SessionDir(tmp_path / "hooks", "g1")
+
+
+def is_new(folder: SessionDir, tmp_path: Path, transcript: Transcript) -> bool:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(transcript.text)
+    return gemini_compaction.is_new(folder, str(file))
+
+
+def test_each_compression_is_told_once(folder: SessionDir, tmp_path: Path) -> None:
+    chat = Transcript()
+    chat.raw('{"sessionId":"g1","kind":"main"}')
+    chat.raw('{"id":"1","type":"user","content":[{"text":"Refunds by card"}]}')
+    assert not is_new(folder, tmp_path, chat)
+    compress(chat)
+    assert is_new(folder, tmp_path, chat)
+    assert not is_new(folder, tmp_path, chat)
+    chat.raw('{"$set":{"lastUpdated":"2026-11-22T10:18:01.163Z"}}')
+    assert not is_new(folder, tmp_path, chat)
+    compress(chat, "<state_snapshot>Refunds and vouchers</state_snapshot>")
+    assert is_new(folder, tmp_path, chat)
+
+
+def test_a_session_that_is_resumed_writes_its_messages_again_and_is_not_compressed_by_that(
+    folder: SessionDir, tmp_path: Path
+) -> None:
+    chat = Transcript()
+    compress(chat)
+    assert is_new(folder, tmp_path, chat)
+    compress(chat, lastUpdated="later")
+    assert not is_new(folder, tmp_path, chat)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"$set":{"messages":[',
+        '{"$set":{"messages":{}}}',
+        '{"$set":{"messages":[]}}',
+        '{"$set":{"messages":[null,1,{"content":7},{"content":[]}]}}',
+        f'{{"$set":{{"messages":[{{"type":"gemini","content":"{ANSWER}"}}]}}}}',
+        f'{{"$set":{{"messages":[{"0," * 9}{{"content":"{ANSWER}"}}]}}}}',
+        '{"$set":{"messages":' + "[" * 100_000,
+        f'{{"id":"1","type":"gemini","content":"{ANSWER}"}}',
+        "",
+    ],
+)
+def test_what_is_no_compression_or_no_line_of_a_transcript_is_none(
+    folder: SessionDir, tmp_path: Path, line: str
+) -> None:
+    chat = Transcript()
+    chat.raw(line)
+    assert not is_new(folder, tmp_path, chat)
+    compress(chat)
+    assert is_new(folder, tmp_path, chat)
+
+
+@pytest.mark.parametrize("transcript", ["", "chat.jsonl", "/nowhere/chat.jsonl", "/"])
+def test_a_transcript_that_is_not_there_tells_nothing(folder: SessionDir, transcript: str) -> None:
+    assert not gemini_compaction.is_new(folder, transcript)
+    assert not folder.path.exists()
+
+
+def test_a_transcript_that_begins_anew_is_read_from_its_beginning(folder: SessionDir, tmp_path: Path) -> None:
+    chat = Transcript()
+    chat.raw("x" * 10_000)
+    is_new(folder, tmp_path, chat)
+    fresh = Transcript()
+    compress(fresh)
+    assert is_new(folder, tmp_path, fresh)
+
+
+def test_requests_that_compress_nothing_save_nothing_and_give_no_state(
+    repo: Path, tmp_path: Path, memctl: Memctl
+) -> None:
+    """Gemini CLI asks for PreCompress before each; an older memctl had it hooked."""
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    memctl("checkpoint", "save", "--task", "Refunds by card", "--doing", "Rounding", "--next", "A test")
+    before = commits(repo)
+    for _ in range(3):
+        assert gemini.send("PreCompress", trigger="auto") == ""
+        assert gemini.send("AfterTool") == ""
+    assert commits(repo) == before
+    assert gemini.folder.calls() == 3
+    assert memctl("hook", "log", "--json").data["total"] == 0
+
+
+def test_a_compression_is_logged_and_counting_begins_anew(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    gemini.send("BeforeAgent", prompt="Refunds by card")
+    (repo / "card.py").write_text("x = 1\n")
+    for _ in range(3):
+        gemini.send("AfterTool")
+    compress(gemini.transcript)
+    assert "TASK: Refunds by card" in gemini.said("AfterTool")
+    assert gemini.folder.calls() == 1
+    (one,) = memctl("hook", "log", "--json").data["compactions"]
+    assert (one["session"], one["host"], one["trigger"], one["calls"]) == ("g1", "gemini", "", 3)
+    assert gemini.faults() == []
+
+
+def test_what_hooks_said_before_a_prompt_is_not_what_was_asked(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    pack = gemini.said("SessionStart", source="startup")
+    gemini.send("BeforeAgent", prompt=f"<hook_context>{pack}</hook_context>\n\nRefunds by card")
+    gemini.send("BeforeAgent", prompt="<hook_context> is what?")
+    (repo / "card.py").write_text("x = 1\n")
+    compress(gemini.transcript)
+    gemini.said("AfterTool")
+    saved = memctl("checkpoint", "show", "--json").data
+    assert saved["mission"] == "Refunds by card"
+    assert saved["in_progress"] == ["Asked last: <hook_context> is what?"]
+
+
+def test_installing_anew_takes_out_an_event_that_an_older_memctl_hooked(memctl: Memctl, repo: Path) -> None:
+    memctl("install", "gemini", "--yes")
+    file = repo / ".gemini" / "settings.json"
+    fresh = file.read_text()
+    values = json.loads(fresh)
+    (ours,) = values["hooks"]["AfterTool"]
+    theirs = {"hooks": [{"type": "command", "command": "date"}]}
+    values["hooks"]["PreCompress"] = [theirs, ours]
+    values["hooks"]["BeforeModel"] = [ours]
+    file.write_text(json.dumps(values, indent=2))
+    memctl("install", "gemini", "--yes")
+    after = json.loads(file.read_text())["hooks"]
+    assert after.pop("PreCompress") == [theirs]
+    assert after == json.loads(fresh)["hooks"]
+
+
+def test_where_nobody_knows_the_task_the_pack_comes_back(repo: Path, tmp_path: Path) -> None:
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    compress(gemini.transcript)
+    assert "# Memory of shop" in gemini.said("AfterTool")
+
+
+def test_the_state_that_comes_with_a_prompt_is_that_from_before_it(repo: Path, tmp_path: Path, memctl: Memctl) -> None:
+    gemini = Session(repo, tmp_path / "chat.jsonl", "g1", GEMINI)
+    gemini.said("SessionStart", source="startup")
+    for prompt in ("Refunds by card", "Now vouchers"):
+        assert gemini.send("BeforeAgent", prompt=prompt) == ""
+    compress(gemini.transcript)
+    assert "Asked last: Now vouchers" in gemini.said("BeforeAgent", prompt="Go on")
+    compress(gemini.transcript, "<state_snapshot>Vouchers</state_snapshot>")
+    assert "Asked last: Go on" in gemini.said("BeforeAgent", prompt="And then?")
+    assert gemini.faults() == []

@@ -1,0 +1,51 @@
+"""Of hosts whose transcripts nobody reads: what was decided in the last words of a turn reaches the next session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memctl.hooks import prompt_log, session_state
+from memctl.hooks.hosts import CODEX, GEMINI, STOP, Host
+from memctl.store.session_dir import SessionDir
+from tests.conftest import Memctl
+from tests.hooks.session import Session
+
+SAID = (
+    "Done so far.\n\nDECISION: Round half to even, because the bank does so.\n\nNext steps:\n- Test with half a cent\n"
+)
+FIELDS = {"codex": "last_assistant_message", "gemini": "prompt_response"}
+
+
+@pytest.mark.parametrize("host", [CODEX, GEMINI], ids=lambda host: host.name)
+def test_what_an_agent_decided_in_its_answer_is_told_to_the_next_session(
+    repo: Path, tmp_path: Path, memctl: Memctl, host: Host
+) -> None:
+    session = Session(repo, tmp_path / "a.jsonl", "first", host)
+    stop = next(name for name, what in host.events.items() if what == STOP)
+    prompt = "BeforeAgent" if host is GEMINI else "UserPromptSubmit"
+    session.said("SessionStart", source="startup")
+    session.send(prompt, prompt="Refunds by card: orders can be refunded")
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    for answer in (f"Token {key} is used.", SAID, SAID, "It is all quiet now."):
+        assert session.send(stop, **{FIELDS[host.name]: answer}) == ""
+    session.send("SessionEnd", reason="exit")
+    text = Session(repo, tmp_path / "b.jsonl", "second", host).said("SessionStart", source="startup")
+    for fact in ("Refunds by card", "Round half to even", "Test with half a cent"):
+        assert text.count(fact) == 1, text
+    assert "session" in memctl("search", "round half even").out
+    everything = b"".join(file.read_bytes() for file in session.root.rglob("*") if file.is_file())
+    assert key.encode() not in everything
+    assert session.faults() == []
+
+
+def test_a_key_of_which_an_answer_keeps_only_the_end_is_redacted(session: Session) -> None:
+    key = "\n".join(f"{number:08x}".upper() * 8 for number in range(80))
+    folder = SessionDir(session.root, "one")
+    prompt_log.note_answer(
+        folder, f"-----BEGIN {'PRIVATE'} KEY-----\n{key}\n-----END {'PRIVATE'} KEY-----\nWe decided."
+    )
+    state = session_state.read(folder)
+    assert state is not None
+    assert state.answers == ("[redacted: private key]\nWe decided.",)

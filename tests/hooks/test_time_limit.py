@@ -1,0 +1,88 @@
+"""A start gives what it has within its time, says what is missing, and interrupts nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memctl.hooks import session_start, time_limit
+from memctl.hooks.primer import GUIDE
+from memctl.hooks.session_state import read
+from memctl.store import job_queue
+from tests.conftest import Memctl
+from tests.hooks.session import Session
+
+
+def test_what_is_made_in_time_is_returned_whole() -> None:
+    text = "é\udcff" * 200_000
+    assert time_limit.within(20, lambda: text) == text
+
+
+def test_what_fails_gives_nothing() -> None:
+    assert time_limit.within(20, lambda: str(1 // 0)) is None
+
+
+def test_what_is_late_is_not_waited_for_and_goes_on(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    def slow() -> str:
+        time.sleep(0.5)
+        done.write_text("whole")
+        return "late"
+
+    begin = time.monotonic()
+    assert time_limit.within(0.05, slow) is None
+    assert time.monotonic() - begin < 0.4
+    for _ in range(200):
+        if done.exists() and done.read_text():
+            break
+        time.sleep(0.05)
+    assert done.read_text() == "whole"
+
+
+def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("learn", "Pager")
+    assert "Pager" in session.said("SessionStart", source="startup")
+    real = session_start.told
+
+    def slow(*given: Any) -> str:
+        time.sleep(30)
+        return real(*given)
+
+    monkeypatch.setattr(session_start, "told", slow)
+    monkeypatch.setenv(time_limit.SETTING, "0.2")
+    other = Session(session.repo, session.file, "late")
+    begin = time.monotonic()
+    text = other.said("SessionStart", source="startup")
+    assert time.monotonic() - begin < 10
+    assert "Pager" not in text
+    assert "`memctl rehydrate` prints it" in text
+    assert text.startswith(GUIDE)
+    state = read(other.folder)
+    assert state is not None
+    assert state.seen == ""  # a resumed session is given all of it, not what came since
+    assert state.began is not None
+
+
+def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    real = time_limit.within
+
+    def watch(seconds: float, make: Callable[[], str]) -> str | None:
+        given.append(seconds)
+        time.sleep(0.2)
+        return real(20, make)
+
+    session.folder.path.mkdir(parents=True)
+    job_queue.leave(session.folder, {"what": "dance"})
+    monkeypatch.setattr(time_limit, "within", watch)
+    monkeypatch.setenv(time_limit.SETTING, "2")
+    session.said("SessionStart", source="startup")
+    assert given[0] == 1
+    assert given[1] <= 1.8

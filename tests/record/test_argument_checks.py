@@ -1,0 +1,29 @@
+"""What is said of arguments of the wrong kind, and texts that no file can hold."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memctl.errors import USAGE, MemctlError
+from memctl.record import argument_checks
+
+
+def test_the_argument_is_named_with_what_came_instead() -> None:
+    with pytest.raises(MemctlError, match=r"^tokens is a number, not bool$") as caught:
+        argument_checks.numbers(limit=5, tokens=True)
+    assert caught.value.exit_code == USAGE
+    with pytest.raises(MemctlError, match=r"^goal is a text, not NoneType$"):
+        argument_checks.texts(goal=None)
+    argument_checks.numbers_or_none(target=None, free=0.5)
+    with pytest.raises(MemctlError, match=r"^target is a number, not nan$"):
+        argument_checks.numbers_or_none(target=float("nan"))
+
+
+@given(st.text(st.characters()))
+def test_an_encodable_text_can_be_written_and_a_whole_one_is_as_it_was(text: str) -> None:
+    made = argument_checks.encodable(text)
+    made.encode()
+    assert len(made) == len(text)
+    assert made == text or any("\ud800" <= character <= "\udfff" for character in text)

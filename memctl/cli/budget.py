@@ -16,10 +16,9 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.policy import capacity, profiles
 from memctl.policy.allocation import DEFAULT_WINDOW, Portion, allocate
 from memctl.policy.profiles import PROFILES
-from memctl.tokens.families import kind_of_text
 
 if TYPE_CHECKING:
-    from memctl.policy.capacity import Occupancy, Usage
+    from memctl.policy.capacity import Occupancy, TypeUsage
     from memctl.policy.profiles import Team
     from memctl.tokens.count import Counter
 
@@ -103,7 +102,7 @@ def _count(counter: Counter, sources: tuple[str, ...]) -> int:
     total = 0
     for source in sources:
         text = read(source)
-        total += counter.tokens(text, kind_of_text(source, text)) if text else 0
+        total += counter.tokens_of(source, text) if text else 0
     return total
 
 
@@ -163,7 +162,7 @@ def _limits(portion: Portion, window: int) -> tuple[str, str, str]:
     return f"{portion.tokens:,}", _share(portion.tokens, window), f"{portion.hard:,}"
 
 
-def _over(usage: Usage) -> str:
+def _over(usage: TypeUsage) -> str:
     if usage.over_hard:
         return f"over the hard limit by {usage.over_hard:,}"
     return f"over by {usage.over:,}" if usage.over else f"{usage.portion.tokens - usage.used:,} left"

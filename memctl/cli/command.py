@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from memctl.errors import CredentialFound
 from memctl.record.change import WriteOptions
 from memctl.record.required_text import Wrong, refuse_stand_in
-from memctl.write.credentials import CredentialFound
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WHOLE = 1000  # characters: the first sentence of any command's help

@@ -18,9 +18,9 @@ from memctl.store import load, named_file
 from memctl.write import transaction
 
 if TYPE_CHECKING:
-    from memctl.exchange.adr import Imported
     from memctl.exchange.adr_export import Exported
     from memctl.exchange.adr_forms import Form
+    from memctl.exchange.adr_import import Imported
     from memctl.record.record import Record
     from memctl.record.snapshot import Snapshot
     from memctl.store.memory import Memory
@@ -135,13 +135,13 @@ def _print_lines(memory: Memory, snapshot: Snapshot, records: list[Record], out:
 
 
 def _import_adr(memory: Memory, folder: Path, flags: dict[str, Any]) -> None:
-    from memctl.exchange import adr
+    from memctl.exchange import adr_import
 
     found: list[Imported] = []
 
     def plan(sequence: Any) -> Any:
         snapshot = load.disk(memory)
-        found.append(adr.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
+        found.append(adr_import.import_folder(memory, sequence, snapshot, folder, allow_secret=flags["allow_secret"]))
         return found[0].change
 
     result = transaction.carry_out(memory, plan, write_options(flags))

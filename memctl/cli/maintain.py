@@ -36,11 +36,12 @@ def maintain_command(ctx: click.Context, /, **flags: Any) -> None:
     checkpoint                                 older than 30 days, and ten newer versions; or
                                                its task is finished, and it is not the newest
 
-    Importance of 8 and more, open issues and the latest state are never touched. What an open record or a page
-    refers to is archived and not deleted, but for what the open record supersedes; other links to what is deleted are
-    taken out. Records with changes that are in no commit are left alone. An issue's age counts from when it was
-    recorded. What you bring back with `restore` goes again next time, unless you give it importance 8. `memctl install
-    cron` prints a line that has this done every night.
+    Open issues and the latest state are never touched, and neither is importance of 8 and more, but that a closed
+    issue of any importance is archived. What an open record or a page refers to is archived and not deleted, but for
+    what the open record supersedes; other links to what is deleted are taken out. Records with changes that are in no
+    commit are left alone. An issue's age counts from when it was recorded. What you bring back with `restore` goes
+    again next time, unless you give it importance 8. `memctl install cron` prints a line that has this done every
+    night.
 
     The numbers are settings, under `lifecycle` in config.yaml:
 

@@ -12,7 +12,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.transcript import locations, reading
 from memctl.transcript.events import Session, joined
@@ -67,7 +67,7 @@ def _of_sub_agents(source: str, named: tuple[str, ...]) -> Iterator[Session]:
                 yield session
 
 
-def with_prose(memory: Memory, summary: Summary, session: Session, *, no_llm: bool) -> Summary:
+def with_prose(memory: Memory, summary: SessionSummary, session: Session, *, no_llm: bool) -> SessionSummary:
     """A summary with what a language model adds, if its user has one; without, and a warning, if that fails."""
     if no_llm:
         return summary

@@ -19,7 +19,7 @@ from memctl.policy import contexts, measures, parallel, tiers, triggers
 from memctl.policy import state as description
 from memctl.policy.blocks import take_apart
 from memctl.policy.contexts import Context, Debt, Slice
-from memctl.policy.state import State
+from memctl.policy.state import ContextState
 from memctl.tokens.families import kind_of_text
 
 _WINDOW = 200_000
@@ -60,7 +60,7 @@ class _Inputs:
         around = surroundings.find(ctx, given["model"], given["at"])
         self.around, count = around, around.counter.tokens
         named = given["described"]
-        self.state = description.parse(read(named), named) if named else State()
+        self.state = description.parse(read(named), named) if named else ContextState()
         if given["delta"] is not None:
             self.state = msgspec.structs.replace(self.state, delta_payload=given["delta"])
         self.contexts = [_context(source, around) for source in sources]
@@ -210,7 +210,7 @@ def triggers_command(
     ctx.exit(REFUSED if (strict and fired) or found.around.faults else OK)
 
 
-def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> triggers.Situation:
+def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> triggers.TriggerInput:
     state = found.state
     if phase_boundary:
         state = msgspec.structs.replace(state, phase_boundary=True)
@@ -222,7 +222,7 @@ def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> trig
         for item in structured
         if (lacks := parallel.lacks(item.measures.parsed))
     ]
-    return triggers.Situation(
+    return triggers.TriggerInput(
         contexts=found.contexts,
         shared=found.shared,
         debt=max(found.debts, key=lambda debt: debt.ratio),

@@ -152,7 +152,7 @@ def commit_command(
     memory = opening.memory(ctx)
     if not dry_run:
         memory.grant_trust()
-        two_phase.recover(memory, ask_remote=True)
+        two_phase.recover(memory, transaction.write, ask_remote=True)
     if drop:
         forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -13,11 +13,11 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.pack import relevance
-from memctl.pack.relevance import Place
+from memctl.pack.relevance import PagePlace
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.search import ranking
-from memctl.search.filters import Filters
+from memctl.search.filters import ORDERS, Filters
 from memctl.search.ranking import Ranked
 from memctl.search.related import CODE, LINKS, SECTION, TAGS, TEXT, Related
 from memctl.store.memory import Memory
@@ -25,6 +25,9 @@ from memctl.text.markdown import first_sentence
 
 _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]*")  # an id, or how one begins
 _INDENT = " " * 6
+# What results can be put in order of, beside relevance, each with its name in ORDERS.
+_SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
+_Found = TypeVar("_Found", bound=Ranked | Related | PagePlace)
 
 
 @command(
@@ -32,12 +35,21 @@ _INDENT = " " * 6
     ("memctl search connection pool", "Records with these words, those with both first."),
     ("memctl search '\"rate limit\"' --type decision --explain", "An exact phrase, and how each score came about."),
     ("memctl search 'auth*' --since 30d --json", "Words that begin with auth, for a program."),
+    ("memctl search pool --type issue --sort severity", "What matches, the worst first."),
     ("memctl search --related DEC-2025-11-04-001 --explain", "What has to do with a record, and why."),
     ("memctl search --related src/auth.py", "The records that have to do with a file."),
 )
 @click.argument("query", nargs=-1)
 @click.option("--related", metavar="ID|PATH", help="Instead of words: what has to do with a record, or with a file.")
 @filtering
+@click.option(
+    "--sort",
+    "order",
+    type=click.Choice(["relevance", *_SORTS]),
+    default="relevance",
+    show_default=True,
+    help="What to order by, the most first; pages and sessions come last then.",
+)
 @click.option("--limit", type=click.IntRange(min=0), default=10, show_default=True, help="How many at most; 0 for all.")
 @click.option("--explain", is_flag=True, help="Show what each part contributed to a score.")
 @reading
@@ -47,6 +59,7 @@ def search_command(
     /,
     query: tuple[str, ...],
     related: str | None,
+    order: str,
     limit: int,
     explain: bool,
     as_json: bool,
@@ -67,27 +80,34 @@ def search_command(
     snapshot = opening.readable(memory, at)
     filters = opening.filters(memory, **given)
     if related is None:
-        _search(memory, snapshot, " ".join(query), filters, limit, explain, as_json)
+        _search(memory, snapshot, " ".join(query), filters, order, limit, explain, as_json)
     else:
-        _relate(ctx, memory, snapshot, related, filters, limit, explain, as_json, at)
+        _relate(ctx, memory, snapshot, related, filters, order, limit, explain, as_json, at)
     ctx.exit(output.finish(memory, snapshot))
 
 
 def _search(
-    memory: Memory, snapshot: Snapshot, query: str, filters: Filters, limit: int, explain: bool, as_json: bool
+    memory: Memory,
+    snapshot: Snapshot,
+    query: str,
+    filters: Filters,
+    order: str,
+    limit: int,
+    explain: bool,
+    as_json: bool,
 ) -> None:
-    found: list[Ranked | Place] = [*ranking.search(snapshot, query, filters, memory.now)]
+    found: list[Ranked | PagePlace] = [*ranking.search(snapshot, query, filters, memory.now)]
     if filters == Filters():  # pages and sessions have none of what a filter asks for
         found += relevance.found_places(snapshot, query)
         found.sort(key=lambda result: -result.score)
-    shown = found[: limit or None]
+    shown = _sorted(found, order)[: limit or None]
     records = [result for result in shown if isinstance(result, Ranked)]
     instead = snapshot.texts.instead(query)
     excerpts = snapshot.texts.excerpts(query, [result.record.path for result in records])
     if as_json:
         results = [
             _place_data(r)
-            if isinstance(r, Place)
+            if isinstance(r, PagePlace)
             else {
                 "type": "record",
                 **_parts(r),
@@ -103,26 +123,36 @@ def _search(
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:
         _explain(records, snapshot.config.search_weights)
-        found_places = [result for result in shown if isinstance(result, Place)]
+        found_places = [result for result in shown if isinstance(result, PagePlace)]
         output.columns([(f"{one.score:.3f}", one.marker, one.kind, one.title) for one in found_places])
     else:
-        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, Place) else row(r.record))) for r in shown]
+        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, PagePlace) else row(r.record))) for r in shown]
         output.columns(rows, ({}, *STYLES), [_below(result, excerpts) for result in shown])
     _tell(len(found), len(shown), "nothing matches")
 
 
-def _below(result: Ranked | Place, excerpts: Mapping[str, Excerpt]) -> str:
+def _sorted(found: list[_Found], order: str) -> list[_Found]:
+    """Put results, given by relevance, in another order, as `list` has it; pages and sessions come after records."""
+    if order == "relevance":
+        return found
+    key, large_first = ORDERS[_SORTS[order]]
+    records = [result for result in found if not isinstance(result, PagePlace)]
+    records.sort(key=lambda result: key(result.record), reverse=large_first)
+    return [*records, *(result for result in found if isinstance(result, PagePlace))]
+
+
+def _below(result: Ranked | PagePlace, excerpts: Mapping[str, Excerpt]) -> str:
     """What stands below a result: the piece of a record's text that matches, of a place how it begins."""
-    if isinstance(result, Place):
+    if isinstance(result, PagePlace):
         return _INDENT + output.plain(first_sentence(result.text)) if result.text.strip() else ""
     return _INDENT + output.marked(excerpts[result.record.path]) if result.record.path in excerpts else ""
 
 
-def _place_row(place: Place) -> tuple[str, ...]:
+def _place_row(place: PagePlace) -> tuple[str, ...]:
     return place.marker, place.kind, "", place.title
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _place_data(place: PagePlace) -> dict[str, Any]:
     return {
         "type": place.kind,
         "score": round(place.score, 6),
@@ -138,6 +168,7 @@ def _relate(
     snapshot: Snapshot,
     given: str,
     filters: Filters,
+    order: str,
     limit: int,
     explain: bool,
     as_json: bool,
@@ -155,7 +186,7 @@ def _relate(
         sections = [page.id for page in coverage.covering(snapshot, [name])[name]]
         subject = related.of_files(snapshot, [name], sections)
     found = related.related(snapshot, subject, filters)
-    shown = found[: limit or None]
+    shown = _sorted(found, order)[: limit or None]
     if as_json:
         results = [{**_parts(r), "record": output.record_data(memory, r.record)} for r in shown]
         output.json("related", {"to": name, "total": len(found), "results": results}, snapshot.faults, memory)

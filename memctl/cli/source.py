@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.exchange import unpaired
 from memctl.exchange.jsonl import draft_of
 from memctl.record import frontmatter
 from memctl.record.errors import Malformed
@@ -44,8 +43,6 @@ def draft_from(kind: Kind, source: str) -> Draft:
             given.pop("path", None)  # an exported record has one; this will be another record
             return draft_of(given, kind)
         except (msgspec.MsgspecError, RecursionError) as error:
-            if half := unpaired.told(text):
-                raise MemctlError(f"{source}: {half}") from None
             raise MemctlError(f"{source} is no JSON object: {error}") from None
     values: dict[str, Any] = {}
     if text.startswith(frontmatter.FENCE + "\n"):

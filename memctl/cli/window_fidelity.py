@@ -17,7 +17,7 @@ from memctl.providers.provider import Provider, ProviderFailed
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 from memctl.window.health import questions as question_sets
-from memctl.window.health.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
+from memctl.window.health.fidelity import TARGET, Fidelity, GradedQuestion, asked_of, evaluate
 from memctl.window.health.questions import Question
 
 
@@ -113,5 +113,5 @@ def _print(found: Fidelity, least: float) -> None:
         output.note(f"not counted: {output.plain(answer.question.ask)} ({answer.note})")
 
 
-def _what(answer: Answered) -> str:
+def _what(answer: GradedQuestion) -> str:
     return ", ".join(answer.lost) or f"{answer.question.ask} ({answer.note})"

@@ -26,7 +26,7 @@ from memctl.window.following import Follower
 from memctl.window.pressure import limits
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -63,7 +63,7 @@ def looking(function: F) -> F:
     return function
 
 
-class Source:
+class WindowSource:
     """A file with a window in it, and how it is to be looked at."""
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Source:
         self._memory = opening.memory_if_any(ctx)
         self.config, self._says_window = settings(given["settings"], self._memory)
 
-    def read(self) -> Seen:
+    def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
@@ -87,19 +87,19 @@ class Source:
         self.counted_as = found.family.name
         return found
 
-    def limit(self, seen: Seen) -> Limit:
+    def limit(self, seen: SeenConversation) -> Limit:
         """How much fits, as `limit_of` has it."""
         usable = self.config.max_context_tokens if self._says_window else None
         return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
 
-    def warn(self, seen: Seen, limit: Limit) -> None:
+    def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and what of the file was not taken in."""
         warn_of(limit)
         messages.tell_rest(seen.opened)
 
 
 def limit_of(
-    seen: Seen,
+    seen: SeenConversation,
     usable: int | None,
     memory: Memory | None,
     *,

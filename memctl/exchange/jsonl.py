@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.exchange import unpaired
 from memctl.record import frontmatter, ids
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
@@ -88,7 +87,7 @@ def import_lines(memory: Memory, sequence: IdSequence, snapshot: Snapshot, lines
     writes: list[Write] = []
     for number, draft, values in drafts:
         identifier = values["id"]
-        values.setdefault("memory_id", memory.new_memory_id(identifier))
+        values.setdefault("memory_id", memory.new_memory_id(identifier, is_imported=True))
         path = values.pop("path", None)
         found = problems(values)
         if found or (path is not None and not _good_path(path, identifier)):
@@ -147,7 +146,7 @@ def _read(memory: Memory, lines: Iterable[str]) -> tuple[list[tuple[int, Draft, 
             draft = draft_of(values)
             drafts.append((number, draft, complete(memory, draft)))
         except (msgspec.MsgspecError, MemctlError, RecursionError) as error:
-            wrong.append(f"line {number}: {unpaired.told(line) or error}")
+            wrong.append(f"line {number}: {error}")
     return drafts, wrong
 
 

@@ -25,7 +25,7 @@ _LEAST = 2 * (model_windows.MOST_OUTPUT + model_windows.BUFFER)  # tokens
 _REACH = 8 * 1024 * 1024  # bytes from the end in which the last answer is looked for
 
 
-class Pressure(NamedTuple):
+class ContextFill(NamedTuple):
     """The tokens in a context, and at how many the host compacts it."""
 
     tokens: int
@@ -40,13 +40,13 @@ class Pressure(NamedTuple):
         return next(zone for least, zone in _ZONES if self.share >= least)
 
 
-def measure(transcript: str, environ: Mapping[str, str]) -> Pressure | None:
+def measure(transcript: str, environ: Mapping[str, str]) -> ContextFill | None:
     """The pressure on the main agent's context, by the end of a transcript of Claude Code's; None if unknown."""
     found = last_context(transcript)
     if found is None:
         return None
     tokens, model = found
-    return Pressure(tokens, limit_of(model, tokens, environ))
+    return ContextFill(tokens, limit_of(model, tokens, environ))
 
 
 def limit_of(model: str, tokens: int, environ: Mapping[str, str]) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import cached_property
 
 from memctl.pages import repository_paths
-from memctl.record import pages
+from memctl.record import ids, pages
+from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -18,9 +19,12 @@ FOLDER = "docs"
 INDEX = "INDEX.md"
 EXECUTIVE = "1.0-executive-summary.md"
 SOURCES = "4-sources.md"
+UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
-_ID = re.compile(r"(?<![\w/-])(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}(?![\w-])")
+_ANCHOR = re.compile(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
+_ID = re.compile(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
 _MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
 
 
@@ -68,7 +72,7 @@ class Links:
 
     def prose(self, text: str) -> str:
         """A page's own text with every § marker and record id in it made a link, but for those in code."""
-        if "§" not in text and _ID.search(text) is None:
+        if "§" not in text and "](#" not in text and _ID.search(text) is None:
             return text
         self._left = _MOST
         lines = []
@@ -87,9 +91,24 @@ class Links:
                 found = self._target(where)
                 done.append(f"{label}({found})" if found else label[1:-1])
             else:
-                done.append(match[0])
+                found = self._of_anchor(label, where) if where.startswith("#") else ""
+                done.append(f"{label}({found})" if found else match[0])
             end = match.end()
         return "".join([*done, self._bare(text[end:])])
+
+    def _of_anchor(self, label: str, anchor: str) -> str:
+        """Where `[Details: §2.1](#21-architecture)` leads, as if all levels were one document: "" if nowhere.
+
+        That is where the first marker in the label leads, or else the one place whose number without dots it begins
+        with.
+        """
+        if (match := _ANCHOR.match(anchor)) is None:
+            return ""
+        named = (self._target(marker[0].rstrip(".-")) for marker in MARKER.finditer(label))
+        if found := next(filter(None, named), ""):
+            return found
+        numbered = [where for marker, where in self._anchors.items() if re.sub(r"\D", "", marker) == match[1]]
+        return numbered[0] if len(numbered) == 1 else ""
 
     def _bare(self, text: str) -> str:
         def marker(match: re.Match[str]) -> str:

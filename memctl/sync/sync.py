@@ -18,7 +18,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
-from memctl.git.pushing import Refused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.turns import Turn
 from memctl.store import load, lock, sessions_ref
@@ -239,7 +239,7 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
             if not remotes.push(memory.repository, upstream, new):
                 checkout_log.drop(memory)
                 return False
-        except Refused as error:
+        except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",

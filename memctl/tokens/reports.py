@@ -29,7 +29,7 @@ SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request wei
 ReadFile = Callable[[str], str]
 
 
-class Report(msgspec.Struct, frozen=True):
+class TokenReport(msgspec.Struct, frozen=True):
     """A text by its parts, what the model reported of it, and how many of those tokens are not the text's."""
 
     model: str
@@ -83,7 +83,7 @@ def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed:
         _take(_report_of_growth(growth), observed)
 
 
-def _take(report: Report, observed: Observed) -> None:
+def _take(report: TokenReport, observed: Observed) -> None:
     family = family_of(report.model)
     if family.error == 0:
         raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")
@@ -101,13 +101,13 @@ def _take(report: Report, observed: Observed) -> None:
     observed.by_model[name].append(Observation(digest_of(key), kinds, estimate, reported))
 
 
-def _report_of_growth(growth: Growth) -> Report:
+def _report_of_growth(growth: Growth) -> TokenReport:
     if growth.fault:
         raise _Unfit(growth.fault)
-    return Report(growth.model, growth.parts, growth.overhead, growth.tokens)
+    return TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens)
 
 
-def _report(line: dict[str, Any], read_file: ReadFile) -> Report:
+def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     request = line["request"] if isinstance(line.get("request"), dict) else line
     response = line["response"] if isinstance(line.get("response"), dict) else line
     model = response.get("model") or request.get("model")
@@ -118,13 +118,13 @@ def _report(line: dict[str, Any], read_file: ReadFile) -> Report:
         raise _Unfit("has no count of input tokens")
     if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):
         part, overhead = _text(request, read_file), messages.PER_REQUEST + messages.PER_MESSAGE
-        return Report(model, [part], overhead, reported, is_one_text=True)
+        return TokenReport(model, [part], overhead, reported, is_one_text=True)
     conversation = messages.parse(request)
     if conversation is None:
         raise _Unfit("has no text, file or messages")
     if conversation.uncounted:
         raise _Unfit(f"has {', '.join(conversation.uncounted)}, which no text stands for")
-    return Report(model, conversation.parts, conversation.overhead, reported)
+    return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 
 def _text(line: dict[str, Any], read_file: ReadFile) -> Part:

@@ -23,7 +23,7 @@ _LONGEST_NAME = 100  # of a line
 _OF_USER = re.compile(rb'"type": ?"user"')
 
 
-class Part(msgspec.Struct, frozen=True):
+class TranscriptPart(msgspec.Struct, frozen=True):
     """Some lines: the session that they tell of, how far the transcripts are read then, and compactions among them.
 
     A compaction may not say how many tokens it left. Then `left` has those of the next request of the main agent, by
@@ -37,7 +37,9 @@ class Part(msgspec.Struct, frozen=True):
     waiting: str = ""
 
 
-def read(transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False) -> Iterator[Part]:
+def read(
+    transcript: str, offsets: Mapping[str, int], waiting: str = "", *, is_over: bool = False
+) -> Iterator[TranscriptPart]:
     """Yield what the transcripts of a session have behind some offsets: the main agent's, then those of its sub-agents.
 
     An answer with a call whose result is still to come is left for the next time: the call may fail yet. Of a session
@@ -132,8 +134,8 @@ class _Reading:
             self._left[self.waiting] = line.context
             self.waiting = ""
 
-    def part(self) -> Part:
-        return Part(
+    def part(self) -> TranscriptPart:
+        return TranscriptPart(
             self._session.session(self._lines.broken),
             dict(self.offsets),
             tuple(self._boundaries),

@@ -31,7 +31,7 @@ _TELLING = ("file_path", "path", "notebook_path", "command", "pattern", "query",
 _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenConversation(msgspec.Struct, frozen=True):
     """A conversation as it was read, with its curve, the model that it names ("": none), and what counted it."""
 
     opened: Opened
@@ -44,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True):
         return self.opened.transcript is not None
 
 
-class Part(msgspec.Struct, frozen=True):
+class ComponentUse(msgspec.Struct, frozen=True):
     """What components use of their budget, in tokens: two of them where nobody can tell them apart."""
 
     components: tuple[BudgetComponent, ...]
@@ -70,19 +70,19 @@ class Status(msgspec.Struct, frozen=True):
     """A window now: its last reading, what the parts use, the largest results, and a snapshot for each request."""
 
     reading: PressureReading
-    parts: tuple[Part, ...]
+    parts: tuple[ComponentUse, ...]
     largest: tuple[Large, ...]
     history: tuple[HealthSnapshot, ...]
 
 
-def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> Seen:
+def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
     that nobody names. Raises MemctlError for what is no conversation.
     """
     return of_loaded(reading.load(lines, name), counter_for)
 
 
-def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> Seen:
+def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
     """Return what was read, counted, with its curve: that of what nobody reported on is counted, too."""
     counter = counter_for(loaded.model)
     opened = loaded.opened(counter)
@@ -90,10 +90,10 @@ def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> See
         curve = curves.of_transcript(loaded.transcript)
     else:
         curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
-    return Seen(opened, curve, loaded.model, counter)
+    return SeenConversation(opened, curve, loaded.model, counter)
 
 
-def judge(seen: Seen, limit: Limit, config: WindowConfig) -> Status:
+def judge(seen: SeenConversation, limit: Limit, config: WindowConfig) -> Status:
     """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
     pressure = config.pressure
     monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
@@ -129,7 +129,7 @@ def _snapshot(
     )
 
 
-def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tuple[Part, ...]:
+def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
     """What each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
         limits = limits_of(limit.usable, config.budget.allocations.by_component())
@@ -142,18 +142,18 @@ def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tupl
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)
     if seen.curve.source != MODEL_REPORTED:
-        return tuple(Part((component,), used[component], limits[component]) for component in BudgetComponent)
+        return tuple(ComponentUse((component,), used[component], limits[component]) for component in BudgetComponent)
     frame = _frame(seen)
     counted = sum(used[component] for component in others if component is not BudgetComponent.OUTPUT_RESERVED)
     scale = max(current - frame, 0) / counted if counted else 0.0
     scaled = {c: used[c] if c is BudgetComponent.OUTPUT_RESERVED else round(used[c] * scale) for c in others}
     return (
-        Part(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
-        *(Part((component,), scaled[component], limits[component]) for component in others),
+        ComponentUse(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
+        *(ComponentUse((component,), scaled[component], limits[component]) for component in others),
     )
 
 
-def _frame(seen: Seen) -> int:
+def _frame(seen: SeenConversation) -> int:
     """The system prompt and the tools, which no transcript holds: what the first request had beside its text.
 
     No request has had less than that.

@@ -22,7 +22,7 @@ from memctl.write import entry_state, links, old_checkpoints, retention, transac
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
 from memctl.write.old_checkpoints import OldCheckpoint
-from memctl.write.retention import Judgement, Verdict
+from memctl.write.retention import Judgement, RetentionVerdict
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
@@ -185,7 +185,7 @@ def _refuse_if_unsafe(memory: Memory) -> None:
         raise MemctlError(f"{error.why}, and maintenance can wait", "run it again once that is over") from None
 
 
-def _deed(verdict: Verdict) -> Deed:
+def _deed(verdict: RetentionVerdict) -> Deed:
     return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memctl.store import files, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import WRITING, Entry
+from memctl.store.pending import WRITING, PendingEntry
 from memctl.write import checkout_log, entry_state
 
 
@@ -46,7 +46,7 @@ def drop_replaced(memory: Memory) -> None:
             pending.drop(entry)
 
 
-def _finish(memory: Memory, entry: Entry) -> None:
+def _finish(memory: Memory, entry: PendingEntry) -> None:
     """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
         return

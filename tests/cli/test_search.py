@@ -40,6 +40,31 @@ def test_any_of_the_words_will_do_and_all_are_better(memctl: Memctl) -> None:
     assert [result["record"]["id"] for result in results] == [both, one]
 
 
+def test_results_come_in_the_order_asked_for_and_pages_last(memctl: Memctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    memctl("section", "add", "Pool", "--overview", "The pool.")
+    for day, args in enumerate(
+        (
+            ("issue", "Pool leaks", "--severity", "high", "-i", "9", "-t", "pool"),
+            ("issue", "Pool pool pool", "--severity", "low", "-i", "2", "-t", "pool"),
+            ("decide", "Pool size", "--rationale", "x", "-i", "5", "-t", "pool"),
+        ),
+        1,
+    ):
+        monkeypatch.setenv("MEMCTL_NOW", f"2025-11-0{day}T00:00:00Z")
+        memctl(*args)
+    for order, expected in (
+        ("importance", ["Pool leaks", "Pool size", "Pool pool pool", "§2.1"]),
+        ("severity", ["Pool leaks", "Pool pool pool", "Pool size", "§2.1"]),
+        ("time", ["Pool size", "Pool pool pool", "Pool leaks", "§2.1"]),
+    ):
+        results = memctl("search", "pool", "--sort", order, "--json").data["results"]
+        assert [r["record"]["title"] if r["type"] == "record" else r["marker"] for r in results] == expected
+        assert expected[0] in memctl("search", "pool", "--sort", order, "--limit", "1").out
+        first = results[0]["record"]["id"]
+        related = memctl("search", "--related", first, "--sort", order, "--json").data["results"]
+        assert [r["record"]["title"] for r in related] == expected[1:3]
+
+
 def test_a_misspelt_word_is_told_and_searched_for(memctl: Memctl) -> None:
     made = memctl("learn", "Pools", "--lesson", "a connection").id
     found = memctl("search", "conection")

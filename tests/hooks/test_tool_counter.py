@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memctl.hooks import pressure
-from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, Pressure
+from memctl.hooks.pressure import GREEN, ORANGE, RED, YELLOW, ContextFill
 from memctl.transcript import files
 from tests.hooks.session import Session
 
@@ -172,9 +172,9 @@ def test_the_point_of_compaction_is_where_the_program_is_told_to_have_it(
 
 
 def test_zones_are_shares_of_the_hosts_own_point() -> None:
-    zones = {share: Pressure(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
+    zones = {share: ContextFill(share * 1_670, 167_000).zone for share in (0, 49, 50, 74, 75, 89, 90, 120)}
     assert zones == {0: GREEN, 49: GREEN, 50: YELLOW, 74: YELLOW, 75: ORANGE, 89: ORANGE, 90: RED, 120: RED}
-    assert Pressure(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
+    assert ContextFill(180_000, 167_000).zone == RED  # 90 % of the window: the host has compacted long before
 
 
 def test_what_can_be_opened_and_not_be_read_ends_there() -> None:

@@ -21,6 +21,7 @@ from memctl.pack.directives import Prune, read
         ("load §4..github/workflows/ci.yml", ["§4..github/workflows/ci.yml"]),
         ("Load:\n§2.1\n§2.2", ["§2.1", "§2.2"]),
         ("load §4", ["§4"]),
+        ("Please load §9.9, §12.1.3 and §3.", ["§9.9", "§12.1.3", "§3"]),  # what leads nowhere is asked for, too
         ("load §3.1. Then load §3.1 again.", ["§3.1"]),
         ("As §3.1 says, the load is high.", []),
         ("Don't load §3.1.", []),

@@ -98,7 +98,9 @@ def expected(found: list[Values]) -> dict[str, str]:
     latest = {group[-1]["id"] for group in (states, [s for s in states if _is_open(s)]) if group}
     protected = {r["id"] for r in found if r["importance"] >= 8 or r["id"] in latest or _is_open_issue(r)}
     goes = {r["id"] for r in found if r["id"] not in protected and _deleted(r)}
-    closes = {r["id"] for r in found if r["id"] not in protected and not r["is_archived"] and _archived(r)}
+    # Of what has weight, only closed issues are archived.
+    spared = {r["id"] for r in found if r["id"] in protected and (r["memory_type"] != "issue" or _is_open_issue(r))}
+    closes = {r["id"] for r in found if r["id"] not in spared and not r["is_archived"] and _archived(r)}
     stays = [r for r in found if r["id"] in protected or (_is_open(r) and r["id"] not in goes | closes)]
     held = {name for r in stays for field in ("relates_to", "superseded_by") for name in r.get(field, [])}
     held -= {r["id"] for r in found if r["id"] in held and r["id"] not in goes}

@@ -102,6 +102,15 @@ def test_what_is_never_touched_stays_whatever_the_tables_say(memctl: Memctl, old
     }
 
 
+def test_a_critical_issue_that_is_resolved_is_archived_and_never_deleted(memctl: Memctl, old: Memctl) -> None:
+    issue = old("issue", "Down", "--severity", "critical").id
+    old("resolve", issue, "--resolution", "x")
+    assert [(deed["action"], deed["id"]) for deed in memctl("maintain", "--json").data["deeds"]] == [("archive", issue)]
+    later = old("maintain", "--json", at="2031-01-01T00:00:00Z").data
+    assert later["deeds"] == []
+    assert {one["id"]: (one["due"], one["why"]) for one in later["kept"]} == {issue: ("delete", "it has importance 9")}
+
+
 def test_the_numbers_are_settings(repo: Path, memctl: Memctl, old: Memctl) -> None:
     learning = old("learn", "Unread").id
     config = repo / ".memory" / "config.yaml"

@@ -19,7 +19,7 @@ from memctl.tokens.messages import PER_MESSAGE, PER_REQUEST
 from memctl.transcript.messages import body_key, elements, is_answer, messages_of
 from memctl.window.messages import editing, parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.parsing import Place
+from memctl.window.messages.parsing import BlockPlace
 
 Lines = Sequence[Sequence[int]]
 
@@ -32,7 +32,7 @@ class Conversation(msgspec.Struct, frozen=True):
 
     given: Any
     blocks: tuple[ContentBlock, ...]
-    places: Mapping[str, Place]
+    places: Mapping[str, BlockPlace]
     lines: Lines = ()
 
     @classmethod

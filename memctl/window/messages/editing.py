@@ -9,12 +9,12 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.transcript.messages import CALL, RESULT, TEXT, THINKING, elements
-from memctl.window.messages.parsing import Place
+from memctl.window.messages.parsing import BlockPlace
 
 GONE = "[Evicted]"  # where something has to stand
 _PAIRED = (CALL, RESULT)
 
-Edit = tuple[Place, str | None]
+Edit = tuple[BlockPlace, str | None]
 
 
 def rewritten(given: Any, key: str | None, edits: Sequence[Edit]) -> Any:
@@ -79,7 +79,7 @@ def _parts(given: list[Any], key: str, own: Mapping[tuple[str | int, ...], tuple
             yield _replaced(part, what, text)
 
 
-def is_taken_out(place: Place) -> bool:
+def is_taken_out(place: BlockPlace) -> bool:
     """Whether an edit of None leaves nothing in a place: a call, a result and a whole content leave a word."""
     return len(place.path) > 1 and place.type not in _PAIRED
 

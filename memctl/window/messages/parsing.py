@@ -34,7 +34,7 @@ from memctl.window.messages.content import ContentBlock, ContentType, TokenCount
 _MARKER = re.compile(r"\b(?:DO_NOT_EVICT|IMPORTANT)\b")
 
 
-class Place(msgspec.Struct, frozen=True):
+class BlockPlace(msgspec.Struct, frozen=True):
     """Where a block stands: the index of its message, -1 for the request's frame; the path below that; the type of its
     element."""
 
@@ -58,12 +58,12 @@ class BlockReader:
         self._counter = counter
         self._lines = lines
         self._blocks: list[ContentBlock] = []
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, BlockPlace] = {}
         self._calls: dict[str, ContentBlock] = {}
         self.answers = 0
         self._was_answer = False
 
-    def finished(self) -> tuple[tuple[ContentBlock, ...], dict[str, Place]]:
+    def finished(self) -> tuple[tuple[ContentBlock, ...], dict[str, BlockPlace]]:
         """All blocks in their order, and their places."""
         return tuple(self._blocks), self._places
 
@@ -73,15 +73,15 @@ class BlockReader:
             given = body.get(name)
             check_json(given, name)
             if isinstance(given, str) and given:
-                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), Place(-1, (name,), TEXT))
+                self._add(name, ContentType.SYSTEM_PROMPT, encodable(given), BlockPlace(-1, (name,), TEXT))
             for index, part in enumerate(given if isinstance(given, list) else ()):
                 texts = [block.text for block in blocks_of("system", [part], where=f"{name} {index}") if block.text]
                 if text := "\n".join(texts):
-                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, Place(-1, (name, index), TEXT))
+                    self._add(f"{name}.{index}", ContentType.SYSTEM_PROMPT, text, BlockPlace(-1, (name, index), TEXT))
         tools = body.get("tools")
         check_json(tools, "tools")
         for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-            place = Place(-1, ("tools", index), "tool")
+            place = BlockPlace(-1, ("tools", index), "tool")
             text, name = encode_json(tool, f"tools {index}"), _tool_name(tool)
             block_id = f"tools.{name}" if name and f"tools.{name}" not in self._places else f"tools.{index}"
             self._add(block_id, ContentType.TOOL_DEFINITION, text, place, tool_name=name)
@@ -93,7 +93,7 @@ class BlockReader:
         self._was_answer = is_of_model
         thoughts = 0
         for number, element in enumerate(elements_at(index, message)):
-            place = Place(index, element.path, element.type)
+            place = BlockPlace(index, element.path, element.type)
             fields: dict[str, Any] = {"message": index}
             if _is_marked(message) or _is_marked(element.given):
                 fields["do_not_evict"] = True
@@ -106,7 +106,7 @@ class BlockReader:
             thoughts += is_thought
             self._take(block_id, str(message.get("role") or ""), element, place, fields)
 
-    def _take(self, block_id: str, role: str, element: Element, place: Place, fields: dict[str, Any]) -> None:
+    def _take(self, block_id: str, role: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
         if element.type == THINKING:
             if not element.path:  # an item of its own, to which the item behind it is bound
                 fields["do_not_evict"] = True
@@ -125,7 +125,7 @@ class BlockReader:
                 fields["do_not_evict"] = True
             self._add(block_id, type_, text, place, **fields)
 
-    def _take_result(self, block_id: str, element: Element, place: Place, fields: dict[str, Any]) -> None:
+    def _take_result(self, block_id: str, element: Element, place: BlockPlace, fields: dict[str, Any]) -> None:
         first = element.blocks[0] if element.blocks else Block(RESULT, "user")
         call = self._calls.get(first.call_id)
         others = [block.name for block in element.blocks if block.type == OTHER]
@@ -145,7 +145,7 @@ class BlockReader:
         block_id: str,
         type_: ContentType,
         text: str,
-        place: Place,
+        place: BlockPlace,
         *,
         tokens: int | None = None,
         turn: int | None = None,

@@ -104,7 +104,7 @@ def test_memory_stays_flat_however_long_the_transcript_is() -> None:
     assert peak(6) < 2 * peak(1)
 
 
-def judged(lines: Iterable[str], limit: Limit = LIMIT) -> tuple[status.Seen, status.Status]:
+def judged(lines: Iterable[str], limit: Limit = LIMIT) -> tuple[status.SeenConversation, status.Status]:
     seen = status.read(lines, "x", lambda model: COUNTER)
     return seen, status.judge(seen, limit, WindowConfig())
 

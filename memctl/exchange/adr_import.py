@@ -6,32 +6,61 @@ supersedes another, the decisions are linked at both ends.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from memctl.errors import MemctlError
-from memctl.exchange import adr_folder, adr_text
+from memctl.errors import USAGE, MemctlError
+from memctl.exchange import adr_status, adr_text
 from memctl.exchange.adr_export import Decisions
-from memctl.exchange.adr_folder import Edge, Found
 from memctl.exchange.adr_forms import FORMS
-from memctl.exchange.adr_status import SUPERSEDED
-from memctl.exchange.adr_text import KEY, Origin
+from memctl.exchange.adr_status import SUPERSEDED, Statement
+from memctl.exchange.adr_text import KEY, AdrOrigin, Head
+from memctl.git import history
 from memctl.git.history import Commit
 from memctl.record import frontmatter, timestamps
 from memctl.record.change import Change, Write
-from memctl.record.errors import InvalidRecord
+from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.kinds import DECISION
 from memctl.record.record import Record, parse, problems
 from memctl.record.snapshot import Snapshot
+from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
+from memctl.text.credentials import describe, find, lines
 from memctl.write.create import Draft, complete, written
 from memctl.write.edit import rewrite
 
+_TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IGNORECASE)
 _SHOWN = 20  # problems to print; a folder of something else may have hundreds
+
+
+class AdrFile(msgspec.Struct, frozen=True):
+    """A file that is a record: its text as it stands, what becomes of it, and what it says."""
+
+    file: str
+    text: str
+    origin: AdrOrigin
+    body: str
+    head: Head
+    said: Statement
+
+    def line_of(self, text: str) -> int:
+        """The line on which a text stands first."""
+        return self.text.count("\n", 0, max(self.text.find(text), 0)) + 1
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """That one file supersedes another, and which of the two says so."""
+
+    old: str
+    new: str
+    by_old: bool
+    by_new: bool
 
 
 class Imported(msgspec.Struct, frozen=True):
@@ -56,23 +85,23 @@ def import_folder(
 
     Raises MemctlError, naming files and lines, if any of them can't be added.
     """
-    names, passed = adr_folder.listing(folder)
+    names, passed = _listing(folder)
     if not names:
         raise MemctlError(
             f"there are no architecture decision records in {folder}",
             "their files are called such as 0001-title.md, 001-title.md or adr-001-title.md",
         )
-    found, wrong = adr_folder.read(folder, names)
+    found, wrong = _read(folder, names)
     decisions = Decisions(snapshot, names)
     there = {name: record for name in names if (record := decisions.by_file.get(name))}
     new = [item for item in found if item.file not in there]
     known = [item for item in found if item.file in there and _is_known(decisions, there[item.file], item)]
     if not allow_secret:
-        wrong += [line for item in new for line in adr_folder.secrets(item)]
+        wrong += [line for item in new for line in _secrets(item)]
     _refuse(wrong)
     statuses = {file: record.status for file, record in there.items()} | {i.file: i.said.status for i in new}
     fresh = {item.file for item in new}
-    links = [e for e in adr_folder.edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
+    links = [e for e in _edges([*new, *known], names, statuses) if e.old in fresh or e.new in fresh]
     added, writes = _add(memory, sequence, folder, new, links, there)
     changes = _other_ends(there, decisions, {item.file for item in known}, links, added)
     writes += [rewrite(snapshot, record, values) for record, values in changes]
@@ -91,7 +120,7 @@ def import_folder(
     )
 
 
-def _is_known(decisions: Decisions, record: Record, item: Found) -> bool:
+def _is_known(decisions: Decisions, record: Record, item: AdrFile) -> bool:
     """Whether a decision came from just this text, or would be written out as it in one of the forms."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
@@ -103,12 +132,12 @@ def _add(
     memory: Memory,
     sequence: IdSequence,
     folder: Path,
-    new: Sequence[Found],
+    new: Sequence[AdrFile],
     links: Sequence[Edge],
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
     """The ids of new decisions by file, and their files in the memory."""
-    commits = adr_folder.first_commits(memory, folder, [item.file for item in new])
+    commits = _first_commits(memory, folder, [item.file for item in new])
     drafts = [(item, _draft(item, links, commits.get(item.file))) for item in new]
     complete_values = [complete(memory, draft) for _, draft in drafts]
     _allocate(sequence, complete_values)
@@ -117,7 +146,7 @@ def _add(
     writes: list[Write] = []
     wrong: list[str] = []
     for (item, draft), values in zip(drafts, complete_values, strict=True):
-        values["memory_id"] = memory.new_memory_id(values["id"])
+        values["memory_id"] = memory.new_memory_id(values["id"], is_imported=True)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
         if faults := problems(values):
@@ -131,7 +160,7 @@ def _add(
     return added, writes
 
 
-def _draft(item: Found, links: Sequence[Edge], commit: Commit | None) -> Draft:
+def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft:
     """The decision that a file becomes: by whom and of when the file says, or else the first `commit` with it."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
@@ -159,7 +188,7 @@ def _allocate(sequence: IdSequence, values_of: Sequence[dict[str, Any]]) -> None
             values["id"] = identifier
 
 
-def _lossy(item: Found, write: Write) -> list[str]:
+def _lossy(item: AdrFile, write: Write) -> list[str]:
     """What is wrong with a decision: it can't be read, or would not be written out as the file that it came from."""
     try:
         _, body = parse(write.text, write.path)
@@ -199,13 +228,13 @@ def _other_ends(
     return [(there[file], values) for file, values in changes.items()]
 
 
-def _with_other(origin: Origin, name: str, other: str) -> Origin:
+def _with_other(origin: AdrOrigin, name: str, other: str) -> AdrOrigin:
     """An origin that notes what another file says; its own need not say it then."""
     files = [*getattr(origin, name), other]
     return msgspec.structs.replace(origin, **{name: files})
 
 
-def _notes(item: Found) -> list[str]:
+def _notes(item: AdrFile) -> list[str]:
     notes = []
     if item.said.unclear:
         first = item.said.unclear.partition("\n")[0]
@@ -222,3 +251,82 @@ def _refuse(wrong: Sequence[str]) -> None:
     if wrong:
         more = [f"… and {len(wrong) - _SHOWN:,} more"] if len(wrong) > _SHOWN else []
         raise MemctlError("nothing was imported:\n" + "\n".join([*wrong[:_SHOWN], *more]), "mend the files")
+
+
+def _listing(folder: Path) -> tuple[list[str], list[str]]:
+    """The names in a folder that are those of records, by their numbers, and the others but for hidden ones."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    except OSError as error:
+        raise MemctlError(f"{folder} can't be read: {error.strerror}", exit_code=USAGE) from None
+    numbers = {name: number for name in names if (number := adr_text.number_of(name)) and not _TEMPLATE.fullmatch(name)}
+    return sorted(numbers, key=lambda name: (int(numbers[name]), name)), [n for n in names if n not in numbers]
+
+
+def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]:
+    """The records of a folder, and what is wrong with those that are none, with file and line."""
+    found: list[AdrFile] = []
+    wrong: list[str] = []
+    for name in names:
+        try:
+            files.read(folder, name)  # refuses what is no regular file, too large, or not UTF-8
+            text = (folder / name).read_bytes().decode()
+            if "\0" in text:
+                raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character stands here")
+            origin, body = adr_text.take_apart(name, text)
+            said = adr_status.statement_of(origin, body)
+            found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), said))
+        except Malformed as error:
+            wrong.append(f"{name}:{error.line}: {error.message}")
+        except InvalidRecord as error:
+            wrong.append(str(error))
+        except OSError as error:
+            wrong.append(f"{name}:1: the file can't be read: {error.strerror}")
+    return found, wrong
+
+
+def _secrets(found: AdrFile) -> list[str]:
+    """The lines of a file that look like credentials."""
+    spans = find(found.text)
+    places = zip(lines(found.text, spans), spans, strict=True)
+    return [f"{found.file}:{line}: this {describe(found.text, span)}" for line, span in places]
+
+
+def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[str, Commit]:
+    """The first commit with each file; files that Git does not have are left out."""
+    try:
+        below = Path(os.path.realpath(folder)).relative_to(memory.repository.top).as_posix()
+    except ValueError:
+        return {}  # the folder is not in this repository
+    paths = {f"{below}/{name}".removeprefix("./"): name for name in names}
+    if not paths:
+        return {}
+    commits = history.commits(memory.repository, list(paths))  # newest first, so that the oldest one counts
+    return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
+
+
+def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
+    """Which of the named files supersedes which, as some of them say it.
+
+    `statuses` are those of all decisions by file. What is only proposed, or was rejected, supersedes nothing; and what
+    was rejected is superseded by nothing.
+    """
+    numbered: dict[int, list[str]] = {}
+    for name in names:
+        numbered.setdefault(int(adr_text.number_of(name) or 0), []).append(name)
+
+    def resolve(target: str | int) -> str:
+        same = [target] if target in names else numbered.get(target, []) if isinstance(target, int) else []
+        return str(same[0]) if len(same) == 1 else ""
+
+    by_old: dict[tuple[str, str], None] = {}
+    by_new: dict[tuple[str, str], None] = {}
+    for item in found:
+        by_old.update(dict.fromkeys((item.file, resolve(target)) for target in item.said.by))
+        if statuses.get(item.file) not in ("proposed", "rejected"):
+            by_new.update(dict.fromkeys((resolve(target), item.file) for target in item.said.of))
+    return [
+        Edge(old, new, (old, new) in by_old, (old, new) in by_new)
+        for old, new in {**by_old, **by_new}
+        if old != new and old in statuses and new in statuses and statuses[old] != "rejected"
+    ]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from memctl.pack.draft import NOTICED, Draft, Item, Note, Part
+from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import fill
 from memctl.pack.formats import choice, markdown
 from memctl.pack.rehydrate import TITLES
@@ -57,11 +57,11 @@ def _item(document: dict[str, Any]) -> Item:
     return Item(document["type"], document["id"], document["title"], document["body"], given, document["id"])
 
 
-def _draft(items: Sequence[Item]) -> Draft:
+def _draft(items: Sequence[Item]) -> PackDraft:
     parts = tuple(
-        Part(name, title, tuple(item for item in items if item.kind == name)) for name, title in TITLES.items()
+        PackPart(name, title, tuple(item for item in items if item.kind == name)) for name, title in TITLES.items()
     )
-    return Draft("shop", parts, opening=(NOTICED, Note("task", "Chosen for the task", _TASK)))
+    return PackDraft("shop", parts, opening=(NOTICED, PackNote("task", "Chosen for the task", _TASK)))
 
 
 def _fields(item: Item) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from memctl.pack import items, last_work, rehydrate
-from memctl.pack.draft import Draft, Item
+from memctl.pack.draft import Item, PackDraft
 from memctl.pack.filling import Pack, fill
 from memctl.record import frontmatter
 from memctl.record.config import Config
@@ -121,7 +121,7 @@ class Memory(msgspec.Struct):
     def pack(self, budget: int, family: str = "gpt", task: str = "", form: str = "markdown") -> Pack:
         return fill(self.draft(budget, family, task), form, budget, COUNTERS[family].tokens)
 
-    def draft(self, budget: int, family: str = "gpt", task: str = "") -> Draft:
+    def draft(self, budget: int, family: str = "gpt", task: str = "") -> PackDraft:
         wanted, count = rehydrate.Wanted(task=task), COUNTERS[family].tokens
         return rehydrate.draft(self.snapshot, NOW, wanted, SOURCES, count, last_work.room(budget))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from memctl.cli.main import COMMANDS, cli
+from memctl.cli.main import all_commands, cli
 from memctl.record.kinds import KINDS
 from tests.shell_session import regenerate
 
@@ -23,9 +23,9 @@ _WIDTH = 100  # characters, of a help text
 def command_table() -> str:
     """Return the table of all commands, in the groups of `memctl -h`."""
     rows = ["| | |", "|---|---|"]
-    for title, commands in COMMANDS.items():
+    for title, group in all_commands().items():
         rows.append(f"| **{title}** | |")
-        rows += [f"| `memctl {_usage(name)}` | {line} |" for name, (_, line) in commands.items()]
+        rows += [f"| `memctl {_usage(name)}` | {line} |" for name, line in group.items()]
     return "\n".join(rows)
 
 
@@ -47,7 +47,7 @@ def help_texts() -> str:
 
 def runnable_commands() -> Iterator[tuple[str, click.Command]]:
     """Yield every command by its name, and subcommands by both names in place of their group."""
-    for name in (name for group in COMMANDS.values() for name in group):
+    for name in (name for group in all_commands().values() for name in group):
         found = cli.get_command(click.Context(cli), name)
         assert found is not None, name
         if not isinstance(found, click.Group):

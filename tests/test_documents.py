@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from memctl.cli.command import Command
-from memctl.cli.main import COMMANDS, cli
+from memctl.cli.main import all_commands, cli
 from memctl.record.config import Config
 from memctl.store import load
 from memctl.store.memory import open_memory
@@ -19,7 +19,7 @@ from tests.conftest import slow
 from tests.regenerate import DOCS, DOCUMENTS, ROOT, runnable_commands, with_generated
 from tests.shell_session import commands, regenerate
 
-OVERVIEW = [name for group in COMMANDS.values() for name in group]
+OVERVIEW = [name for group in all_commands().values() for name in group]
 RUNNABLE = dict(runnable_commands())
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _RULE = re.compile(r"\brules\.md#([\w-]+)")
@@ -59,6 +59,12 @@ def test_links_between_documents_lead_to_files_and_headings() -> None:
             assert target.exists(), f"{document.name}: {path}"
             if heading:
                 assert heading in _anchors(target), heading
+
+
+def test_the_map_names_modules_that_are_there() -> None:
+    named = re.findall(r"`([a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.(?:py|txt))?)`", (ROOT / "CONTRIBUTING.md").read_text())
+    assert len(named) > 40
+    assert [name for name in named if not any((folder / name).exists() for folder in (ROOT, ROOT / "memctl"))] == []
 
 
 def _anchors(document: Path, level: str = "#+") -> set[str]:
@@ -109,7 +115,7 @@ def test_every_command_has_examples_that_stand_first_and_parse(name: str) -> Non
 
 @pytest.mark.parametrize("name", OVERVIEW)
 def test_the_overview_says_what_the_command_says(name: str) -> None:
-    line = next(group[name][1] for group in COMMANDS.values() if name in group)
+    line = next(group[name] for group in all_commands().values() if name in group)
     found = cli.get_command(click.Context(cli), name)
     assert found is not None
     assert str(found.help).replace("\n", " ").startswith(line.rstrip("."))

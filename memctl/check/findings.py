@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
         return RULES[self.code]
 
 
-class Staged(msgspec.Struct, frozen=True):
+class StagedWork(msgspec.Struct, frozen=True):
     """What an agent is about to commit: paths below the worktree's top, and the shared state of the agents."""
 
     paths: tuple[str, ...]
@@ -63,7 +63,7 @@ class Subject:
         counter: Counter,
         changed: Sequence[str] = (),
         earlier: Callable[[str], str | None] = lambda _: None,
-        staged: Staged | None = None,
+        staged: StagedWork | None = None,
         agreed: State | None = None,
         leftovers: Sequence[str] = (),
         overdue: Sequence[tuple[str, str]] = (),

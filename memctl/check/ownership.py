@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memctl.check.findings import Finding, Staged, Subject
+from memctl.check.findings import Finding, StagedWork, Subject
 from memctl.pages.repository_paths import matching
 from memctl.record import handoff
+from memctl.store.file_sections import sections
 from memctl.team import guard, reconcile
 from memctl.team.state import Ownership
 
@@ -34,7 +35,7 @@ def answered(subject: Subject) -> Iterator[Finding]:
         yield Finding("MEM602", path, subject.line_of(path, "status"), one.told, hint)
 
 
-def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _memory(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Pages and records, as they were and as they become."""
     outline, prefix = subject.snapshot.outline, f"{subject.snapshot.prefix}/"
 
@@ -44,14 +45,14 @@ def _memory(subject: Subject, staged: Staged) -> Iterator[Finding]:
 
     for path in (path.removeprefix(prefix) for path in staged.paths if path.startswith(prefix)):
         for text in (subject.earlier(path), subject.text(path)):
-            markers = guard.sections(path, text, parent) if text is not None else ()
+            markers = sections(path, text, parent) if text is not None else ()
             held = guard.holding(staged.state, markers, subject.now)
             if held and not held.lets_write(staged.agent):
                 yield _finding(held, path, 1, "")
                 break
 
 
-def _code(subject: Subject, staged: Staged) -> Iterator[Finding]:
+def _code(subject: Subject, staged: StagedWork) -> Iterator[Finding]:
     """Files that the globs of sections cover; found at the section's page, since they lie outside of the memory."""
     code = [path for path in staged.paths if not path.startswith(f"{subject.snapshot.prefix}/")]
     for page in subject.snapshot.outline.sections:

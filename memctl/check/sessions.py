@@ -9,7 +9,7 @@ from memctl.check.findings import Finding, Subject
 from memctl.record import checkpoint, session_page
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import CONFLICT, DUPLICATE, InvalidRecord
-from memctl.record.session_page import CHANGED, READ, Page
+from memctl.record.session_page import CHANGED, READ, SessionPage
 
 _CODES = {CONFLICT: "MEM103", DUPLICATE: "MEM102"}
 _OURS, _THEIRS = re.compile(r"^<{7}(?: .*)?$", re.MULTILINE), re.compile(r"^={7}$", re.MULTILINE)
@@ -20,7 +20,7 @@ _OUTSIDE = re.compile(r"/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]+://|(?:.*/)?\.\.(?:
 
 def pages(subject: Subject) -> Iterator[Finding]:
     """Every page of a session can be read, is the only one of that session, and its files are those of the project."""
-    found: dict[str, Page] = {}
+    found: dict[str, SessionPage] = {}
     for path in subject.snapshot.names(session_page.FOLDER):
         if session_page.is_page(path) or session_page.is_trail(path):
             page = yield from _read(subject, path)
@@ -34,7 +34,7 @@ def pages(subject: Subject) -> Iterator[Finding]:
     yield from _trails(subject, found)
 
 
-def _read(subject: Subject, path: str) -> Generator[Finding, None, Page | None]:
+def _read(subject: Subject, path: str) -> Generator[Finding, None, SessionPage | None]:
     try:
         return session_page.head(subject.snapshot.read(path), path)
     except InvalidRecord as error:
@@ -58,7 +58,7 @@ def _other_of(subject: Subject, path: str) -> str:
     return other if other != path and other in subject.snapshot.names(session_page.FOLDER) else ""
 
 
-def _trails(subject: Subject, found: dict[str, Page]) -> Iterator[Finding]:
+def _trails(subject: Subject, found: dict[str, SessionPage]) -> Iterator[Finding]:
     """A page that names a list of its files has one, and such a list has its page."""
     names = frozenset(subject.snapshot.names(session_page.FOLDER))
     for path, page in found.items():

@@ -11,8 +11,8 @@ from memctl.cli import output
 from memctl.cli.command import json_option, said
 from memctl.store.memory import Memory
 from memctl.team import ref_state, remote_state
-from memctl.team.ref_state import Outcome, Plan, Seen, Terms
-from memctl.write import two_phase
+from memctl.team.ref_state import Plan, ReadState, StateOutcome, Terms
+from memctl.write import transaction, two_phase
 
 
 def agreeing(function: Any) -> Any:
@@ -32,7 +32,7 @@ def agreeing(function: Any) -> Any:
     return json_option(function)
 
 
-def seen(memory: Memory, remote: str | None) -> Seen:
+def seen(memory: Memory, remote: str | None) -> ReadState:
     """The state as this clone has it, with what a remote has taken in if one is named."""
     if remote is None:
         return ref_state.read(memory)
@@ -41,11 +41,13 @@ def seen(memory: Memory, remote: str | None) -> Seen:
     return taken.seen
 
 
-def carry_out(memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[Outcome], str] | None = None) -> None:
+def carry_out(
+    memory: Memory, plan: Plan, given: dict[str, Any], then: Callable[[StateOutcome], str] | None = None
+) -> None:
     """Change the shared state and say what came of it: as JSON, or in the lines that `then` makes of it."""
     remote = given["remote"]
     if not given["dry_run"]:
-        two_phase.recover(memory, ask_remote=bool(remote))
+        two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     terms = Terms(given["reason"] or "", given["dry_run"], given["expected"])
     alone = remote is None  # "" is the slip of a script, and not the wish to agree with nobody
     result = ref_state.update(memory, plan, terms) if alone else remote_state.update(memory, remote, plan, terms)

@@ -1,4 +1,4 @@
-"""`decide`, `issue`, `state` and `learn`: one command a record type, made from the type's description."""
+"""`decide`, `issue`, `state`, `learn`: a command for each record type that has one, made from its Kind."""
 
 from __future__ import annotations
 
@@ -10,82 +10,41 @@ import click
 from memctl.cli import editor, opening, report
 from memctl.cli.command import Command, all_said, complete_id, for_people, said, split_at_commas, write_options, writing
 from memctl.errors import USAGE, MemctlError
-from memctl.record import kinds
-from memctl.record.kinds import OTHER_END, Kind
+from memctl.record.kinds import OTHER_END, SEVERITIES, Kind
 from memctl.record.required_text import refuse_stand_in
 from memctl.store import load
 from memctl.store.sequence import Sequence
 from memctl.write import create, transaction
 from memctl.write.edit import section_marker
 
-_EXAMPLES = {
-    "decision": (
-        (
-            'memctl decide "Adopt PostgreSQL" --rationale "Orders need transactions" --alternative "MongoDB: no joins"',
-            "Record a decision; prints its id and path.",
-        ),
-        ("memctl decide --file notes.md", "Take title and text from a Markdown file (- for standard input)."),
-        (
-            'memctl decide "Use Redis for sessions" --supersedes DEC-2025-11-04-003 --tag cache --section 2.1',
-            "Replace an earlier decision, in one commit.",
-        ),
+_OPTIONS: dict[str, Callable[[], click.Option]] = {  # of keys that only some types have
+    "severity": lambda: click.Option(
+        ["--severity"], type=click.Choice(SEVERITIES), help="How bad it is. [default: medium]"
     ),
-    "issue": (
-        (
-            'memctl issue "Checkout times out" --severity critical --description "30 % fail at 100 users"',
-            "Record an issue; prints its id and path.",
-        ),
-        (
-            'memctl issue "Flaky test" --attempted "Longer timeout: no effect" --next "Log the retries"',
-            "Say what was tried and what comes next.",
-        ),
+    "completion_percentage": lambda: click.Option(
+        ["--completion", "completion_percentage"],
+        type=click.IntRange(0, 100),
+        help="How far it is, in percent. [default: 0]",
     ),
-    "state": (
-        (
-            'memctl state "Profile API" --completion 65 --done "GET" --remaining "PATCH" --next "Finish DELETE"',
-            "Record where a task stands; prints its id and path.",
-        ),
-    ),
-    "learning": (
-        (
-            'memctl learn "Pool size beats retries" --lesson "Retries hide an exhausted pool" --applies "Any queue"',
-            "Record something learned; prints its id and path.",
-        ),
-    ),
-}
-_HELP = {
-    "decision": "Record a decision, with its reasons.",
-    "issue": "Record an issue: a bug, a blocker, an open question.",
-    "state": "Record the state of a task and what comes next.",
-    "learning": "Record something learned.",
 }
 
 
-def _command(kind: Kind, name: str) -> Command:
+def command(kind: Kind) -> Command:
+    """The command that makes a record of a type."""
+
     def callback(**given: Any) -> None:
         run(kind, click.get_current_context(), given)
 
     function: Callable[..., Any] = writing(callback)
-    command = Command(name, callback=function, help=_HELP[kind.name], examples=_EXAMPLES[kind.name])
+    made = Command(kind.verb, callback=function, help=kind.help, examples=kind.examples)
     shared = list(reversed(getattr(function, "__click_params__", [])))
-    command.params = [*_own_params(kind), *_common_params(kind), *shared]
-    return command
+    made.params = [*_own_params(kind), *_common_params(kind), *shared]
+    return made
 
 
 def _own_params(kind: Kind) -> list[click.Parameter]:
     params: list[click.Parameter] = [click.Argument(["title"], required=False)]
-    if kind is kinds.ISSUE:
-        params.append(
-            click.Option(["--severity"], type=click.Choice(kinds.SEVERITIES), help="How bad it is. [default: medium]")
-        )
-    if kind is kinds.STATE:
-        params.append(
-            click.Option(
-                ["--completion", "completion_percentage"],
-                type=click.IntRange(0, 100),
-                help="How far it is, in percent. [default: 0]",
-            )
-        )
+    params += [_OPTIONS[name]() for name in kind.defaults]
     for field in kind.fields:
         repeat = " Repeatable." if field.is_list else ""
         params.append(
@@ -180,9 +139,3 @@ def run(kind: Kind, ctx: click.Context, given: dict[str, Any]) -> None:
         result = transaction.carry_out(memory, plan, write_options(flags))
     line = f"{result.change.ids[0]} {memory.tracked(result.change.writes[0].path)}"
     report.outcome(memory, result, as_json=as_json, dry_run=flags["dry_run"], lines=[line])
-
-
-decide_command = _command(kinds.DECISION, "decide")
-issue_command = _command(kinds.ISSUE, "issue")
-state_command = _command(kinds.STATE, "state")
-learn_command = _command(kinds.LEARNING, "learn")

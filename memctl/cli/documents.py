@@ -13,7 +13,7 @@ from memctl.pages.documents import Comparison
 from memctl.pages.links import FOLDER, SOURCES
 from memctl.store import load
 from memctl.store.memory import Memory
-from memctl.write import documents, pages, transaction
+from memctl.write import documents, pages, render, transaction
 from memctl.write.pages import Author
 
 
@@ -57,14 +57,14 @@ def render_command(
         ctx.exit(REFUSED if found.broken or (only_check and (found.by_hand or _differing(found))) else 0)
     memory.grant_trust()
     if merged:
-        commit = documents.complete_merge(memory)
+        commit = render.complete_merge(memory)
         output.json("render", {"commit": commit or None}) if as_json else None
         return
     if staged:
         paths = documents.render_index(memory, stage=not no_commit)
         output.json("render", {"paths": [memory.tracked(path) for path in paths]}) if as_json else None
         return
-    result, found = documents.render(memory, force=force, no_commit=no_commit)
+    result, found = render.render(memory, force=force, no_commit=no_commit)
     lines = [memory.tracked(path) for path in result.documents]
     if as_json:
         data = report.change_data(memory, result, False)

@@ -12,7 +12,7 @@ from memctl.cli import opening, output
 from memctl.cli.command import Group, command, json_option, naming_options
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.record import timestamps
-from memctl.record.event import TYPES, Event, Sizes
+from memctl.record.event import TYPES, ContextSizes, Event
 from memctl.store import event_stream
 from memctl.store.event_stream import Stream
 from memctl.store.memory import Memory
@@ -83,7 +83,7 @@ def emit_command(ctx: click.Context, /, workflow: str, as_json: bool, **given: A
     memory = opening.memory(ctx)
     sizes = {name: given.pop(name) for name in _SIZES}
     before, after = (
-        Sizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
+        ContextSizes(sizes[f"scs_{when}"], sizes[f"aws_{when}"], sizes[f"debt_{when}"]) for when in ("before", "after")
     )
     name = names.workflow(memory, workflow)
     with naming_options(ctx):

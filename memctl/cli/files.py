@@ -12,14 +12,15 @@ from memctl.cli.command import command, json_option
 from memctl.cli.packing import Packing, counter_of, deliver, packing
 from memctl.errors import USAGE, MemctlError
 from memctl.pack import filling
-from memctl.pack.draft import Draft
+from memctl.pack.draft import PackDraft
 from memctl.pack.files import packed
 from memctl.pack.filling import Pack
 from memctl.pages import definitions, outline
 from memctl.record.snapshot import Snapshot
 from memctl.sources import loading
+from memctl.sources.facts import LATER
 from memctl.sources.loading import NO_ROOM, Choice, Room
-from memctl.sources.priorities import Priorities, Wish, priorities
+from memctl.sources.priorities import FileRequest, Priorities, priorities
 from memctl.store.memory import Memory
 from memctl.tokens.count import Count, Counter
 
@@ -85,7 +86,7 @@ def files_command(
         raise MemctlError("--out and --copy are for a pack", "add --pack", USAGE)
     counter = counter_of(memory, given)
     room = Room(window, used, given.budget or loading.budget_of(window), least)
-    wish = Wish(task, active, ctx.obj.folder, globs, limit)
+    wish = FileRequest(task, active, ctx.obj.folder, globs, limit)
     found = priorities(memory, snapshot, wish, room, counter, opening.progress("reading the files"))
     shown = found.files[: limit or None]
     if as_pack:
@@ -106,7 +107,7 @@ def _pack(
     kinds = {choice.content.facts.kind for choice in found.files if choice.left_out in ("", NO_ROOM)} | {"markdown"}
     kind = max(sorted(kinds), key=lambda kind: counter.family.factors[kind])
 
-    def fill(draft: Draft) -> Pack:
+    def fill(draft: PackDraft) -> Pack:
         return filling.fill(draft, given.form, budget, lambda text: counter.tokens(text, kind))
 
     made = packed(memory, found, task, fill)
@@ -140,6 +141,8 @@ def _print(found: Priorities, shown: tuple[Choice, ...], room: Room, explain: bo
         output.note(
             "JavaScript, TypeScript and Go are read by their lines; `pip install 'git-memctl[languages]'` parses them"
         )
+    if later := sum(reason == LATER for _, reason in found.refused):
+        output.note(f"hint: {later:,} large files are not looked at yet; the next run goes on with them")
     if found.refused and not explain:
         output.note(f"{len(found.refused):,} more never enter: --explain says why")
 

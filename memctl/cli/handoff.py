@@ -13,8 +13,8 @@ from memctl.cli.packing import Packing, counter_of, deliver, packing, refuse_und
 from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.pack import handoff
 from memctl.pack.formats.choice import AUTO
-from memctl.pack.handoff_offer import Offering, Refused, Wish
-from memctl.pack.handoff_said import EMERGENCY, Said
+from memctl.pack.handoff_offer import HandoffRefused, HandoffTerms, Offering
+from memctl.pack.handoff_said import EMERGENCY, HandoffText
 from memctl.pack.supply import sources
 from memctl.record.change import Change
 from memctl.record.handoff import OFFERED
@@ -22,7 +22,7 @@ from memctl.sources import recency
 from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import ownership
-from memctl.write import two_phase
+from memctl.write import transaction, two_phase
 from memctl.write.two_phase import Done
 
 _FLAGS = ("reason", "dry_run", "allow_secret", "as_json")
@@ -106,7 +106,7 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     remote, kind = given.pop("remote"), given.pop("kind")
     sections, said = _sections(memory, given.pop("sections")), _said(given, flags["reason"])
     pack_options = Packing(**given)
-    wish = Wish(
+    wish = HandoffTerms(
         giver=_giver(memory, giver, kind),
         taker=ownership.agent_name(taker),
         kind=kind,
@@ -127,8 +127,10 @@ def handoff_command(ctx: click.Context, /, taker: str, giver: str, **given: Any)
     )
     try:
         offering.prepare()
-        done = two_phase.carry_out(memory, offering.plan, offering.make, write_options(flags), remote)
-    except Refused as error:
+        done = two_phase.carry_out(
+            memory, transaction.write, offering.plan, offering.make, write_options(flags), remote
+        )
+    except HandoffRefused as error:
         if not flags["as_json"]:
             raise
         output.json("handoff-findings", {"findings": msgspec.to_builtins(error.findings)})
@@ -140,10 +142,10 @@ for member in handoff_answers.COMMANDS:
     handoff_command.add_command(member)
 
 
-def _said(given: dict[str, Any], reason: str) -> Said:
+def _said(given: dict[str, Any], reason: str) -> HandoffText:
     values = {name: given.pop(name) for name in _LINES}
     values["observation"] += given.pop("observation_too")
-    return Said(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
+    return HandoffText(reason=reason, summary=given.pop("summary"), task=given.pop("task"), **values)
 
 
 def _giver(memory: Memory, given: str, kind: str) -> str:
@@ -178,14 +180,16 @@ def _budget(given: int | None, kind: str) -> int:
     return given or most
 
 
-def _refuse_same(wish: Wish) -> None:
+def _refuse_same(wish: HandoffTerms) -> None:
     if wish.giver == wish.taker and wish.kind != "continuation":
         raise MemctlError(
             f"{wish.taker} would hand over to itself", "--type continuation goes on in a fresh window", USAGE
         )
 
 
-def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: Packing, flags: dict[str, Any]) -> None:
+def _tell(
+    memory: Memory, offering: Offering, wish: HandoffTerms, done: Done, options: Packing, flags: dict[str, Any]
+) -> None:
     """The package on stdout, and on stderr what became of it."""
     change, package = done.written.change, offering.package
     assert package is not None
@@ -219,7 +223,7 @@ def _tell(memory: Memory, offering: Offering, wish: Wish, done: Done, options: P
     output.warn(memory, snapshot)
 
 
-def _note(change: Change, wish: Wish, lines: list[str], *, dry_run: bool) -> None:
+def _note(change: Change, wish: HandoffTerms, lines: list[str], *, dry_run: bool) -> None:
     for line in lines:
         output.note(output.plain(line))
     moved = f", {', '.join(wish.sections)} {'would be' if dry_run else 'is'} {wish.taker}'s" if wish.sections else ""

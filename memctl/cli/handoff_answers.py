@@ -19,8 +19,8 @@ from memctl.store.memory import Memory
 from memctl.task import emitting
 from memctl.team import handoff_ownership, ownership, ref_state
 from memctl.team.state import State
-from memctl.write import handoffs, two_phase
-from memctl.write.handoffs import Answered
+from memctl.write import handoffs, transaction, two_phase
+from memctl.write.handoffs import HandoffAnswer
 
 
 @command(
@@ -166,7 +166,7 @@ def recover_command(ctx: click.Context, /, remote: str) -> None:
     as one with a conflict in it, is named and not settled.
     """
     memory = opening.memory(ctx)
-    lines = two_phase.recover(memory, ask_remote=True)
+    lines = two_phase.recover(memory, transaction.write, ask_remote=True)
     settled = handoffs.settle(memory, remote)
     lines += [f"settled: {line}" for line in settled.lines]
     for line in settled.lost:
@@ -215,7 +215,7 @@ def _answer(
     report.outcome(memory, done.written, as_json=given["as_json"], dry_run=given["dry_run"])
 
 
-def _note_kept(answered: Answered, status: str, declined: tuple[str, ...]) -> None:
+def _note_kept(answered: HandoffAnswer, status: str, declined: tuple[str, ...]) -> None:
     """Sections that should have gone back and belong to somebody else by now."""
     given = answered.given
     if status == ACCEPTED:

@@ -15,7 +15,7 @@ from memctl.cli.command import Command, Group, command, json_option
 from memctl.errors import REFUSED, MemctlError
 from memctl.hooks import dispatch, log, statistics
 from memctl.hooks.hosts import HOSTS, Host
-from memctl.hooks.statistics import Compaction
+from memctl.hooks.statistics import CompactionCount
 from memctl.store import session_dir
 
 
@@ -110,7 +110,7 @@ def stats_command(ctx: click.Context, /, as_json: bool) -> None:
     output.columns(rows)
 
 
-def _row(one: Compaction) -> Sequence[str]:
+def _row(one: CompactionCount) -> Sequence[str]:
     numbers = [_figure(one.before, ""), _figure(one.after, ""), _figure(one.calls, "")]
     return one.at, one.session[:8], one.trigger or "-", *numbers, ", ".join(one.suggested) or "-"
 

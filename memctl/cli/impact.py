@@ -14,14 +14,14 @@ from memctl.errors import REFUSED, USAGE, MemctlError
 from memctl.git import differences, history
 from memctl.git.differences import RENAMED, FileChange
 from memctl.pages import impact, path_args
-from memctl.pages.impact import MATRIX, NOT, Reach, Stale
+from memctl.pages.impact import MATRIX, NOT, Reach, StalePage
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
 from memctl.store.memory import Memory
 
 
-class Question(msgspec.Struct, frozen=True):
+class ImpactQuery(msgspec.Struct, frozen=True):
     """What is asked about: a snapshot, the commit it is of ("" for disk and index), and changes, some with their rows.
 
     `source` is disk, index or the range of commits.
@@ -81,23 +81,23 @@ def impact_command(
     ctx.exit(REFUSED if strict and (stale or snapshot.outline.faults) else 0)
 
 
-def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> Question:
+def _question(ctx: click.Context, memory: Memory, paths: tuple[str, ...], staged: bool) -> ImpactQuery:
     repository = memory.repository
     if staged and paths:
         raise MemctlError("--staged goes without paths and revisions", exit_code=USAGE)
     if staged:
-        return Question("index", load.index(memory), "", differences.changed_in_index(repository))
+        return ImpactQuery("index", load.index(memory), "", differences.changed_in_index(repository))
     disk = opening.snapshot(memory, None)
     if not paths:
-        return Question("disk", disk, "", impact.in_worktree(memory, disk))
+        return ImpactQuery("disk", disk, "", impact.in_worktree(memory, disk))
     if len(paths) > 1 or not _is_range(memory, disk, ctx.obj.folder, paths[0]):
-        return Question("disk", disk, "", impact.given(memory, disk, ctx.obj.folder, paths))
+        return ImpactQuery("disk", disk, "", impact.given(memory, disk, ctx.obj.folder, paths))
     # As in `git diff`: with three dots from where the two went apart.
     first, dots, second = paths[0].partition("..." if "..." in paths[0] else "..")
     before, after = repository.resolve(first or "HEAD"), repository.resolve(second or "HEAD")
     changes = differences.changed_between(repository, before, after, from_base=dots == "...")
     rows = impact.by_subject(history.commits(repository, [], f"{before}..{after}"))
-    return Question(paths[0], load.revision(memory, after), after, changes, rows)
+    return ImpactQuery(paths[0], load.revision(memory, after), after, changes, rows)
 
 
 def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
@@ -107,7 +107,7 @@ def _is_range(memory: Memory, disk: Snapshot, folder: Path, text: str) -> bool:
     return not disk.files.names().intersection(path_args.readings(memory.repository.top, folder, text))
 
 
-def _print(memory: Memory, reaches: list[Reach], stale: list[Stale]) -> None:
+def _print(memory: Memory, reaches: list[Reach], stale: list[StalePage]) -> None:
     rows = [*((name, row.title) for name, row in MATRIX.items()), ("", "Other files of the memory")]
     blocks = [(title, changed) for name, title in rows if (changed := [item for item in reaches if item.row == name])]
     for number, (title, changed) in enumerate(blocks):
@@ -118,6 +118,9 @@ def _print(memory: Memory, reaches: list[Reach], stale: list[Stale]) -> None:
         output.text(("\n" if blocks else "") + click.style("Stale pages", bold=True))
     for item in stale:
         _print_stale(memory, item)
+    unsought = sum(broken.candidates is None for item in stale for broken in item.broken)
+    if unsought:
+        output.note(f"hint: what has become of the last {unsought:,} of these was not looked for; mend the first ones")
 
 
 def _document_rows(changed: list[Reach]) -> list[tuple[str, ...]]:
@@ -141,14 +144,14 @@ def _change_row(item: Reach) -> tuple[str, ...]:
     return f"  {item.change.path}", item.change.status + before, ", ".join(page.id for page in item.pages) or "no page"
 
 
-def _print_stale(memory: Memory, item: Stale) -> None:
+def _print_stale(memory: Memory, item: StalePage) -> None:
     state = " and ".join([*(["suspect"] if item.suspect else []), *(["broken"] if item.broken else [])])
     output.text(f"  {click.style(item.page.id, fg='yellow')} {output.plain(item.page.title)}: {state}")
     for drift in item.suspect:
         output.text(f"    {output.plain(drift.path)} was {drift.reviewed} when reviewed, is {drift.now}")
     for broken in item.broken:
         where = f" (line {broken.line})" if broken.line else ""
-        likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates)
+        likely = ", ".join(f"{candidate.path} ({candidate.by})" for candidate in broken.candidates or ())
         output.text(
             output.plain(f"    {broken.reference}{where} is gone" + (f"; now perhaps {likely}" if likely else ""))
         )
@@ -156,7 +159,7 @@ def _print_stale(memory: Memory, item: Stale) -> None:
     output.text(f"    {first}`memctl review {item.page.id}`")
 
 
-def _data(memory: Memory, asked: Question, reaches: list[Reach], stale: list[Stale]) -> dict[str, Any]:
+def _data(memory: Memory, asked: ImpactQuery, reaches: list[Reach], stale: list[StalePage]) -> dict[str, Any]:
     return {
         "source": asked.source,
         "files": [
@@ -190,7 +193,7 @@ def _data(memory: Memory, asked: Question, reaches: list[Reach], stale: list[Sta
     }
 
 
-def _stale_data(memory: Memory, item: Stale) -> dict[str, Any]:
+def _stale_data(memory: Memory, item: StalePage) -> dict[str, Any]:
     page: Page = item.page
     return {
         "id": page.id,
@@ -201,7 +204,9 @@ def _stale_data(memory: Memory, item: Stale) -> dict[str, Any]:
             {
                 "reference": broken.reference,
                 "line": broken.line or None,
-                "candidates": [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
+                "candidates": None
+                if broken.candidates is None
+                else [msgspec.structs.asdict(candidate) for candidate in broken.candidates],
             }
             for broken in item.broken
         ],

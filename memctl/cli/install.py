@@ -15,7 +15,7 @@ from memctl.git import trust
 from memctl.git.repository import Repository, open_repository
 from memctl.store import agent_env
 from memctl.write import install, refspec, schedule
-from memctl.write.install import Step
+from memctl.write.install import InstallStep
 
 
 @command(
@@ -76,7 +76,7 @@ def install_command(
     if what in install_agents.WHAT:
         if target:
             raise MemctlError("--for goes with `install cron` only", exit_code=USAGE)
-        asked = install_agents.Asked(what, user, own, allow, uninstall, dry_run, yes, as_json)
+        asked = install_agents.InstallOptions(what, user, own, allow, uninstall, dry_run, yes, as_json)
         ctx.exit(install_agents.run(ctx, asked))
     if user or own or yes or allow:
         raise MemctlError("--user, --local, --allow and --yes go with agents only", exit_code=USAGE)
@@ -110,7 +110,7 @@ def _print_schedule(ctx: click.Context, target: str, as_json: bool) -> None:
         output.text(output.plain(text), newline=False)
 
 
-def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Step]]:
+def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[InstallStep]]:
     if uninstall:  # which must work when the memory is gone, too
         repository = open_repository(ctx.obj.folder)
         return repository, [*install.plan_removal(repository), *refspec.plan_removal(repository)]
@@ -119,7 +119,7 @@ def _plan(ctx: click.Context, uninstall: bool) -> tuple[Repository, list[Step]]:
     return memory.repository, [*steps, *refspec.plan(memory.repository)]
 
 
-def _data(step: Step) -> dict[str, Any]:
+def _data(step: InstallStep) -> dict[str, Any]:
     files = step.files
     return {
         "part": step.part,
@@ -136,7 +136,7 @@ def _data(step: Step) -> dict[str, Any]:
     }
 
 
-def _print(step: Step, dry_run: bool) -> None:
+def _print(step: InstallStep, dry_run: bool) -> None:
     done = bool(step.files or step.settings or step.section or step.added or step.taken)
     state = f"would be {step.state}" if dry_run and done else step.state
     output.text(output.plain(output.name(f"{step.part}: {state}{f' ({step.note})' if step.note else ''}")))
@@ -147,7 +147,7 @@ def _print(step: Step, dry_run: bool) -> None:
         _print_writes(step)
 
 
-def _print_writes(step: Step) -> None:
+def _print_writes(step: InstallStep) -> None:
     """A dry run: a diff of our own script, what else happens to files, and settings."""
     from difflib import unified_diff
 

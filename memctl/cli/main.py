@@ -17,17 +17,14 @@ from memctl.cli import terminal
 from memctl.errors import BUG, INTERRUPTED, OK, REFUSED, UNANSWERED, USAGE, MemctlError
 
 if TYPE_CHECKING:
-    from memctl.git.changes import Asked
+    from memctl.git.changes import StatusProcess
+    from memctl.record.kinds import Kind
     from memctl.store.memory import Memory
 
 # Name -> the module below memctl.cli that has it (as NAME_command) and its line in the help. The lines stand here so
-# that `memctl -h` imports no command; a test holds them to the commands.
-COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+# that `memctl -h` imports no command; a test holds them to the commands. `all_commands` has those of record types, too.
+_COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Record": {
-        "decide": ("create", "Record a decision, with its reasons."),
-        "issue": ("create", "Record an issue: a bug, a blocker, an open question."),
-        "state": ("create", "Record the state of a task and what comes next."),
-        "learn": ("create", "Record something learned."),
         "session": ("session", "Sum up sessions of work: decisions, files, errors, and where they stopped."),
     },
     "Describe": {
@@ -111,7 +108,29 @@ _NOT_ASKING = (
     "init", "demo", "completion", "tokens", "log", "diff", "install", "merge-file", "event", "sync", "window", "hook",
     "guide",
 )  # fmt: skip
-_MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
+_MODULES = {name: module for commands in _COMMANDS.values() for name, (module, _) in commands.items()}
+
+
+def _of_kinds() -> dict[str, Kind]:
+    """The record types that have a command of their own, by its name; imported only where one may be meant."""
+    from memctl.record.kinds import KINDS
+
+    return {kind.verb: kind for kind in KINDS.values() if kind.help}
+
+
+def all_commands() -> dict[str, dict[str, str]]:
+    """All commands in the groups of the help, each with its line."""
+    groups = {title: {name: line for name, (_, line) in group.items()} for title, group in _COMMANDS.items()}
+    return {**groups, "Record": {**{name: kind.help for name, kind in _of_kinds().items()}, **groups["Record"]}}
+
+
+def _command_of(name: str) -> click.Command | None:
+    """The command that makes records of a type."""
+    if (kind := _of_kinds().get(name)) is None:
+        return None
+    from memctl.cli import create
+
+    return create.command(kind)
 
 
 class Start:
@@ -119,7 +138,7 @@ class Start:
 
     def __init__(self) -> None:
         self.folder = Path(".")
-        self.asked: Asked | None = None
+        self.asked: StatusProcess | None = None
         self.memory: Memory | None = None
 
     @staticmethod
@@ -141,11 +160,11 @@ class Memctl(click.Group):
     """A group whose commands are imported one at a time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_MODULES)
+        return [name for group in all_commands().values() for name in group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _MODULES:
-            return None
+            return _command_of(cmd_name)
         module = import_module(f"memctl.cli.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
@@ -153,10 +172,10 @@ class Memctl(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in _MODULES and not args[0].startswith("-"):
+        if args and args[0] not in _MODULES and args[0] not in _of_kinds() and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], _MODULES, n=2)
+            near = get_close_matches(args[0], self.list_commands(ctx), n=2)
             hint = f"did you mean {' or '.join(near)}?" if near else "`memctl -h` lists the commands"
             raise MemctlError(f"there is no command {args[0]!r}", hint, USAGE)
         ctx.obj.folder = ctx.params.get("folder") or Path(os.environ.get("MEMCTL_DIR") or ".")
@@ -168,9 +187,9 @@ class Memctl(click.Group):
         formatter.write_usage(ctx.command_path, "[-C DIR] COMMAND …")
         formatter.write_text("\n")
         formatter.write_text(str(self.help))
-        for title, commands in COMMANDS.items():
+        for title, group in all_commands().items():
             with formatter.section(title):
-                formatter.write_dl([(name, line) for name, (_, line) in commands.items()], col_max=14)
+                formatter.write_dl(list(group.items()), col_max=14)
         self.format_options(ctx, formatter)
         formatter.write_text("\n`memctl COMMAND -h` begins with examples.")
 
@@ -231,10 +250,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    """A standard stream that the caller has closed leads nowhere; else the next file opened would take its number.
+
+    What is written to standard output then fails, so that nobody takes an answer for given.
+    """
+    for name, mode, access in (("stdin", "r", os.O_RDWR), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDWR)):
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def _refuse_broken_text(arguments: list[str]) -> None:

@@ -47,7 +47,7 @@ def show_command(ctx: click.Context, /, ids: tuple[str, ...], with_tokens: bool,
     """
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    reader = _Reader(memory, snapshot)
+    reader = _Navigator(memory, snapshot)
     found = [reader.resolve(reference) for reference in ids]
     for item in found:
         if not isinstance(item, Record) and item.level == _FILES and item.marker != f"§{_FILES}":
@@ -87,7 +87,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
 
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
-    outline, reader = snapshot.outline, _Reader(memory, snapshot)
+    outline, reader = snapshot.outline, _Navigator(memory, snapshot)
     if with_tokens or as_json:
         markers = [marker for marker in outline.markers() if outline.find(marker) or not outline.fault_of(marker)]
         counter = reader.counter if with_tokens else None
@@ -105,7 +105,7 @@ def index_command(ctx: click.Context, /, with_tokens: bool, as_json: bool, at: s
     ctx.exit(REFUSED if outline.faults else OK)
 
 
-class _Reader:
+class _Navigator:
     """Goes to records and places of one Snapshot; what renders and what counts is made when first asked for."""
 
     def __init__(self, memory: Memory, snapshot: Snapshot) -> None:

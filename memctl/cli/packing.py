@@ -13,7 +13,7 @@ import msgspec
 from memctl.cli import counting, output
 from memctl.cli.command import for_people
 from memctl.pack import filling
-from memctl.pack.draft import Draft
+from memctl.pack.draft import PackDraft
 from memctl.pack.filling import Pack
 from memctl.pack.formats import choice
 from memctl.providers import clipboard
@@ -75,7 +75,7 @@ def counter_of(memory: Memory, options: Packing) -> Counter:
     return counting.counter(counting.model_of(options.model, memory), memory)
 
 
-def fill(memory: Memory, draft: Draft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
+def fill(memory: Memory, draft: PackDraft, options: Packing, budget: int, *, inter_agent: bool = False) -> Pack:
     """A draft as a pack, which says so if nobody trusts the clone that its records are of."""
     draft = draft if memory.is_trusted else draft.foreign
     count = counter_of(memory, options).tokens

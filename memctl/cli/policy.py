@@ -8,9 +8,8 @@ import click
 import msgspec
 
 from memctl.cli import output, surroundings
-from memctl.cli.command import Group, reading
+from memctl.cli.command import Group, Several, files_option, reading
 from memctl.cli.counting import model_option
-from memctl.cli.several import Several, files
 from memctl.cli.source import read
 from memctl.cli.surroundings import Surroundings
 from memctl.cli.threshold import threshold_command
@@ -19,7 +18,7 @@ from memctl.policy import contexts, measures, parallel, tiers, triggers
 from memctl.policy import state as description
 from memctl.policy.blocks import take_apart
 from memctl.policy.contexts import Context, Debt, Slice
-from memctl.policy.state import State
+from memctl.policy.state import ContextState
 from memctl.tokens.families import kind_of_text
 
 _WINDOW = 200_000
@@ -35,7 +34,7 @@ def _inputs(function: Any) -> Any:
     for option in reversed(
         (
             click.option("--shared", metavar="FILE", help="The shared context slice. [default: found in the contexts]"),
-            files("plan", "Files and prompts that the next batch will add."),
+            files_option("plan", "Files and prompts that the next batch will add."),
             click.option("--remaining", type=click.IntRange(min=0), help="Tokens that are left. [default: of 200,000]"),
             click.option(
                 "--delta", type=click.IntRange(min=0), help="Tokens that the branches will bring back together."
@@ -60,7 +59,7 @@ class _Inputs:
         around = surroundings.find(ctx, given["model"], given["at"])
         self.around, count = around, around.counter.tokens
         named = given["described"]
-        self.state = description.parse(read(named), named) if named else State()
+        self.state = description.parse(read(named), named) if named else ContextState()
         if given["delta"] is not None:
             self.state = msgspec.structs.replace(self.state, delta_payload=given["delta"])
         self.contexts = [_context(source, around) for source in sources]
@@ -210,7 +209,7 @@ def triggers_command(
     ctx.exit(REFUSED if (strict and fired) or found.around.faults else OK)
 
 
-def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> triggers.Situation:
+def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> triggers.TriggerInput:
     state = found.state
     if phase_boundary:
         state = msgspec.structs.replace(state, phase_boundary=True)
@@ -222,7 +221,7 @@ def _situation(found: _Inputs, events: int | None, phase_boundary: bool) -> trig
         for item in structured
         if (lacks := parallel.lacks(item.measures.parsed))
     ]
-    return triggers.Situation(
+    return triggers.TriggerInput(
         contexts=found.contexts,
         shared=found.shared,
         debt=max(found.debts, key=lambda debt: debt.ratio),

@@ -18,9 +18,9 @@ from memctl.git import history, hook_commits, locks, message, remotes, trust
 from memctl.git.repository import find_top
 from memctl.record import handoff, timestamps
 from memctl.record.snapshot import Snapshot
-from memctl.store import files
+from memctl.store import entry_state, files
 from memctl.store.memory import Memory
-from memctl.write import checkout_log, commit, entry_state, example, reinstate, setup, transaction, two_phase
+from memctl.write import checkout_log, commit, example, reinstate, setup, transaction, two_phase
 from memctl.write.commit import Outcome
 
 _TRY = (
@@ -152,7 +152,7 @@ def commit_command(
     memory = opening.memory(ctx)
     if not dry_run:
         memory.grant_trust()
-        two_phase.recover(memory, ask_remote=True)
+        two_phase.recover(memory, transaction.write, ask_remote=True)
     if drop:
         forgotten = reinstate.forget(memory, ids, dry_run=dry_run)
         _print_commits(memory, [Outcome(change) for change in forgotten], "drop", as_json=as_json, dry_run=dry_run)

@@ -59,7 +59,7 @@ def system(
     memory = opening.memory(ctx)
     snapshot = opening.readable(memory, at)
     given = Packing(**options)
-    asked = prompt.Asked(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
+    asked = prompt.PromptRequest(agent=agent, role=read(role_file) if role_file else role, task=task, criteria=criteria)
     count = counter_of(memory, given).tokens
     draft = prompt.system(snapshot, memory.now, asked, count, sources(memory, snapshot, at))
     pack = fill(memory, draft, given, prompt.SYSTEM_BUDGET)

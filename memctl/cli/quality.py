@@ -16,7 +16,7 @@ from memctl.errors import OK, REFUSED
 if TYPE_CHECKING:
     from memctl.policy.advice import Advice
     from memctl.policy.measures import Measures
-    from memctl.policy.quality import Metric
+    from memctl.policy.quality import QualityMetric
     from memctl.policy.rot import Signal
 
 _SHOWN = 12  # changes, unless all are asked for
@@ -74,7 +74,9 @@ def quality_command(
     ctx.exit(REFUSED if is_missed or around.faults else OK)
 
 
-def _print(found: Measures, metrics: list[Metric], signals: list[Signal], changes: list[Advice], number: int) -> None:
+def _print(
+    found: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], number: int
+) -> None:
     parsed = found.parsed
     output.text(f"{parsed.format}: {parsed.tokens:,} tokens in {len(parsed.content):,} blocks")
     if found.task:
@@ -97,7 +99,7 @@ def _state(is_met: bool | None) -> str:
     return "-" if is_met is None else "ok" if is_met else "missed"
 
 
-def _value(metric: Metric) -> str:
+def _value(metric: QualityMetric) -> str:
     if metric.value is None:
         return "-"
     return f"{metric.value * 100:.1f} %" if metric.unit == "share" else f"{metric.value:.0f}"
@@ -120,7 +122,7 @@ def _print_blocks(found: Measures) -> None:
 
 
 def _data(
-    found: Measures, metrics: list[Metric], signals: list[Signal], changes: list[Advice], model: str
+    found: Measures, metrics: list[QualityMetric], signals: list[Signal], changes: list[Advice], model: str
 ) -> dict[str, Any]:
     return {
         "format": found.parsed.format,

@@ -23,7 +23,7 @@ from memctl.team import ref_state
 from memctl.team.state import SECTION, State
 from memctl.write import handoffs, merge_staging, renumber, transaction
 from memctl.write.commit import Outcome
-from memctl.write.merge_staging import Staged
+from memctl.write.merge_staging import StagedMerge
 from memctl.write.renumber import Renumbering
 
 
@@ -100,7 +100,7 @@ def _owned(memory: Memory, made: Renumbering) -> Iterator[str]:
             )
 
 
-def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iterator[str]:
+def _to_conclude(memory: Memory, result: Outcome, within: StagedMerge | None) -> Iterator[str]:
     """What there is left to do in the merge, or whatever else is under way: to the letter."""
     stage = f"`git add --all -- {shlex.quote(memory.prefix)}`"
     if within is None:
@@ -130,7 +130,7 @@ def _to_conclude(memory: Memory, result: Outcome, within: Staged | None) -> Iter
             yield "hint: `git commit --no-edit` concludes the merge"
 
 
-def _within_data(memory: Memory, within: Staged | None) -> dict[str, Any]:
+def _within_data(memory: Memory, within: StagedMerge | None) -> dict[str, Any]:
     return {
         "staged": [output.name(memory.tracked(path)) for path in within.staged] if within else [],
         "not_staged": (within.why or None) if within else None,

@@ -13,7 +13,7 @@ from memctl.cli import opening, output
 from memctl.cli.command import command, filtering, reading
 from memctl.cli.find import STYLES, row
 from memctl.pack import relevance
-from memctl.pack.relevance import Place
+from memctl.pack.relevance import PagePlace
 from memctl.record.config import SearchWeights
 from memctl.record.snapshot import Excerpt, Snapshot
 from memctl.search import ranking
@@ -27,7 +27,7 @@ _RECORD = re.compile(r"(?i)(?:dec|iss|sta|lrn)(?:-[\d-]*)?|[0-9a-f]{8}-[0-9a-f-]
 _INDENT = " " * 6
 # What results can be put in order of, beside relevance, each with its name in ORDERS.
 _SORTS = {"importance": "importance", "severity": "severity", "time": "date"}
-_Found = TypeVar("_Found", bound=Ranked | Related | Place)
+_Found = TypeVar("_Found", bound=Ranked | Related | PagePlace)
 
 
 @command(
@@ -96,7 +96,7 @@ def _search(
     explain: bool,
     as_json: bool,
 ) -> None:
-    found: list[Ranked | Place] = [*ranking.search(snapshot, query, filters, memory.now)]
+    found: list[Ranked | PagePlace] = [*ranking.search(snapshot, query, filters, memory.now)]
     if filters == Filters():  # pages and sessions have none of what a filter asks for
         found += relevance.found_places(snapshot, query)
         found.sort(key=lambda result: -result.score)
@@ -107,7 +107,7 @@ def _search(
     if as_json:
         results = [
             _place_data(r)
-            if isinstance(r, Place)
+            if isinstance(r, PagePlace)
             else {
                 "type": "record",
                 **_parts(r),
@@ -123,10 +123,10 @@ def _search(
         output.note(f"{output.plain(word)} occurs nowhere; searched for {' and '.join(map(output.plain, others))}")
     if explain:
         _explain(records, snapshot.config.search_weights)
-        found_places = [result for result in shown if isinstance(result, Place)]
+        found_places = [result for result in shown if isinstance(result, PagePlace)]
         output.columns([(f"{one.score:.3f}", one.marker, one.kind, one.title) for one in found_places])
     else:
-        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, Place) else row(r.record))) for r in shown]
+        rows = [(f"{r.score:.2f}", *(_place_row(r) if isinstance(r, PagePlace) else row(r.record))) for r in shown]
         output.columns(rows, ({}, *STYLES), [_below(result, excerpts) for result in shown])
     _tell(len(found), len(shown), "nothing matches")
 
@@ -136,23 +136,23 @@ def _sorted(found: list[_Found], order: str) -> list[_Found]:
     if order == "relevance":
         return found
     key, large_first = ORDERS[_SORTS[order]]
-    records = [result for result in found if not isinstance(result, Place)]
+    records = [result for result in found if not isinstance(result, PagePlace)]
     records.sort(key=lambda result: key(result.record), reverse=large_first)
-    return [*records, *(result for result in found if isinstance(result, Place))]
+    return [*records, *(result for result in found if isinstance(result, PagePlace))]
 
 
-def _below(result: Ranked | Place, excerpts: Mapping[str, Excerpt]) -> str:
+def _below(result: Ranked | PagePlace, excerpts: Mapping[str, Excerpt]) -> str:
     """What stands below a result: the piece of a record's text that matches, of a place how it begins."""
-    if isinstance(result, Place):
+    if isinstance(result, PagePlace):
         return _INDENT + output.plain(first_sentence(result.text)) if result.text.strip() else ""
     return _INDENT + output.marked(excerpts[result.record.path]) if result.record.path in excerpts else ""
 
 
-def _place_row(place: Place) -> tuple[str, ...]:
+def _place_row(place: PagePlace) -> tuple[str, ...]:
     return place.marker, place.kind, "", place.title
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _place_data(place: PagePlace) -> dict[str, Any]:
     return {
         "type": place.kind,
         "score": round(place.score, 6),

@@ -15,7 +15,7 @@ from memctl.record.change import Change
 from memctl.session import ending, gathering, listing, proposals, running
 from memctl.session import writing as session_writing
 from memctl.session.running import Running
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.transcript.events import GIT, Session
@@ -93,7 +93,7 @@ def summarize_command(
 
 def _write(
     memory: Memory,
-    summary: Summary,
+    summary: SessionSummary,
     session: Session,
     accept: str,
     flags: dict[str, Any],

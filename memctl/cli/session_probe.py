@@ -17,11 +17,11 @@ from memctl.session import gathering, listing, running
 from memctl.store.memory import Memory
 
 if TYPE_CHECKING:
-    from memctl.record.session_page import Page
+    from memctl.record.session_page import SessionPage
     from memctl.record.snapshot import Snapshot
     from memctl.session.asking import Reply
     from memctl.session.dimensions import Dimension
-    from memctl.session.probing import Facts, Share
+    from memctl.session.probing import AnsweredShare, ProbeFacts
     from memctl.transcript.events import Session
 
 _HEALTHY, _POOR = 0.85, 0.75  # of the fidelity of a compression; rules.md#window-health
@@ -91,7 +91,7 @@ def probe_command(
 
 def _page(
     memory: Memory, snapshot: Snapshot, given: str, session: Session | None, sources: tuple[str, ...]
-) -> tuple[Page, str]:
+) -> tuple[SessionPage, str]:
     """The page that is meant, with all its files, and its text; raises MemctlError if it can't be read whole."""
     own = material.own_name(session, sources[0]) if session is not None else ""
     path, text = listing.find(snapshot, given or _name(memory, snapshot, own, has_transcript=bool(sources)))
@@ -117,10 +117,10 @@ def _name(memory: Memory, snapshot: Snapshot, own: str, *, has_transcript: bool)
 
 def _data(
     memory: Memory,
-    page: Page,
-    found: Facts,
+    page: SessionPage,
+    found: ProbeFacts,
     made: Sequence[Reply],
-    shares: Sequence[Share],
+    shares: Sequence[AnsweredShare],
     measured: Sequence[Dimension],
 ) -> dict[str, Any]:
     return {
@@ -133,7 +133,11 @@ def _data(
 
 
 def _print(
-    page: Page, found: Facts, made: Sequence[Reply], shares: Sequence[Share], measured: Sequence[Dimension]
+    page: SessionPage,
+    found: ProbeFacts,
+    made: Sequence[Reply],
+    shares: Sequence[AnsweredShare],
+    measured: Sequence[Dimension],
 ) -> None:
     by = Counter(one.by for one in made)
     judge = next((name for name in by if name != "exact"), "")

@@ -11,12 +11,12 @@ from memctl.cli import output, report
 from memctl.errors import USAGE, MemctlError
 from memctl.record import session_page
 from memctl.record.errors import Fault
-from memctl.record.session_page import Page, path_of
+from memctl.record.session_page import SessionPage, path_of
 from memctl.session import labels, listing
 from memctl.session import writing as session_writing
 from memctl.session.fitting import MOST_TOKENS
 from memctl.session.proposals import Proposal
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
 from memctl.store.memory import Memory
 from memctl.text import markdown
@@ -65,7 +65,7 @@ def chosen(proposed: Sequence[Proposal], accept: str) -> list[Proposal]:
     return [one for one in named.values() if not one.record]
 
 
-def summarized(memory: Memory, result: Outcome, summary: Summary, left: int, flags: dict[str, Any]) -> None:
+def summarized(memory: Memory, result: Outcome, summary: SessionSummary, left: int, flags: dict[str, Any]) -> None:
     """Report what was written, or with --dry-run would be."""
     if flags["as_json"]:
         data = report.change_data(memory, result, flags["dry_run"])
@@ -80,7 +80,7 @@ def summarized(memory: Memory, result: Outcome, summary: Summary, left: int, fla
         output.note(f"{left} record{'s are' if left > 1 else ' is'} proposed: --review shows, --accept makes them")
 
 
-def _told(summary: Summary) -> str:
+def _told(summary: SessionSummary) -> str:
     changed = summary.trail.having(CREATED, MODIFIED, DELETED)
     open_errors = [one for one in summary.failures if not one.resolved]
     figures = summary.metrics
@@ -95,7 +95,7 @@ def _told(summary: Summary) -> str:
     return ", ".join(words) + broken
 
 
-def listed(memory: Memory, pages: Sequence[Page], faults: Sequence[Fault], *, as_json: bool) -> None:
+def listed(memory: Memory, pages: Sequence[SessionPage], faults: Sequence[Fault], *, as_json: bool) -> None:
     """Print a line for each session."""
     if as_json:
         data = [{**made.values, "path": memory.tracked(path_of(made.id))} for made in pages]
@@ -108,7 +108,7 @@ def listed(memory: Memory, pages: Sequence[Page], faults: Sequence[Fault], *, as
         output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
 
 
-def _line(made: Page) -> tuple[str, ...]:
+def _line(made: SessionPage) -> tuple[str, ...]:
     listed, decided = len(made.files.get(session_page.CHANGED, ())), len(made.lines.get(session_page.DECISIONS, ()))
     changed = int(made.values.get("files_modified") or listed) if made.trail else listed
     counts = f"{changed:,} file{'s' if changed != 1 else ''}, {decided:,} decision{'s' if decided != 1 else ''}"
@@ -116,7 +116,9 @@ def _line(made: Page) -> tuple[str, ...]:
     return made.id, listing.ended(made)[0], counts, intent if len(intent) <= _SHOWN else intent[: _SHOWN - 1] + "…"
 
 
-def shown(memory: Memory, path: str, text: str, found: Page | None, faults: Sequence[Fault], *, as_json: bool) -> None:
+def shown(
+    memory: Memory, path: str, text: str, found: SessionPage | None, faults: Sequence[Fault], *, as_json: bool
+) -> None:
     """Print the page of a session, in JSON with all its files; one that can't be read as it is, and why."""
     if not as_json:
         output.text(output.plain(text), newline=False)
@@ -128,7 +130,7 @@ def shown(memory: Memory, path: str, text: str, found: Page | None, faults: Sequ
         output.note(f"warning: {memory.prefix}/{output.plain(str(fault))}")
 
 
-def under_way(memory: Memory, summaries: Sequence[Summary], *, as_json: bool) -> None:
+def under_way(memory: Memory, summaries: Sequence[SessionSummary], *, as_json: bool) -> None:
     """Print what is known of sessions that are under way."""
     if as_json:
         output.json("sessions", [summary_data(summary) for summary in summaries])
@@ -143,7 +145,7 @@ def under_way(memory: Memory, summaries: Sequence[Summary], *, as_json: bool) ->
         output.note("no session is under way in this worktree")
 
 
-def summary_data(summary: Summary) -> dict[str, Any]:
+def summary_data(summary: SessionSummary) -> dict[str, Any]:
     """A summary for JSON, without what looks like a credential."""
     data = msgspec.to_builtins(summary)
     data.pop("succeeded")

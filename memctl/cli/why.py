@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import opening, output
 from memctl.cli.command import command, reading
 from memctl.pages import provenance
-from memctl.pages.provenance import IN_CODE_REFS, IN_COMMIT, SUSPECT, Cause, Found, Reason, Told, Why
+from memctl.pages.provenance import IN_CODE_REFS, IN_COMMIT, SUSPECT, Cause, Reason, RelatedRecord, Told, Why
 from memctl.store.memory import Memory
 
 _SHORT = 10  # digits of a commit's id
@@ -78,7 +78,7 @@ def _page_row(told: Told) -> tuple[str, ...]:
     return told.page.id, told.state, f"{told.page.title}  {_bracketed(*told.references)}{changed}"
 
 
-def _record_row(found: Found) -> tuple[str, ...]:
+def _record_row(found: RelatedRecord) -> tuple[str, ...]:
     here = [_told(reason) for reason in found.reasons if reason.is_here]
     reasons = _bracketed(
         *([f"this line: {' and '.join(here)}"] if here else []),

@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import counting, material, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.store.memory import Memory
 from memctl.window.compression.strategies import CASCADE, KEPT_TURNS, STRATEGIES
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memctl.tokens.count import Counter
     from memctl.window.compression.reduction import Reduction, Stage
     from memctl.window.messages.reading import Opened
-    from memctl.window.status import Seen
+    from memctl.window.status import SeenConversation
 
 
 @command(
@@ -106,7 +106,7 @@ def compact_command(ctx: click.Context, /, source: str, target: int | None, free
     ctx.exit(OK if found.is_reached else REFUSED)
 
 
-def _read(source: str, model: str | None, memory: Memory | None) -> tuple[Seen, Counter]:
+def _read(source: str, model: str | None, memory: Memory | None) -> tuple[SeenConversation, Counter]:
     """The conversation of a file with its curve, and what counted it."""
     from memctl.window import status
 
@@ -120,7 +120,7 @@ def _read(source: str, model: str | None, memory: Memory | None) -> tuple[Seen, 
         return status.read(found, source, counter_for), counters[-1]
 
 
-def _target(seen: Seen, model: str | None, window: int | None, memory: Memory | None) -> int:
+def _target(seen: SeenConversation, model: str | None, window: int | None, memory: Memory | None) -> int:
     """60 % of what fits, without what stands in the window beside the messages of a transcript."""
     from memctl.cli import window_source
     from memctl.tokens import model_windows

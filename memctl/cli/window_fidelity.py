@@ -10,14 +10,13 @@ import msgspec
 from memctl.cli import material, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.source import read
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines, read
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 from memctl.window.health import questions as question_sets
-from memctl.window.health.fidelity import TARGET, Answered, Fidelity, asked_of, evaluate
+from memctl.window.health.fidelity import TARGET, Fidelity, GradedQuestion, asked_of, evaluate
 from memctl.window.health.questions import Question
 
 
@@ -113,5 +112,5 @@ def _print(found: Fidelity, least: float) -> None:
         output.note(f"not counted: {output.plain(answer.question.ask)} ({answer.note})")
 
 
-def _what(answer: Answered) -> str:
+def _what(answer: GradedQuestion) -> str:
     return ", ".join(answer.lost) or f"{answer.question.ask} ({answer.note})"

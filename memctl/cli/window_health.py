@@ -10,7 +10,7 @@ import msgspec
 from memctl.cli import output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.window_source import Source, looking
+from memctl.cli.window_source import WindowSource, looking
 from memctl.errors import OK, REFUSED
 from memctl.window import status
 from memctl.window.health.alerts import METRICS, Alert, AlertLevel, HealthSnapshot, watch
@@ -36,7 +36,7 @@ def health_command(ctx: click.Context, /, file: str | None, as_json: bool, **giv
 
     What a file does not tell is not measured: evictions and fidelity are known to the program that manages a window.
     """
-    source = Source(ctx, file, given)
+    source = WindowSource(ctx, file, given)
     seen = source.read()
     limit = source.limit(seen)
     found = status.judge(seen, limit, source.config)

@@ -11,14 +11,13 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import F
-from memctl.cli.source import read
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines, read
 from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory
 from memctl.tokens import model_windows
 from memctl.tokens.count import Counter
-from memctl.transcript import locations as transcript_files
+from memctl.transcript import locations
 from memctl.window import config as configuration
 from memctl.window import status
 from memctl.window.config import WindowConfig
@@ -26,7 +25,7 @@ from memctl.window.following import Follower
 from memctl.window.pressure import limits
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 
 _OF_LIMIT = ("model", "window", "host", "max_output")  # the options that tell how much fits
 
@@ -63,7 +62,7 @@ def looking(function: F) -> F:
     return function
 
 
-class Source:
+class WindowSource:
     """A file with a window in it, and how it is to be looked at."""
 
     def __init__(self, ctx: click.Context, file: str | None, given: dict[str, Any]) -> None:
@@ -73,7 +72,7 @@ class Source:
         self._memory = opening.memory_if_any(ctx)
         self.config, self._says_window = settings(given["settings"], self._memory)
 
-    def read(self) -> Seen:
+    def read(self) -> SeenConversation:
         """Read the file, a transcript line by line; raises MemctlError."""
         with lines(self.file) as found:
             return status.read(found, self.file, self._counter)
@@ -87,19 +86,19 @@ class Source:
         self.counted_as = found.family.name
         return found
 
-    def limit(self, seen: Seen) -> Limit:
+    def limit(self, seen: SeenConversation) -> Limit:
         """How much fits, as `limit_of` has it."""
         usable = self.config.max_context_tokens if self._says_window else None
         return limit_of(seen, usable, self._memory, **{name: self._given[name] for name in _OF_LIMIT})
 
-    def warn(self, seen: Seen, limit: Limit) -> None:
+    def warn(self, seen: SeenConversation, limit: Limit) -> None:
         """Say that a window's size is not known for sure, and what of the file was not taken in."""
         warn_of(limit)
         messages.tell_rest(seen.opened)
 
 
 def limit_of(
-    seen: Seen,
+    seen: SeenConversation,
     usable: int | None,
     memory: Memory | None,
     *,
@@ -136,5 +135,5 @@ def settings(file: str | None, memory: Memory | None) -> tuple[WindowConfig, boo
 
 
 def _newest(ctx: click.Context, projects: str | None) -> Path:
-    kept = Path(projects) if projects else transcript_files.projects(os.environ, Path.home())
-    return transcript_files.transcript(Path(os.path.realpath(ctx.obj.folder)), kept)
+    kept = Path(projects) if projects else locations.projects(os.environ, Path.home())
+    return locations.newest(Path(os.path.realpath(ctx.obj.folder)), kept)

@@ -14,7 +14,7 @@ import msgspec
 from memctl.cli import output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import command, json_option
-from memctl.cli.window_source import Source, looking
+from memctl.cli.window_source import WindowSource, looking
 from memctl.errors import OK, USAGE, MemctlError
 from memctl.store import named_file
 from memctl.window import status
@@ -27,7 +27,7 @@ from memctl.window.pressure.monitor import (
     Thresholds,
     suited_thresholds,
 )
-from memctl.window.status import Seen, Status
+from memctl.window.status import SeenConversation, Status
 
 _COLOURS = {
     PressureZone.GREEN: "green",
@@ -64,7 +64,7 @@ def status_command(
     compaction_utilization_threshold, cascade, notes_file), budget (allocations, soft_limit_pct), cross_window
     (state_file, progress_file, auto_save_threshold), health_monitoring (metrics, alerts).
     """
-    source = Source(ctx, file, given)
+    source = WindowSource(ctx, file, given)
     if watch:
         if not sys.stdout.isatty() or as_json or picture or source.file == "-":
             raise MemctlError("--watch is for a file, on a terminal, and for nothing else", exit_code=USAGE)
@@ -88,7 +88,7 @@ def status_command(
         _print(source, seen, limit, found)
 
 
-def _follow(source: Source) -> None:
+def _follow(source: WindowSource) -> None:
     """Show the status anew whenever the file has changed, until somebody has seen enough."""
     follower = source.follower()
     last: tuple[int, int] | None = (0, 0)
@@ -120,7 +120,7 @@ def _headline(reading: PressureReading) -> str:
     return f"{reading.zone.value}, {reading.current_tokens:,} of {reading.max_tokens:,} tokens"
 
 
-def _print(source: Source, seen: Seen, limit: Limit, found: Status) -> None:
+def _print(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> None:
     reading = found.reading
     output.text(output.plain(output.name(source.file)))
     zone = click.style(reading.zone.value.upper(), fg=_COLOURS[reading.zone], bold=True)
@@ -166,11 +166,11 @@ def _until_red(reading: PressureReading) -> str:
     return f"at that, red in {turns.least:.0f} to {turns.most:.0f} turns, likely {turns.likely:.0f}"
 
 
-def _share(part: status.Part) -> float:
+def _share(part: status.ComponentUse) -> float:
     return part.used / part.limit if part.limit else float(part.used > 0)
 
 
-def _print_curve(seen: Seen, limit: Limit) -> None:
+def _print_curve(seen: SeenConversation, limit: Limit) -> None:
     curve = seen.curve
     if curve.points:
         cuts = len(curve.compactions)
@@ -193,7 +193,7 @@ def _suited(limit: Limit, thresholds: Thresholds) -> str:
     return f"hint: pressure.thresholds that suit a window of {limit.window:,} tokens are {values}"
 
 
-def _data(source: Source, seen: Seen, limit: Limit, found: Status) -> dict[str, Any]:
+def _data(source: WindowSource, seen: SeenConversation, limit: Limit, found: Status) -> dict[str, Any]:
     plain = msgspec.to_builtins
     return {
         "file": output.name(source.file),

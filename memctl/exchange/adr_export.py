@@ -14,7 +14,7 @@ from memctl.errors import USAGE, MemctlError
 from memctl.exchange import adr_forms, adr_status, adr_text
 from memctl.exchange.adr_forms import Form
 from memctl.exchange.adr_status import Other
-from memctl.exchange.adr_text import Origin
+from memctl.exchange.adr_text import AdrOrigin
 from memctl.record import frontmatter, ids
 from memctl.record.change import Write
 from memctl.record.kinds import DECISION
@@ -45,7 +45,7 @@ class Decisions:
         self._snapshot = snapshot
         records = sorted((r for r in snapshot.records if r.memory_type == DECISION.name), key=lambda r: r.id)
         self._by_id = {name: record for record in records for name in (record.id, *record.aliases)}
-        self.origins: dict[str, Origin] = {}  # by the record's path
+        self.origins: dict[str, AdrOrigin] = {}  # by the record's path
         for record in records:
             text = snapshot.read(record.path)
             if f"\n{adr_text.KEY}:" in text and (origin := adr_text.kept_in(frontmatter.read(text)[0])):
@@ -113,7 +113,7 @@ def _compared(folder: Path, file: str, record: Record, text: str) -> Exported:
     return Exported(record.id, file, text, "same" if there == text.encode() else "changed")
 
 
-def _name(records: Iterable[Record], origins: Mapping[str, Origin], present: Iterable[str]) -> dict[str, str]:
+def _name(records: Iterable[Record], origins: Mapping[str, AdrOrigin], present: Iterable[str]) -> dict[str, str]:
     """The file of each decision, by the record's path; those that came from none are numbered behind the others."""
     named = {path: origin.file for path, origin in origins.items()}
     free = sorted(name for name in set(present) - set(named.values()) if adr_text.number_of(name))

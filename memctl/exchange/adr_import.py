@@ -19,7 +19,7 @@ from memctl.exchange import adr_status, adr_text
 from memctl.exchange.adr_export import Decisions
 from memctl.exchange.adr_forms import FORMS
 from memctl.exchange.adr_status import SUPERSEDED, Statement
-from memctl.exchange.adr_text import KEY, Head, Origin
+from memctl.exchange.adr_text import KEY, AdrOrigin, Head
 from memctl.git import history
 from memctl.git.history import Commit
 from memctl.record import frontmatter, timestamps
@@ -39,12 +39,12 @@ _TEMPLATE = re.compile(r"(?:adr[-_]?)?\d+[-_](?:adr-|madr-)?template\.md", re.IG
 _SHOWN = 20  # problems to print; a folder of something else may have hundreds
 
 
-class Found(msgspec.Struct, frozen=True):
+class AdrFile(msgspec.Struct, frozen=True):
     """A file that is a record: its text as it stands, what becomes of it, and what it says."""
 
     file: str
     text: str
-    origin: Origin
+    origin: AdrOrigin
     body: str
     head: Head
     said: Statement
@@ -120,7 +120,7 @@ def import_folder(
     )
 
 
-def _is_known(decisions: Decisions, record: Record, item: Found) -> bool:
+def _is_known(decisions: Decisions, record: Record, item: AdrFile) -> bool:
     """Whether a decision came from just this text, or would be written out as it in one of the forms."""
     origin = decisions.origins.get(record.path)
     if origin is not None and origin.digest == item.origin.digest:
@@ -132,7 +132,7 @@ def _add(
     memory: Memory,
     sequence: IdSequence,
     folder: Path,
-    new: Sequence[Found],
+    new: Sequence[AdrFile],
     links: Sequence[Edge],
     there: Mapping[str, Record],
 ) -> tuple[dict[str, str], list[Write]]:
@@ -146,7 +146,7 @@ def _add(
     writes: list[Write] = []
     wrong: list[str] = []
     for (item, draft), values in zip(drafts, complete_values, strict=True):
-        values["memory_id"] = memory.new_memory_id(values["id"])
+        values["memory_id"] = memory.new_memory_id(values["id"], is_imported=True)
         values["superseded_by"] = [ids[edge.new] for edge in links if edge.old == item.file]
         values["supersedes"] = [ids[edge.old] for edge in links if edge.new == item.file]
         if faults := problems(values):
@@ -160,7 +160,7 @@ def _add(
     return added, writes
 
 
-def _draft(item: Found, links: Sequence[Edge], commit: Commit | None) -> Draft:
+def _draft(item: AdrFile, links: Sequence[Edge], commit: Commit | None) -> Draft:
     """The decision that a file becomes: by whom and of when the file says, or else the first `commit` with it."""
     before = [edge for edge in links if edge.old == item.file]
     origin = msgspec.structs.replace(
@@ -188,7 +188,7 @@ def _allocate(sequence: IdSequence, values_of: Sequence[dict[str, Any]]) -> None
             values["id"] = identifier
 
 
-def _lossy(item: Found, write: Write) -> list[str]:
+def _lossy(item: AdrFile, write: Write) -> list[str]:
     """What is wrong with a decision: it can't be read, or would not be written out as the file that it came from."""
     try:
         _, body = parse(write.text, write.path)
@@ -228,13 +228,13 @@ def _other_ends(
     return [(there[file], values) for file, values in changes.items()]
 
 
-def _with_other(origin: Origin, name: str, other: str) -> Origin:
+def _with_other(origin: AdrOrigin, name: str, other: str) -> AdrOrigin:
     """An origin that notes what another file says; its own need not say it then."""
     files = [*getattr(origin, name), other]
     return msgspec.structs.replace(origin, **{name: files})
 
 
-def _notes(item: Found) -> list[str]:
+def _notes(item: AdrFile) -> list[str]:
     notes = []
     if item.said.unclear:
         first = item.said.unclear.partition("\n")[0]
@@ -263,9 +263,9 @@ def _listing(folder: Path) -> tuple[list[str], list[str]]:
     return sorted(numbers, key=lambda name: (int(numbers[name]), name)), [n for n in names if n not in numbers]
 
 
-def _read(folder: Path, names: Iterable[str]) -> tuple[list[Found], list[str]]:
+def _read(folder: Path, names: Iterable[str]) -> tuple[list[AdrFile], list[str]]:
     """The records of a folder, and what is wrong with those that are none, with file and line."""
-    found: list[Found] = []
+    found: list[AdrFile] = []
     wrong: list[str] = []
     for name in names:
         try:
@@ -275,7 +275,7 @@ def _read(folder: Path, names: Iterable[str]) -> tuple[list[Found], list[str]]:
                 raise Malformed(text.count("\n", 0, text.index("\0")) + 1, "", "a NUL character stands here")
             origin, body = adr_text.take_apart(name, text)
             said = adr_status.statement_of(origin, body)
-            found.append(Found(name, text, origin, body, adr_text.head_of(origin), said))
+            found.append(AdrFile(name, text, origin, body, adr_text.head_of(origin), said))
         except Malformed as error:
             wrong.append(f"{name}:{error.line}: {error.message}")
         except InvalidRecord as error:
@@ -285,7 +285,7 @@ def _read(folder: Path, names: Iterable[str]) -> tuple[list[Found], list[str]]:
     return found, wrong
 
 
-def _secrets(found: Found) -> list[str]:
+def _secrets(found: AdrFile) -> list[str]:
     """The lines of a file that look like credentials."""
     spans = find(found.text)
     places = zip(lines(found.text, spans), spans, strict=True)
@@ -305,7 +305,7 @@ def _first_commits(memory: Memory, folder: Path, names: Sequence[str]) -> dict[s
     return {paths[path]: commit for commit in commits for path in commit.paths if path in paths}
 
 
-def _edges(found: Iterable[Found], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
+def _edges(found: Iterable[AdrFile], names: Sequence[str], statuses: Mapping[str, str]) -> list[Edge]:
     """Which of the named files supersedes which, as some of them say it.
 
     `statuses` are those of all decisions by file. What is only proposed, or was rejected, supersedes nothing; and what

@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.exchange import adr_forms
 from memctl.exchange.adr_forms import Form
-from memctl.exchange.adr_text import Head, Origin, Span, head_of, number_of
+from memctl.exchange.adr_text import AdrOrigin, Head, Span, head_of, number_of
 from memctl.record import frontmatter_writer, timestamps
 from memctl.record.record import Record
 from memctl.text import headings
@@ -65,7 +65,7 @@ class Other(msgspec.Struct, frozen=True):
         return f"[{text}]({f'<{self.file}>' if re.search(r'[ ()]', self.file) else self.file})"
 
 
-def statement_of(origin: Origin, body: str) -> Statement:
+def statement_of(origin: AdrOrigin, body: str) -> Statement:
     """What a file says in its head or its section `Status`, and in a list of links."""
     head = head_of(origin)
     text = head.at(head.status) or origin.status.partition("\n")[2]
@@ -81,7 +81,7 @@ def statement_of(origin: Origin, body: str) -> Statement:
     )
 
 
-def refreshed(origin: Origin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> Origin:
+def refreshed(origin: AdrOrigin, body: str, record: Record, by: Sequence[Other], of: Sequence[Other]) -> AdrOrigin:
     """The origin of a record with what has become of the record since: its title, date, status and successors.
 
     `by` are the records that supersede it, `of` those that it supersedes.
@@ -110,7 +110,7 @@ def refreshed(origin: Origin, body: str, record: Record, by: Sequence[Other], of
 
 
 def fresh(
-    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: Origin | None = None
+    file: str, form: Form, record: Record, by: Sequence[Other], of: Sequence[Other], old: AdrOrigin | None = None
 ) -> str:
     """What stands above a record's body in a form that it did not come in; what else its `old` head says is kept."""
     front, above, below = _rest(old) if old else ("", "", "")
@@ -210,7 +210,7 @@ def _rewritten(section: str, status: str, lines: Sequence[str]) -> str:
     return f"{heading}\n\n{text}{ending}"
 
 
-def _rest(origin: Origin) -> tuple[str, str, str]:
+def _rest(origin: AdrOrigin) -> tuple[str, str, str]:
     """What a head says beside title, status and date: in its front matter, above its title and below it.
 
     Lines of the section with the status that say something else stand behind what is below.

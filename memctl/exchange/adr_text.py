@@ -44,7 +44,7 @@ _LONGEST_NAMES = 200  # characters
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?")
 
 
-class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+class AdrOrigin(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a decision keeps of the file it came from, under the key `adr` of its front matter.
 
     `digest` is that of the file, `head` the text above its body, `status` its section of that name, behind `place`
@@ -110,7 +110,7 @@ def prefix_of(file: str) -> str:
     return match[1] if match else ""
 
 
-def take_apart(file: str, text: str) -> tuple[Origin, str]:
+def take_apart(file: str, text: str) -> tuple[AdrOrigin, str]:
     """What is kept of a file beside the body of its record, and that body; raises Malformed with the line."""
     digest = digest_of(text)
     has_mark, is_crlf = text.startswith("\ufeff"), "\r\n" in text
@@ -123,7 +123,7 @@ def take_apart(file: str, text: str) -> tuple[Origin, str]:
     status = parts.pop(place).text if named else ""
     body, wording = adr_forms.for_record(parts, form)
     kept = body.rstrip("\n")
-    origin = Origin(
+    origin = AdrOrigin(
         file=file,
         form=form,
         digest=digest,
@@ -138,7 +138,7 @@ def take_apart(file: str, text: str) -> tuple[Origin, str]:
     return origin, kept + "\n" if kept else ""
 
 
-def put_together(origin: Origin, body: str) -> str:
+def put_together(origin: AdrOrigin, body: str) -> str:
     """The text of the file that `take_apart` takes apart."""
     kept = body.strip("\n")
     parts = adr_forms.for_file(kept + origin.end, origin.form, origin.headings) if kept else []
@@ -157,7 +157,7 @@ def digest_of(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def head_of(origin: Origin) -> Head:
+def head_of(origin: AdrOrigin) -> Head:
     """What the head of a file says; raises Malformed if there is no title in it."""
     return _scan(origin.head, origin.file)[0]
 
@@ -173,10 +173,10 @@ def deciders(head: str) -> str:
     return "" if said.startswith(("{", "<")) else said[:_LONGEST_NAMES]  # a template's own words name nobody
 
 
-def kept_in(values: Mapping[str, Any]) -> Origin | None:
+def kept_in(values: Mapping[str, Any]) -> AdrOrigin | None:
     """What the front matter of a decision keeps of its file; None if it came from none, or is not to be read."""
     try:
-        origin = msgspec.convert(values.get(KEY), Origin)
+        origin = msgspec.convert(values.get(KEY), AdrOrigin)
         head_of(origin)
     except (msgspec.ValidationError, Malformed):
         return None

@@ -14,7 +14,7 @@ from memctl.git.repository import Repository
 _HEAD = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
 
-class Origin(msgspec.Struct, frozen=True):
+class LineOrigin(msgspec.Struct, frozen=True):
     """The commit that brought a line ("" if none has it yet), and which line of which file it was there."""
 
     commit: str
@@ -22,7 +22,7 @@ class Origin(msgspec.Struct, frozen=True):
     line: int
 
 
-def origin(repository: Repository, path: str, line: int, revision: str = "") -> Origin:
+def origin(repository: Repository, path: str, line: int, revision: str = "") -> LineOrigin:
     """Where a line (1-based) of a file in the worktree, or at a revision, comes from.
 
     It is followed through renames of the file, and to where it was moved or copied from. Raises MemctlError if the
@@ -35,13 +35,13 @@ def origin(repository: Repository, path: str, line: int, revision: str = "") -> 
         if "has only" in error.stderr:
             raise MemctlError(f"{path} has no line {line}", exit_code=USAGE) from None
         if "no such path" in error.stderr or "no such ref" in error.stderr:  # untracked, or there is no commit at all
-            return Origin("", path, line)
+            return LineOrigin("", path, line)
         raise
     commit, there, *_ = head.decode().split()
     if not commit.strip("0"):
-        return Origin("", path, line)
+        return LineOrigin("", path, line)
     name = next(item.removeprefix(b"filename ") for item in rest if item.startswith(b"filename "))
-    return Origin(commit, _unquoted(name), int(there))
+    return LineOrigin(commit, _unquoted(name), int(there))
 
 
 def writers(repository: Repository, path: str, lines: Iterable[int], revision: str = "") -> dict[int, str]:

@@ -14,7 +14,7 @@ _COMMIT = b"# branch.oid "
 _FIELDS_BEFORE_PATH = {b"1": 8, b"u": 10, b"?": 1, b"!": 1}  # git-status(1), porcelain format version 2
 
 
-class Asked:
+class StatusProcess:
     """A git command under way: which commit HEAD is, and which files below a folder differ from it."""
 
     def __init__(self, top: Path, prefix: str) -> None:

@@ -163,13 +163,13 @@ def touched(repository: Repository, limit: int, without: str) -> Callable[[], se
     if not repository.has_head():
         return set
     args = ["log", "--no-show-signature", "-z", "--name-only", "--no-renames", f"--max-count={limit}", "--format="]
-    below, process = f"{without}/".encode(), git.start(args, repository.top)
+    below, process = (f"{without}/".encode(), f"\n{without}/".encode()), git.start(args, repository.top)
 
     @cache
     def tell() -> set[str]:
         unheard.detach()
-        found = {item.lstrip(b"\n") for item in git.finish(process, args).split(b"\0")}
-        return {git.name(path) for path in found if path and not path.startswith(below)}
+        found = git.finish(process, args).split(b"\0")  # the first path of a commit begins with an end of line
+        return {git.name(item.lstrip(b"\n")) for item in found if item and not item.startswith(below)}
 
     unheard = weakref.finalize(tell, git.end, process)  # if nobody wants to know
     return tell
@@ -217,7 +217,7 @@ def blobs_since(repository: Repository, path: str, base: str, limit: int) -> lis
     return found
 
 
-class Touch(msgspec.Struct, frozen=True):
+class FileCommit(msgspec.Struct, frozen=True):
     """A commit that touched a file: its whole message, and what the file was called in it."""
 
     commit: str
@@ -230,25 +230,25 @@ class Touch(msgspec.Struct, frozen=True):
 _TOUCHES = ("log", "--no-show-signature", "-z", "--name-only", "--format=%x1e%H%x00%ct%x00%an%x00%B%x00")
 
 
-def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[Touch]:
+def touches(repository: Repository, path: str, revision: str, limit: int | None = None) -> list[FileCommit]:
     """The commits that touched one file, under its earlier names too, newest first."""
     most = [] if limit is None else [f"--max-count={limit}"]
     return _touches(repository, [*_TOUCHES, "--follow", *most, revision, "--", path])
 
 
-def touch(repository: Repository, commit: str, path: str) -> Touch:
+def touch(repository: Repository, commit: str, path: str) -> FileCommit:
     """One commit as one that touched a file."""
     return msgspec.structs.replace(_touches(repository, [*_TOUCHES, "--no-walk", commit])[0], path=path)
 
 
-def _touches(repository: Repository, args: Sequence[str]) -> list[Touch]:
+def _touches(repository: Repository, args: Sequence[str]) -> list[FileCommit]:
     found = []
     out = git.read(args, repository.top).decode(errors="backslashreplace")
     for part in re.split("(?:^|\0)\x1e(?=[0-9a-f]{40,64}\0)", out):
         if part:
             name, seconds, author, body, names = part.split("\0", 4)
             path = names.strip("\0\n").partition("\0")[0]
-            found.append(Touch(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
+            found.append(FileCommit(name, author, timestamps.from_epoch(int(seconds)), body.strip("\n"), path))
     return found
 
 

@@ -10,10 +10,10 @@ import msgspec
 
 from memctl.git import git
 from memctl.git.repository import Repository
-from memctl.git.trees import REGULAR, Entry
+from memctl.git.trees import REGULAR, TreeEntry
 
 
-def entries(repository: Repository, *paths: str, without: str = "") -> list[Entry]:
+def entries(repository: Repository, *paths: str, without: str = "") -> list[TreeEntry]:
     """The files at or below some paths (none: all) in the index: inside a hook, in the one that is being committed.
 
     Those in folders with the name `without` are left out, at any depth; then Git need not print them. A path with a
@@ -22,13 +22,13 @@ def entries(repository: Repository, *paths: str, without: str = "") -> list[Entr
     chosen = all_without(without) if without else ["--", *paths]
     args = ["ls-files", "-s", "-z", "--full-name", *chosen]
     out = git.read(args, repository.top, literal=not without, extra=repository.index_in_use())
-    found: dict[str, Entry] = {}
+    found: dict[str, TreeEntry] = {}
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             mode, blob, stage = meta.split()
             name = git.name(path)
-            found[name] = Entry(name, blob.decode(), mode in REGULAR and stage == b"0")
+            found[name] = TreeEntry(name, blob.decode(), mode in REGULAR and stage == b"0")
     return list(found.values())
 
 

@@ -21,7 +21,7 @@ _LOCKED = ("File exists", "Another git process")
 _MOVED = ("but expected", "reference already exists", "unable to resolve reference")
 
 
-class File(msgspec.Struct, frozen=True):
+class RefFile(msgspec.Struct, frozen=True):
     """A file on a ref: its blob and its content."""
 
     blob: str
@@ -52,11 +52,11 @@ def tip(repository: Repository, ref: str) -> str:
         raise _broken(repository, ref, file) from None
 
 
-def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, File]:
+def read(repository: Repository, commit: str, names: Sequence[str]) -> dict[str, RefFile]:
     """The files of a commit by their names; those that it does not have are left out."""
     found = repository.objects.read([f"{commit}:{name}" for name in names])
     return {
-        name: File(item.id, item.data)
+        name: RefFile(item.id, item.data)
         for name, item in zip(names, found, strict=True)
         if item is not None and item.kind == "blob" and item.data is not None
     }
@@ -215,14 +215,14 @@ def fetch_with(
 def push(repository: Repository, remote: str, ref: str, commit: str, expected: str) -> bool:
     """Let the ref of a remote be at a commit ("": be gone) if it is still at `expected` ("": none there); else False.
 
-    The hooks of a push are for code, and do not run. Raises Refused if the remote does not take it, GitFailed if it
+    The hooks of a push are for code, and do not run. Raises PushRefused if the remote does not take it, GitFailed if it
     can't be told whether it has.
     """
-    from memctl.git import pushing  # every command that reads asks where a ref is, and few push
+    from memctl.git.push import run_push  # every command that reads asks where a ref is, and few push
 
     lease = f"--force-with-lease={ref}:{expected}"
     options = ["--quiet", "--no-verify", "--no-recurse-submodules", lease]
-    return pushing.push(repository, [*options, remote, f"{commit}:{ref}"])
+    return run_push(repository, [*options, remote, f"{commit}:{ref}"])
 
 
 def _broken(repository: Repository, ref: str, file: Path) -> MemctlError:

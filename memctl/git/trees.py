@@ -20,7 +20,7 @@ _FILES = (*REGULAR, b"120000", b"100664")  # a link's blob is what it leads to; 
 AT_ONCE = 500  # paths as arguments of one command
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TreeEntry(msgspec.Struct, frozen=True):
     """A file that Git has: its path below the worktree's top, its blob, and whether it is a regular file."""
 
     path: str
@@ -28,19 +28,19 @@ class Entry(msgspec.Struct, frozen=True):
     is_regular: bool = True
 
 
-def entries(repository: Repository, revision: str, folder: str = "") -> list[Entry]:
+def entries(repository: Repository, revision: str, folder: str = "") -> list[TreeEntry]:
     """The files below `folder` ("" for all) at a revision."""
     below = ["--", folder + "/"] if folder else []
     return list(parse(git.read(["ls-tree", "-r", "-z", "--full-tree", revision, *below], repository.top)))
 
 
-def parse(out: bytes) -> Iterator[Entry]:
+def parse(out: bytes) -> Iterator[TreeEntry]:
     """The entries that `git ls-tree -z` prints."""
     for item in out.split(b"\0"):
         if item:
             meta, _, path = item.partition(b"\t")
             columns = meta.split()
-            yield Entry(path.decode("utf-8", "backslashreplace"), columns[2].decode(), columns[0] in REGULAR)
+            yield TreeEntry(path.decode("utf-8", "backslashreplace"), columns[2].decode(), columns[0] in REGULAR)
 
 
 def blobs(repository: Repository, wanted: Iterable[str], limit: int) -> dict[str, bytes | None]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.git.pushing import Refused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.repository import Repository
 
@@ -68,7 +68,7 @@ class Turn:
                 self._lost += 1
                 self._is_refused = self._lost >= _TRIES
                 return self._is_refused
-        except Refused:
+        except PushRefused:
             self._is_refused = True
             return True
         except git.GitFailed:  # the connection broke, and the remote may have it
@@ -94,10 +94,10 @@ class Turn:
         return found if found not in (self._mine, *_OVER) else ""
 
     def _end(self, turn: str) -> None:
-        with suppress(MemctlError, Refused):  # after a while nobody waits for it any more
+        with suppress(MemctlError, PushRefused):  # after a while nobody waits for it any more
             try:
                 self._push("", turn)
-            except Refused:  # some remotes let no ref go
+            except PushRefused:  # some remotes let no ref go
                 self._push(git.write(["mktree"], self._repository.top, b"").decode().strip(), turn)
 
     def _push(self, commit: str, expected: str) -> bool:

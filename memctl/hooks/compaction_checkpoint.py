@@ -17,7 +17,7 @@ from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.store.session_dir import SessionDir
 from memctl.task import names, saving, versions
-from memctl.task.saving import Said
+from memctl.task.saving import StatedProgress
 from memctl.write import transaction
 
 _LAST_PROMPT = "Asked last: "
@@ -67,7 +67,7 @@ def _saved_for(memory: Memory, snapshot: Snapshot, state: SessionState, event: s
     return next((one for one in found if one.checkpoint_id == state.saving[1]), None)
 
 
-def _said(memory: Memory, snapshot: Snapshot, state: SessionState) -> Said | None:
+def _said(memory: Memory, snapshot: Snapshot, state: SessionState) -> StatedProgress | None:
     """What the session's transcript says of the state of its task; None if nobody knows what the task is."""
     workflow = names.workflow(memory, "")
     found = versions.read(snapshot, workflow).checkpoints
@@ -77,7 +77,7 @@ def _said(memory: Memory, snapshot: Snapshot, state: SessionState) -> Said | Non
     if not is_said(mission):
         return None
     open_tasks = [one for one in state.tasks if one.status != tasks.DONE]
-    return Said(
+    return StatedProgress(
         workflow=workflow,
         window=_window(state, last, is_own),
         mission=mission,

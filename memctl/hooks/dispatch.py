@@ -39,7 +39,7 @@ _MOMENT = 0.02  # the same where nobody should wait: longer than a command has t
 Later = Callable[[], object]
 
 
-class _Call(NamedTuple):
+class _EventCall(NamedTuple):
     """An event on its way: who calls, what happened, where the memory is; what is to be done behind the host's back."""
 
     host: Host
@@ -92,7 +92,7 @@ def answer(
     if not _is_trusted(place, SessionDir(root, given.key), what, environ):
         return _warned(host, given, data, environ) if what == START and what in host.speaks else ""
     left: list[Later] = []
-    call = _Call(host, given, SessionDir(root, given.key), environ, place, log.moment(environ), left)
+    call = _EventCall(host, given, SessionDir(root, given.key), environ, place, log.moment(environ), left)
     if _is_known(call.folder, data, what):
         return ""
     if what not in (AGENT, END):
@@ -139,7 +139,7 @@ def _is_known(folder: SessionDir, data: bytes, what: str) -> bool:
     return False
 
 
-def _attempt(call: _Call, do: Callable[[], object]) -> None:
+def _attempt(call: _EventCall, do: Callable[[], object]) -> None:
     """Do something; a fault goes into our own log."""
     try:
         do()
@@ -147,7 +147,7 @@ def _attempt(call: _Call, do: Callable[[], object]) -> None:
         log.fault(call.folder.root, call.given.event, call.folder.key, error)
 
 
-def _tool(call: _Call) -> str:
+def _tool(call: _EventCall) -> str:
     from memctl.hooks import tool_counter
 
     _attempt(call, lambda: _look(call))
@@ -155,7 +155,7 @@ def _tool(call: _Call) -> str:
     return _owed(call) or told
 
 
-def _prompt(call: _Call) -> str:
+def _prompt(call: _EventCall) -> str:
     _attempt(call, lambda: _look(call))
     owed = _owed(call)  # the state as it was before this was asked
     if call.given.prompt and not call.host.reads:
@@ -165,7 +165,7 @@ def _prompt(call: _Call) -> str:
     return _recalled(call)
 
 
-def _recalled(call: _Call) -> str:
+def _recalled(call: _EventCall) -> str:
     """What bears on a prompt, "" if that takes longer than a start may: nobody misses what they did not ask for."""
     from memctl.hooks import recall
 
@@ -178,7 +178,7 @@ def _recalled(call: _Call) -> str:
     return recall.give(call.folder, made) if made else ""
 
 
-def _agent(call: _Call) -> str:
+def _agent(call: _EventCall) -> str:
     """What a sub-agent is given at its start, "" where there is nothing, or no time."""
     from memctl.hooks import sub_agents
 
@@ -190,19 +190,19 @@ def _agent(call: _Call) -> str:
     return time_limit.within(time_limit.seconds(call.environ), make) or ""
 
 
-def _note_asked(call: _Call) -> None:
+def _note_asked(call: _EventCall) -> None:
     from memctl.hooks import prompt_log
 
     job_queue.alone(call.folder, lambda: prompt_log.note(call.folder, call.given.prompt), _PATIENCE)
 
 
-def _note_answer(call: _Call) -> None:
+def _note_answer(call: _EventCall) -> None:
     from memctl.hooks import prompt_log
 
     job_queue.alone(call.folder, lambda: prompt_log.note_answer(call.folder, call.given.answer), _PATIENCE)
 
 
-def _look(call: _Call) -> None:
+def _look(call: _EventCall) -> None:
     """See whether a host that does not say so has compacted the context; then the state of the work is owed."""
     if not call.host.silent:
         return
@@ -214,7 +214,7 @@ def _look(call: _Call) -> None:
         job_queue.leave(call.folder, _entry(call, COMPACT))
 
 
-def _owed(call: _Call) -> str:
+def _owed(call: _EventCall) -> str:
     """The state that a context was compacted from, if the host had no event to give it at."""
     try:
         (call.folder.path / _OWED).unlink()
@@ -229,19 +229,20 @@ def _owed(call: _Call) -> str:
     return text
 
 
-def _within(call: _Call, make: Callable[[], str]) -> tuple[str, bool]:
-    """What is made within the time that a start has, or that it is missing; whether it is there."""
+def _within(call: _EventCall, make: Callable[[], str], spent: float = 0.0) -> tuple[str, bool]:
+    """What is made within the time that a start has, of which some seconds are spent, or that it is missing; whether it
+    is there."""
     seconds = time_limit.seconds(call.environ)
-    text = time_limit.within(seconds, make)
+    text = time_limit.within(seconds - spent, make)
     return (_LATE.format(seconds), False) if text is None else (text, True)
 
 
-def _given(call: _Call, memory: "Memory") -> str:
+def _given(call: _EventCall, memory: "Memory") -> str:
     """What a session that starts is given of the memory, with what its earlier events left undone done before."""
     _attempt(call, lambda: _settle(call, _PATIENCE))
     if call.given.source != COMPACTED:
         memory.asked = memory.ask()  # Git looks for what differs from HEAD while we import what the answer is for
-    from memctl.hooks import remote_pages, session_start, session_state
+    from memctl.hooks import other_memctl, remote_pages, session_start, session_state
     from memctl.store import load
 
     said: list[str] = []
@@ -249,17 +250,19 @@ def _given(call: _Call, memory: "Memory") -> str:
         call, lambda: said.append(session_start.told(memory, call.host, call.given, session_state.read(call.folder)))
     )
     _attempt(call, lambda: said.append(remote_pages.line(memory, call.folder.root)))
+    _attempt(call, lambda: said.append(other_memctl.line(call.host, call.place, call.folder.root, call.environ)))
     if left_out := load.left_out(memory):
         said.append(f"{left_out}, and left out above; `memctl rehydrate --at HEAD` has them. (memctl)\n")
     return "".join(said)
 
 
-def _start(call: _Call) -> str:
+def _start(call: _EventCall) -> str:
+    begun = time.monotonic()
     if call.given.source != COMPACTED and (job_queue.notes(call.folder.root) or _left_behind(call)):
         # Before the pack, which has what comes of it; what takes longer goes on behind the host's back.
         time_limit.within(time_limit.seconds(call.environ) / 2, lambda: _take_up(call))
     memory = _opened(call)
-    text, is_given = _within(call, lambda: _given(call, memory))
+    text, is_given = _within(call, lambda: _given(call, memory), time.monotonic() - begun)
     from memctl.hooks import primer, recall, session_start, session_state
 
     state = session_state.read(call.folder)
@@ -274,7 +277,7 @@ def _start(call: _Call) -> str:
     return text
 
 
-def _left_behind(call: _Call) -> list[SessionDir]:
+def _left_behind(call: _EventCall) -> list[SessionDir]:
     from memctl.hooks import draft_page
 
     found = (
@@ -284,7 +287,7 @@ def _left_behind(call: _Call) -> list[SessionDir]:
     return list({one.key: one for one in found}.values())
 
 
-def _take_up(call: _Call) -> str:
+def _take_up(call: _EventCall) -> str:
     """Do what sessions have left that were killed, some at a time."""
     from memctl.hooks import jobs
 
@@ -294,7 +297,7 @@ def _take_up(call: _Call) -> str:
     return ""
 
 
-def _compact(call: _Call) -> str:
+def _compact(call: _EventCall) -> str:
     from memctl.hooks import compaction
 
     _note_compaction(call)
@@ -302,14 +305,14 @@ def _compact(call: _Call) -> str:
     return compaction.INSTRUCTIONS + _reminder(call) if call.host.instructs else ""
 
 
-def _note_compaction(call: _Call) -> None:
+def _note_compaction(call: _EventCall) -> None:
     from memctl.hooks import compaction
 
     _attempt(call, lambda: compaction.note(call.host, call.given, call.folder, call.environ, call.now))
     _attempt(call, call.folder.reset)
 
 
-def _stop(call: _Call) -> str:
+def _stop(call: _EventCall) -> str:
     """What was decided and not recorded: because of it the agent goes on, so it is said to nobody who only waits for an
     answer, and not where the agent has gone on once."""
     is_attended = call.environ.get(_ATTENDED) != "0"
@@ -320,23 +323,29 @@ def _stop(call: _Call) -> str:
     return text
 
 
-def _reminder(call: _Call) -> str:
+def _reminder(call: _EventCall) -> str:
     if not call.host.reads:
         return ""
     from memctl.hooks import reminder
 
-    rows: list[bytes] = []
-    _attempt(call, lambda: rows.extend(reminder.rows(call.folder, call.given.transcript)))
+    unread: list[reminder.Unread] = []
+    _attempt(call, lambda: unread.append(reminder.unread(call.folder, call.given.transcript)))
+    if not unread:
+        return ""
+    rows, end = unread[0]
 
     def make() -> str:
         found: list[str] = []
-        _attempt(call, lambda: found.append(reminder.line(partial(_opened, call), call.folder, rows)))
+        _attempt(call, lambda: found.append(reminder.find(partial(_opened, call), call.folder, rows)))
         return "".join(found)
 
-    return (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    made = (time_limit.within(time_limit.seconds(call.environ), make) or "") if rows else ""
+    said: list[str] = []
+    _attempt(call, lambda: said.append(reminder.give(call.folder, made, end)))
+    return "".join(said)
 
 
-def _leave(call: _Call, what: str) -> None:
+def _leave(call: _EventCall, what: str) -> None:
     """Note an event, and have its work done behind the host's back, by whoever is at work for the session."""
     job_queue.leave(call.folder, _entry(call, what))
     held = job_queue.take(call.folder, _MOMENT)
@@ -344,7 +353,7 @@ def _leave(call: _Call, what: str) -> None:
         call.behind.append(lambda: _attempt(call, lambda: _settle(call, held=held)))
 
 
-def _end(call: _Call) -> str:
+def _end(call: _EventCall) -> str:
     """The end, at which the host waits: a user who pushes then has the commit with the session's page."""
     job_queue.leave(call.folder, _entry(call, END))
     live_sessions.end(call.folder)
@@ -352,7 +361,7 @@ def _end(call: _Call) -> str:
     return ""
 
 
-def _entry(call: _Call, what: str) -> dict[str, object]:
+def _entry(call: _EventCall, what: str) -> dict[str, object]:
     return {
         "what": what,
         "host": call.host.name,
@@ -363,7 +372,7 @@ def _entry(call: _Call, what: str) -> dict[str, object]:
     }
 
 
-def _settle(call: _Call, seconds: float = 0.0, held: int | None = None) -> None:
+def _settle(call: _EventCall, seconds: float = 0.0, held: int | None = None) -> None:
     """Do what the session has left undone. Mostly somebody is at it, and only to be waited for: then what does the work
     need not be imported, which takes 70 ms."""
 
@@ -375,7 +384,7 @@ def _settle(call: _Call, seconds: float = 0.0, held: int | None = None) -> None:
     job_queue.settle(call.folder, do, seconds, held, partial(log.fault, call.folder.root, "", call.folder.key))
 
 
-_DOING: Mapping[str, Callable[[_Call], str]] = {
+_DOING: Mapping[str, Callable[[_EventCall], str]] = {
     START: _start,
     TOOL: _tool,
     PROMPT: _prompt,
@@ -386,7 +395,7 @@ _DOING: Mapping[str, Callable[[_Call], str]] = {
 }
 
 
-def _asked(call: _Call) -> "Memory":
+def _asked(call: _EventCall) -> "Memory":
     """The memory for what reads it at once: Git is asked what differs from HEAD before all that takes is imported."""
     from memctl.store import place
 
@@ -396,9 +405,10 @@ def _asked(call: _Call) -> "Memory":
     return memory
 
 
-def _opened(call: _Call) -> "Memory":
+def _opened(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
     imports.import_msgspec()
-    from memctl.hooks import opening
+    from memctl.store.memory import open_for_agent
 
-    return opening.opened(call.place, call.host, call.folder, call.environ)
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
+    return open_for_agent(call.place, call.environ, agent, call.folder.key)

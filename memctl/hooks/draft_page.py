@@ -10,12 +10,12 @@ from memctl.hooks import live_sessions, session_state
 from memctl.store.session_dir import SessionDir
 
 if TYPE_CHECKING:
-    from memctl.record.session_page import Page
+    from memctl.record.session_page import SessionPage
 
 _DRAFT = "draft.md"
 
 
-def read(folder: SessionDir) -> Page | None:
+def read(folder: SessionDir) -> SessionPage | None:
     """The draft of a session, if there is one that can be read."""
     try:
         text = _file(folder).read_text("utf-8")
@@ -30,7 +30,7 @@ def read(folder: SessionDir) -> Page | None:
         return None
 
 
-def write(folder: SessionDir, made: Page) -> None:
+def write(folder: SessionDir, made: SessionPage) -> None:
     from memctl.record import session_page
     from memctl.store import files
 

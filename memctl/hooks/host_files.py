@@ -46,7 +46,7 @@ class Edit(msgspec.Struct, frozen=True):
         return self.before != self.after
 
 
-class Kept(msgspec.Struct, frozen=True):
+class OriginalFile(msgspec.Struct, frozen=True):
     """What a file was before we came, in base64 (None: there was none), and the digest of what we made of it.
 
     `made_folder` says that its folder was made for it; `offered` and `put` are those of the last edit. If nothing was
@@ -62,10 +62,12 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Allowed(NamedTuple):
-    """The rules of what an agent may run, by group, and the groups asked for (None: see `permissions.choose`)."""
+    """The rules of what an agent may run, by group, the groups asked for (None: see `permissions.choose`), and those
+    that the user does without in their own settings."""
 
     rules: Mapping[str, Sequence[str]]
     groups: Collection[str] | None = None
+    declined: Collection[str] = ()
 
 
 class Keeping:
@@ -74,13 +76,13 @@ class Keeping:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, file: Path) -> Kept | None:
+    def find(self, file: Path) -> OriginalFile | None:
         try:
-            return msgspec.json.decode(self._file(file).read_bytes(), type=Kept)
+            return msgspec.json.decode(self._file(file).read_bytes(), type=OriginalFile)
         except (OSError, msgspec.DecodeError):
             return None
 
-    def keep(self, file: Path, kept: Kept) -> None:
+    def keep(self, file: Path, kept: OriginalFile) -> None:
         place = self._file(file)
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         place.unlink(missing_ok=True)
@@ -154,18 +156,37 @@ def rules_edit(file: Path, name: str, top: Path | None, form: Form, keeping: Kee
     return _noted(edit, kept, allowed, wanted, present)
 
 
-def _choice(allowed: Allowed, kept: Kept | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
+def declined(host: Host, environ: Mapping[str, str]) -> list[str]:
+    """Return the rules that a user was offered in their own settings and that are not there: in none of their clones
+    they are put in unasked."""
+    form, own = FORMS[host.name], settings.place(host, settings.USER, Path(), environ)
+    file = Path(os.path.realpath(own.file.parent / form.file if form.file else own.file))
+    kept = Keeping(state_home(environ)).find(file)
+    if kept is None:
+        return []
+    try:
+        text, _ = _text(_content(file, own.shown), own.shown)
+        there = permissions.present(text, form.rules()) if form.file else settings.listed(text, form.setting, own.shown)
+    except MemctlError:
+        return []
+    return [rule for rule in kept.offered if rule not in there]
+
+
+def _choice(allowed: Allowed, kept: OriginalFile | None, present: Sequence[str]) -> tuple[list[str], list[str]]:
     """The rules that are to be in a file, and those of ours that are to go."""
-    wanted = permissions.choose(allowed.rules, allowed.groups, kept.offered if kept else (), present)
+    offered = {*(kept.offered if kept else ()), *allowed.declined}
+    wanted = permissions.choose(allowed.rules, allowed.groups, offered, present)
     return wanted, [rule for rule in _ours(kept, allowed) if rule not in wanted]
 
 
-def _ours(kept: Kept | None, allowed: Allowed) -> tuple[str, ...]:
+def _ours(kept: OriginalFile | None, allowed: Allowed) -> tuple[str, ...]:
     """The rules in a file that memctl has put there; all that are like ours where nobody knows who did."""
     return kept.put if kept and kept.after else tuple(rule for of in allowed.rules.values() for rule in of)
 
 
-def _noted(edit: Edit, kept: Kept | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]) -> Edit:
+def _noted(
+    edit: Edit, kept: OriginalFile | None, allowed: Allowed, wanted: Sequence[str], present: Sequence[str]
+) -> Edit:
     before = kept.put if kept else ()
     return msgspec.structs.replace(
         edit,
@@ -195,7 +216,7 @@ def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
         if remove:
             keeping.forget(edit.file)
         elif edit.offered:
-            old = kept or Kept(str(edit.file), None, "")
+            old = kept or OriginalFile(str(edit.file), None, "")
             keeping.keep(edit.file, msgspec.structs.replace(old, offered=edit.offered, put=edit.put))
         return
     if _content(edit.file, edit.name) != edit.before:
@@ -210,7 +231,7 @@ def carry_out(edit: Edit, keeping: Keeping, *, remove: bool) -> None:
         is_ours = kept is not None and edit.before is not None and kept.after == _digest(edit.before)
         before = None if edit.before is None else base64.b64encode(edit.before).decode()
         is_new_folder = not edit.file.parent.exists()
-        old = kept if kept is not None and is_ours else Kept(str(edit.file), before, "", is_new_folder)
+        old = kept if kept is not None and is_ours else OriginalFile(str(edit.file), before, "", is_new_folder)
         made = msgspec.structs.replace(old, after=_digest(edit.after or b""), offered=edit.offered, put=edit.put)
         keeping.keep(edit.file, made)
         _write(edit)

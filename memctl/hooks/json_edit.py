@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from memctl.errors import MemctlError
 
+COMMENTS, COMMAS = "comments", "trailing commas"
 _SPACE = " \t\r\n"
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
@@ -22,7 +23,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(,?)[ \t]*(?://[^\r\n]*|(?:/\*[^\r\n]*?\*/)?)
 _NOT_SPACE = re.compile(r"[^\r\n]")
 
 
-class Span(NamedTuple):
+class JsonSpan(NamedTuple):
     """A member of an object or an element of a list: where it begins, where its value does, and where it ends."""
 
     start: int
@@ -41,6 +42,12 @@ def parse(text: str, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MemctlError(f"{name} is no JSON object", "nothing was changed")
     return found
+
+
+def extras(text: str) -> list[str]:
+    """Return what a text has that JSON has not: COMMENTS, COMMAS, both or none."""
+    bare = _bare(text)
+    return [name for name, found in ((COMMENTS, bare != text), (COMMAS, _plain(text) != bare)) if found]
 
 
 def value_at(text: str, path: Sequence[str | int]) -> int | None:
@@ -63,7 +70,7 @@ def value_at(text: str, path: Sequence[str | int]) -> int | None:
     return at
 
 
-def spans(text: str, at: int) -> list[Span]:
+def spans(text: str, at: int) -> list[JsonSpan]:
     """The members of the object, or the elements of the list, that begins at `at`."""
     return _spans(_plain(text), at)
 
@@ -91,7 +98,7 @@ def put(text: str, at: int, value: Any, key: str = "") -> str:
     return f"{text[: at + 1]}{comments}{newline}{inner}{head}{written}{newline}{outer}{text[close:]}"
 
 
-def replace(text: str, span: Span, value: Any) -> str:
+def replace(text: str, span: JsonSpan, value: Any) -> str:
     """The text with another value in a span."""
     plain = _plain(text)
     newline, inner = "\r\n" if "\r\n" in text else "\n", _indentation(plain, span.start)
@@ -138,16 +145,16 @@ def _plain(text: str) -> str:
     return _LAST_COMMA.sub(lambda found: found[0] if found[0][0] == '"' else " ", _bare(text))
 
 
-def _spans(text: str, at: int) -> list[Span]:
+def _spans(text: str, at: int) -> list[JsonSpan]:
     decoder = json.JSONDecoder()
-    is_object, found, place = text[at] == "{", list[Span](), _skip(text, at + 1)
+    is_object, found, place = text[at] == "{", list[JsonSpan](), _skip(text, at + 1)
     while text[place] not in "}]":
         start, key = place, ""
         if is_object:
             key, place = decoder.raw_decode(text, place)
             place = _skip(text, _skip(text, place) + 1)  # the colon
         _, end = decoder.raw_decode(text, place)
-        found.append(Span(start, place, end, key))
+        found.append(JsonSpan(start, place, end, key))
         place = _skip(text, end)
         if text[place] == ",":
             place = _skip(text, place + 1)

@@ -1,9 +1,8 @@
-"""What an agent may run of memctl without asking: which commands, and how each host is told so.
+"""How each host is told what an agent may run of memctl without asking (`agent_env.COMMANDS`).
 
-Hosts compare the beginning of a command line, so all options of a command come with it. Only commands are named here of
-which no option writes to a file, reads one that is named, or starts a program; where one does, it is refused in the
-shell of an agent (`agent_env.refuse`). Chained commands, substitutions and redirections are the hosts' to look at: seen
-in Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
+Hosts compare the beginning of a command line, so all options of a command come with it; those that reach further are
+refused in the shell of an agent. Chained commands, substitutions and redirections are the hosts' to look at: seen in
+Claude Code 2.1.330, Codex 0.169.0 and Gemini CLI 0.61.0, all three take none of these for the command itself
 (tests/agents).
 """
 

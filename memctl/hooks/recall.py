@@ -28,7 +28,6 @@ _ROOM = 3_300
 # How much of a prompt's words something has that bears on it, and how well its text fits as compared with the best.
 _WORDS, _SHARE, _CLOSE = 2, 0.3, 0.5
 _MOST, _LOOKED_AT = 5, 30  # records that are given, and that are looked at
-_KINDS = ("decision", "issue", "learning")
 _ASKED = 2_000  # characters of a prompt that say what it is about
 # Of a sub-agent's 300 tokens (o200k) `_HOW` has 26; an estimate of the rest may be 7 % too low (`tokens.pieces`).
 _ROOM_OF_SUB_AGENT = 250
@@ -70,22 +69,24 @@ def _pack(
     if len(wanted) < _WORDS:
         return None
     memory = opened()  # first: Git looks for what differs from HEAD while the rest is imported
-    from memctl.pages.admission import admitted
-    from memctl.store import load
+    from memctl.hooks.opening import readable
 
-    snapshot = admitted(memory, load.disk(memory))
+    snapshot = readable(memory)
     records = [record for record in _close(snapshot, about, memory.now) if not is_shown(record.id)]
-    made = [item for item in _items(memory, snapshot, records[:_MOST], about) if not is_shown(item.id)]
-    made = [item for item in made if len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)]
+
+    def bears(item: Item) -> bool:
+        return not is_shown(item.id) and len(wanted & stems(f"{item.title} {item.body}")) >= _least(wanted)
+
+    made = _items(memory, snapshot, records[:_MOST], about, bears)
     if not made:
         return None
     from memctl.pack import filling
-    from memctl.pack.draft import NOTICED, Draft, Part
+    from memctl.pack.draft import NOTICED, PackDraft, PackPart
     from memctl.store import access
 
-    draft = Draft(
+    draft = PackDraft(
         project=snapshot.config.project,
-        parts=(Part("excerpts", "Bears on what is asked", tuple(made)),),
+        parts=(PackPart("excerpts", "Bears on what is asked", tuple(made)),),
         title="From the memory of {project}",
         opening=(NOTICED,),
     )
@@ -112,22 +113,30 @@ def _close(snapshot: Snapshot, about: str, now: str) -> list[Record]:
     return [one.record for one in ranked if one.title + one.content >= _CLOSE * best]
 
 
-def _items(memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str) -> list[Item]:
-    """Records, and the pages and sessions that have most of a prompt's words."""
+def _items(
+    memory: Memory, snapshot: Snapshot, records: Sequence[Record], about: str, bears: Callable[[Item], bool]
+) -> list[Item]:
+    """Those of some records, and of the pages and sessions that have most of a prompt's words, that bear on it.
+
+    Git is asked where a text comes from only of these.
+    """
     from memctl.pack import items, relevance
 
-    places = [relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST]]
-    if not records:
-        return places
+    found = [record for record in records if bears(items.of_record(snapshot, record, {}))]
+    places = (relevance.item(snapshot, place) for place in relevance.found_places(snapshot, about)[:_MOST])
+    made = list(filter(bears, places))
+    if not found:
+        return made
     from memctl.pack import origins
 
-    known = origins.of_records(memory, snapshot, records, None)
-    return [*(items.of_record(snapshot, record, known) for record in records), *places]
+    known = origins.of_records(memory, snapshot, found, None)
+    return [*(items.of_record(snapshot, record, known) for record in found), *made]
 
 
 def _holds(record: Record, now: str) -> bool:
     """Whether a record may bear on a prompt. States stand in the start's text."""
-    return record.memory_type in _KINDS and record.is_open and not record.is_expired(now)
+    is_state = record.memory_type == "state"
+    return record.kind.is_knowledge and not is_state and record.is_open and not record.is_expired(now)
 
 
 def note(folder: SessionDir, pack: str) -> None:

@@ -8,17 +8,18 @@ decisions on the project, and pass over about 3 that are. Half of the turns have
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from memctl.hooks import transcript_tail
 from memctl.store.session_dir import SessionDir
+from memctl.transcript.files import lines_after
 
 if TYPE_CHECKING:
-    from memctl.session.extraction import Found
+    from memctl.session.extraction import Extract
     from memctl.store.memory import Memory
     from memctl.transcript.events import Event
 
@@ -34,34 +35,55 @@ _MARK = re.compile(rb'(?i)deci(?:sion|ded)|"answers"|\b(?:we|let.{1,6}s|the team
 _VOICED, _READ = "voiced-", "voiced"
 
 
-def rows(folder: SessionDir, transcript: str) -> list[bytes]:
-    """The lines of a transcript, since this was last asked, in which something may be decided. Raises OSError."""
+class Unread(NamedTuple):
+    """What a transcript has gained: the lines in which something may be decided, and the offset in bytes behind all."""
+
+    rows: Sequence[bytes]
+    end: int
+
+
+def unread(folder: SessionDir, transcript: str) -> Unread:
+    """Return what a transcript has gained since `note` was called for it last. Raises OSError."""
+    noted = folder.offset(_READ)
     try:
         size = os.stat(transcript).st_size
     except (OSError, ValueError):
-        return []
-    start = end = max(folder.offset(_READ), size - _REACH)
+        return Unread((), noted)
+    end = max(noted, size - _REACH)
     found = []
-    for offset, row in transcript_tail.after(transcript, start):
+    for offset, row in lines_after(transcript, end):
         end = offset
         is_answered = b'"tool_result"' not in row or b'"answers"' in row  # results of other tools are nobody's words
         if is_answered and b'"isSidechain":true' not in row and _MARK.search(row):
             found.append(row)
-    if end != start:
-        folder.note_offset(_READ, end)
-    return found
+    return Unread(found, end)
 
 
-def line(opened: Callable[[], Memory], folder: SessionDir, found_in: Sequence[bytes]) -> str:
-    """The line that names what was decided in some lines of a transcript, "" if all is recorded, or named already."""
-    from memctl.hooks import prompt_log
+def find(opened: Callable[[], Memory], folder: SessionDir, rows: Sequence[bytes]) -> str:
+    """Return what was decided in some lines of a transcript and not named yet, for `give`."""
     from memctl.session import extraction
 
-    found = (one for one in extraction.of_events(_events(found_in)) if _is_decision(one))
-    new = [one for one in found if folder.is_new(f"{_VOICED}{_digest(one.text)}")]
-    left = [one for one in new if not _is_recorded(opened(), one)] if new else []
-    if not left:
-        return ""
+    found = (one for one in extraction.of_events(_events(rows)) if _is_decision(one))
+    new = {name: one for one in found if not (folder.path / (name := f"{_VOICED}{_digest(one.text)}")).exists()}
+    left = [one for one in new.values() if not _is_recorded(opened(), one)] if new else []
+    return json.dumps([_line(left) if left else "", list(new)])
+
+
+def give(folder: SessionDir, made: str, end: int) -> str:
+    """Return the line that `find` has made ("" if it made none in time), and note what it names and how far the
+    transcript is read: only now, for a process that is killed on the way has named nothing. Raises OSError."""
+    text, names = json.loads(made) if made else ("", ())
+    for name in names:
+        folder.is_new(name)
+    if end != folder.offset(_READ):
+        folder.note_offset(_READ, end)
+    return str(text)
+
+
+def _line(left: Sequence[Extract]) -> str:
+    """The line that names decisions."""
+    from memctl.hooks import prompt_log
+
     told = [f'"{_quoted(_shortened(prompt_log.line(_told(one)).rstrip(" .")))}"' for one in left[:_MOST]]
     more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
     return (
@@ -72,22 +94,16 @@ def line(opened: Callable[[], Memory], folder: SessionDir, found_in: Sequence[by
 
 def _events(found_in: Sequence[bytes]) -> Iterator[Event]:
     """What was said and answered in some lines of a transcript."""
-    import msgspec
-
-    from memctl.transcript.claude_code import ClaudeCode
+    from memctl.transcript.claude_code import LineReader, SessionReader
     from memctl.transcript.events import ANSWER, PROMPT, RESULT
 
-    reader = ClaudeCode()
-    for row in found_in:
-        try:
-            values = msgspec.json.decode(row)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            continue
-        if isinstance(values, dict) and not values.get("isSidechain"):
-            yield from (event for event in reader.read(values) if event.kind in (ANSWER, PROMPT, RESULT))
+    session = SessionReader()
+    for line in LineReader().lines(found_in):
+        if not line.is_sidechain:
+            yield from (event for event in session.take(line) if event.kind in (ANSWER, PROMPT, RESULT))
 
 
-def _is_decision(found: Found) -> bool:
+def _is_decision(found: Extract) -> bool:
     """Whether something found is a decision beyond doubt."""
     from memctl.session import extraction, labels
     from memctl.transcript.events import PROMPT
@@ -99,7 +115,7 @@ def _is_decision(found: Found) -> bool:
     return found.explicit or bool((found.reason or found.alternatives) and _OURS.match(found.text))
 
 
-def _is_recorded(memory: Memory, found: Found) -> bool:
+def _is_recorded(memory: Memory, found: Extract) -> bool:
     """Whether a record has half of a decision's words: then it may well be the same."""
     from memctl.search import ranking
     from memctl.store import load
@@ -111,7 +127,7 @@ def _is_recorded(memory: Memory, found: Found) -> bool:
     return any(len(wanted & stems(text)) >= _ALIKE * len(wanted) for text in texts)
 
 
-def _told(found: Found) -> str:
+def _told(found: Extract) -> str:
     from memctl.session import extraction
 
     has_reason = found.reason and found.reason != extraction.CHOSEN
@@ -126,7 +142,7 @@ def _shortened(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text as it may stand between quotes in a line of ours: it ends neither them nor the host's own marks."""
-    from memctl.text.markdown import escape_model_tokens
+    from memctl.policy.notices import escape_model_tokens
 
     return escape_model_tokens(text).replace('"', "'")
 

@@ -8,7 +8,7 @@ from memctl.git import hook_commits
 from memctl.hooks import draft_page, session_state, summarize
 from memctl.record import session_page
 from memctl.record.change import Change, WriteOptions
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
@@ -58,7 +58,7 @@ def change(memory: Memory, folder: SessionDir) -> Change | None:
     return Change(op=writing.OP, title=title, writes=tuple(writes), deletes=tuple(deletes), session=folder.key)
 
 
-def is_worth_keeping(memory: Memory, draft: Page, state: SessionState | None) -> bool:
+def is_worth_keeping(memory: Memory, draft: SessionPage, state: SessionState | None) -> bool:
     """Whether a draft is worth a commit: something was asked, and files were changed, or it came to something.
 
     A question that changed nothing makes no commit, unless the session has a page already. What waits is not lost: the

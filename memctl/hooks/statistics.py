@@ -16,7 +16,7 @@ _NEAR = 30 * 60  # seconds: a compaction takes minutes at most
 _TEXTS, _NUMBERS = ("session", "host", "trigger"), ("before", "after", "limit", "calls")
 
 
-class Compaction(msgspec.Struct, frozen=True):
+class CompactionCount(msgspec.Struct, frozen=True):
     """One compaction; what nobody noted is "" or None.
 
     `before` and `after` are tokens in the context; where the host does not say the latter, they are those of the next
@@ -50,9 +50,9 @@ class Figures(msgspec.Struct, frozen=True):
     suggested_before: float | None
 
 
-def compactions(root: Path) -> list[Compaction]:
+def compactions(root: Path) -> list[CompactionCount]:
     """All compactions in the log of a memory, oldest first."""
-    found: list[Compaction] = []
+    found: list[CompactionCount] = []
     told: dict[str, int] = {}  # by line: a session that goes on from another one has its lines in its transcript, too
     for entry in log.entries(root, log.COMPACTIONS):
         line = str(entry.get("line") or "")
@@ -78,13 +78,13 @@ def compactions(root: Path) -> list[Compaction]:
     return sorted(found, key=lambda one: one.at)
 
 
-def _take_in(found: list[Compaction], place: int | None, after: int | None) -> None:
+def _take_in(found: list[CompactionCount], place: int | None, after: int | None) -> None:
     """Say of a compaction how many tokens it left, where that is not known."""
     if place is not None and found[place].after is None:
         found[place] = msgspec.structs.replace(found[place], after=after)
 
 
-def figures(found: Iterable[Compaction]) -> Figures:
+def figures(found: Iterable[CompactionCount]) -> Figures:
     found = list(found)
     seen = [one for one in found if one.calls is not None]
     triggers = [one.trigger or "unknown" for one in found]
@@ -99,7 +99,7 @@ def figures(found: Iterable[Compaction]) -> Figures:
     )
 
 
-def _read(entry: dict[str, Any]) -> Compaction | None:
+def _read(entry: dict[str, Any]) -> CompactionCount | None:
     """An entry of the log; None if it is broken. The values are a transcript's, or a host's."""
     try:
         at = timestamps.parse(str(entry.get("at") or ""))
@@ -109,14 +109,14 @@ def _read(entry: dict[str, Any]) -> Compaction | None:
     values |= {name: _number(entry.get(name)) for name in _NUMBERS}
     said = entry.get("suggested")
     suggested = tuple(one for one in said if isinstance(one, str)) if isinstance(said, list) else ()
-    return Compaction(at=at, suggested=suggested, **values)
+    return CompactionCount(at=at, suggested=suggested, **values)
 
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _is_same(noted: Compaction, told: Compaction) -> bool:
+def _is_same(noted: CompactionCount, told: CompactionCount) -> bool:
     """Whether what a transcript tells is the compaction that a hook noted just before it."""
     seconds = timestamps.to_epoch(told.at) - timestamps.to_epoch(noted.at)
     return noted.session == told.session and noted.after is None and noted.calls is not None and 0 <= seconds <= _NEAR

@@ -11,19 +11,20 @@ from typing import Any
 
 import msgspec
 
-from memctl.hooks import draft_page, log, session_state, transcript
+from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
-from memctl.hooks.transcript import Part
-from memctl.record.session_page import NEXT, STATE, Page
+from memctl.record.session_page import NEXT, STATE, SessionPage
 from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
 from memctl.session.paths import Places
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
+from memctl.transcript import parts
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
+from memctl.transcript.parts import TranscriptPart
 
 
 def take_in(
@@ -34,7 +35,7 @@ def take_in(
     if not host.reads:
         return _by_git(memory, folder, state)
     made = draft_page.read(folder)
-    for part in transcript.parts(transcript_path, state.offsets, state.compacted, is_over=is_over):
+    for part in parts.read(transcript_path, state.offsets, state.compacted, is_over=is_over):
         if part.session.events:
             state = msgspec.structs.replace(state, task_calls=_task_calls(state, part.session))
             summary = gathering.gather(memory, part.session, folder.key)
@@ -50,7 +51,7 @@ def take_in(
     return state
 
 
-def merged(old: Page, new: Page, succeeded: Collection[str]) -> Page:
+def merged(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> SessionPage:
     """A page with a later part in it; one that says nothing of the state or of next steps leaves those of before."""
     made = merging.merge(old, new, succeeded)
     kept = {heading: old.lines.get(heading, ()) for heading in (STATE, NEXT) if not new.lines.get(heading)}
@@ -78,7 +79,7 @@ def _by_git(memory: Memory, folder: SessionDir, state: SessionState) -> SessionS
     return state
 
 
-def _learnt(memory: Memory, state: SessionState, session: Session, summary: Summary) -> SessionState:
+def _learnt(memory: Memory, state: SessionState, session: Session, summary: SessionSummary) -> SessionState:
     """What is known with what a part tells."""
     prompts = [event.text for event in session.events if event.kind == PROMPT and not event.agent]
     decisions = [_line(one.text) for one in summary.having(labels.DECISION)]
@@ -97,7 +98,7 @@ def _learnt(memory: Memory, state: SessionState, session: Session, summary: Summ
     )
 
 
-def _said(summary: Summary, *kinds: str) -> list[str]:
+def _said(summary: SessionSummary, *kinds: str) -> list[str]:
     """What was said of some kinds, but not what stands in code: a comment there is no agent's word."""
     return [_line(one.text) for one in summary.having(*kinds) if not one.path]
 
@@ -108,7 +109,7 @@ def _newest(old: Iterable[str], new: Iterable[str], most: int) -> tuple[str, ...
     return (*(item for item in old if item not in new), *new)[-most:]
 
 
-def _errors(state: SessionState, summary: Summary) -> dict[str, str]:
+def _errors(state: SessionState, summary: SessionSummary) -> dict[str, str]:
     """The errors that are open still, by their steps, the newest last."""
     good = steps.keys(map(_line, summary.succeeded))
     new = {_line(one.step): _line(f"{one.step}: {one.message}") for one in summary.failures if not one.resolved}
@@ -116,7 +117,7 @@ def _errors(state: SessionState, summary: Summary) -> dict[str, str]:
     return dict(list({**old, **new}.items())[-session_state.MOST_ERRORS :])
 
 
-def _came_to(summary: Summary) -> Iterator[str]:
+def _came_to(summary: SessionSummary) -> Iterator[str]:
     """What was said last of the state of the work."""
     if summary.completion is not None:
         yield f"{summary.completion} % complete"
@@ -155,7 +156,7 @@ def _touched(memory: Memory, session: Session) -> Iterable[str]:
     return reversed(found)
 
 
-def _note(folder: SessionDir, part: Part) -> None:
+def _note(folder: SessionDir, part: TranscriptPart) -> None:
     """Put into the log what the transcript says of compactions: the tokens before and after."""
     for line in part.boundaries:
         facts = line.get("compactMetadata")

@@ -14,7 +14,7 @@ from memctl.errors import MemctlError
 from memctl.hooks import log, pressure
 from memctl.hooks.event_payload import Payload
 from memctl.hooks.hosts import Host
-from memctl.hooks.pressure import GREEN, ORANGE, RED, Pressure
+from memctl.hooks.pressure import GREEN, ORANGE, RED, ContextFill
 from memctl.store.session_dir import SessionDir
 
 CALLS = (50, 100, 150)
@@ -37,7 +37,7 @@ def _check(given: Payload, folder: SessionDir, environ: Mapping[str, str]) -> No
             log.fault(folder.root, given.event, folder.key, error)
 
 
-def _is_due(folder: SessionDir, calls: int, found: Pressure | None) -> bool:
+def _is_due(folder: SessionDir, calls: int, found: ContextFill | None) -> bool:
     zone = found.zone if found else ""
     passed = [number for number in CALLS if calls >= number]
     due = [f"calls-{passed[-1]}"] if passed and zone != GREEN else []
@@ -46,7 +46,7 @@ def _is_due(folder: SessionDir, calls: int, found: Pressure | None) -> bool:
     return bool(new)
 
 
-def _text(calls: int, found: Pressure | None) -> str:
+def _text(calls: int, found: ContextFill | None) -> str:
     number = f"{calls:,} tool call{'s' if calls != 1 else ''} since the context was last compacted"
     full = (
         f"; it holds {found.tokens:,} tokens, {found.share:.0%} of the {found.limit:,} at which the host compacts it"

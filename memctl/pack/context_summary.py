@@ -42,7 +42,7 @@ _BEGINNING = re.compile(rf"\A(\s*)[*_]*(?:{_ANY})[*_]*[ \t]*[.:!,;{_DASHES}]+[*_
 _NAMING = (rules.STEP, rules.CONTENTS)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SummaryLine(msgspec.Struct, frozen=True):
     """A unit in the summary: its line in the text, what it is kept for, and a warning if a rule speaks against it."""
 
     line: int
@@ -66,7 +66,7 @@ class Enforced(msgspec.Struct, frozen=True):
     text: str
     tokens: int
     budget: int
-    kept: list[Kept]
+    kept: list[SummaryLine]
     dropped: list[Dropped]
     paths: list[str]
 
@@ -145,7 +145,7 @@ def enforce(text: str, decision: str, budget: int, count: CountTokens, paths: Se
     draft, added, left = _with_paths(draft, list(dict.fromkeys(named)), budget, count)
     other = [Dropped(line, words, OVERRULED) for line, words in said if decision not in words.upper()]
     dropped = sorted([*dropped, *left, *other], key=lambda one: one.line)
-    told = [Kept(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
+    told = [SummaryLine(unit.line, unit.text, verdict.keeps, verdict.warning) for unit, verdict in kept]
     return Enforced(decision, draft, count(draft), budget, told, dropped, added)
 
 
@@ -164,7 +164,7 @@ def violations(text: str, decision: str, budget: int, count: CountTokens) -> lis
     return [*found, Violation(0, f"{tokens:,} tokens, where {budget:,} are allowed")] if tokens > budget else found
 
 
-_Judged = tuple[Unit, rules.Verdict]
+_Judged = tuple[Unit, rules.UnitVerdict]
 
 
 def _without_decision(text: str) -> tuple[str, list[tuple[int, str]]]:
@@ -203,9 +203,9 @@ def _judged(found: Sequence[Unit], decision: str) -> tuple[list[_Judged], list[D
         verdict = rules.judge(unit)
         said = re.sub(r"[\W_]+", " ", unit.text.casefold()).strip()
         if _WHOLE_LINE.match(unit.text):
-            verdict = rules.Verdict(drops=REPEATED if decision in unit.text.upper() else OVERRULED)
+            verdict = rules.UnitVerdict(drops=REPEATED if decision in unit.text.upper() else OVERRULED)
         elif verdict.keeps and said in seen:
-            verdict = rules.Verdict(drops=REPEATED)
+            verdict = rules.UnitVerdict(drops=REPEATED)
         if verdict.keeps:
             seen.add(said)
             kept.append((unit, verdict))

@@ -13,9 +13,10 @@ import re
 
 import msgspec
 
+from memctl.record import ids
 from memctl.text import headings
 
-_TARGET = re.compile(r"§\d+\.(?:[./]*[\w*@+-])+|§\d+\b|\b(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}\b", re.IGNORECASE)
+_TARGET = re.compile(rf"§\d+\.(?:[./]*[\w*@+-])+|§\d+\b|\b{ids.SHAPE}\b", re.IGNORECASE)
 _LOAD = re.compile(r"\bload\b(?!\s*(?::\s*)?(?:balanc|average))", re.IGNORECASE)
 _SUMMARIZE = re.compile(r"\bsummari[sz]e\b:?\s+[`'\"]?(§?[\w@+./-]*[\w+-])", re.IGNORECASE)
 _PRUNE = re.compile(r"[\s>*`-]*PRUNE[*`]*:[*`\s]*(\S+)(?:\s+[-\u2013\u2014:]*\s*(.*))?$")

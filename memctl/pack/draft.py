@@ -17,7 +17,7 @@ from memctl.text import headings, markdown
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
-class Field(msgspec.Struct, frozen=True):
+class ItemField(msgspec.Struct, frozen=True):
     """A headed text of an item, or a list: `name` is the schema's, or "" for a heading of somebody's own."""
 
     name: str
@@ -44,10 +44,10 @@ class Item(msgspec.Struct, frozen=True):
     has_changed: bool = False
     section: str = ""
 
-    def fields(self) -> list[Field]:
+    def fields(self) -> list[ItemField]:
         """The body by its headings; what stands before the first one has none."""
         if self.kind == "file":
-            return [Field("content", "Content", self.body)] if self.body else []
+            return [ItemField("content", "Content", self.body)] if self.body else []
         kind = KINDS.get(self.kind)
         known = {field.heading.casefold(): field for field in kind.fields} if kind else {}
         found = []
@@ -57,14 +57,14 @@ class Item(msgspec.Struct, frozen=True):
             if not text.strip():
                 continue
             if field is None:
-                found.append(Field("", part.heading, text))
+                found.append(ItemField("", part.heading, text))
             else:
                 items = tuple(content_fields.parse_items(text)) if field.is_list else text
-                found.append(Field(field.name, field.heading, items))
+                found.append(ItemField(field.name, field.heading, items))
         return found
 
 
-class Part(msgspec.Struct, frozen=True):
+class PackPart(msgspec.Struct, frozen=True):
     """A part of a pack: its name for programs, its title for people, its items, most important first.
 
     Its items may take up to `limit` tokens, if that is not 0. Those of a part that `is_first` are taken before those of
@@ -78,7 +78,7 @@ class Part(msgspec.Struct, frozen=True):
     is_first: bool = False
 
 
-class Note(msgspec.Struct, frozen=True):
+class PackNote(msgspec.Struct, frozen=True):
     """A few lines of memctl's own about a pack, such as the task it is for.
 
     A small budget leaves all but the `essential` ones out; `of` is the key of an item without which it means nothing.
@@ -91,8 +91,8 @@ class Note(msgspec.Struct, frozen=True):
     of: str = ""
 
 
-NOTICED = Note("notice", "", NOTICE, essential=True)
-FOREIGN = Note("notice", "", FOREIGN_NOTICE, essential=True)
+NOTICED = PackNote("notice", "", NOTICE, essential=True)
+FOREIGN = PackNote("notice", "", FOREIGN_NOTICE, essential=True)
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -113,10 +113,10 @@ class Left(msgspec.Struct, frozen=True):
         return markdown.one_line(self.title) + (f" ({self.why})" if self.why else "")
 
 
-REST = Part("more", "Also open")
+REST = PackPart("more", "Also open")
 
 
-class Group(msgspec.Struct, frozen=True):
+class LeftOut(msgspec.Struct, frozen=True):
     """What is left out of one section or kind: those that are listed, how many more there are, and what lists them.
 
     `name` is what people call it and `element` what programs do; both are "" for things of no kind, or of several.
@@ -130,7 +130,7 @@ class Group(msgspec.Struct, frozen=True):
     command: str = ""
 
 
-class Draft(msgspec.Struct, frozen=True):
+class PackDraft(msgspec.Struct, frozen=True):
     """Everything that a pack could hold: the items of its parts, then whatever else there is room for.
 
     `others` are things that come after all parts, each as a line of id and title by section (`sections` are titles of
@@ -146,15 +146,15 @@ class Draft(msgspec.Struct, frozen=True):
     """
 
     project: str
-    parts: tuple[Part, ...]
+    parts: tuple[PackPart, ...]
     title: str = "Memory of {project}"
     root: str = "workflow_context"  # rules.md#formats
     prefix: str = ""
-    opening: tuple[Note, ...] = ()
-    closing: tuple[Note, ...] = ()
+    opening: tuple[PackNote, ...] = ()
+    closing: tuple[PackNote, ...] = ()
     others: tuple[Left, ...] = ()
     whole: Callable[[], Iterator[Item]] | None = None
-    rest: Part = REST
+    rest: PackPart = REST
     sections: Mapping[str, str] = {}
     lines: float = 0.15
     least_lines: int = 0
@@ -168,7 +168,7 @@ class Draft(msgspec.Struct, frozen=True):
         return [item for part in self.parts for item in part.items]
 
     @property
-    def foreign(self) -> Draft:
+    def foreign(self) -> PackDraft:
         """The same from a clone that is not trusted."""
         opening = tuple(FOREIGN if note == NOTICED else note for note in self.opening)
         return msgspec.structs.replace(self, opening=opening)
@@ -181,11 +181,11 @@ class Contents(msgspec.Struct, frozen=True):
     """
 
     project: str
-    opening: tuple[Note, ...]
-    parts: tuple[tuple[Part, tuple[str, ...]], ...]
-    left_out: tuple[Group, ...]
-    closing: tuple[Note, ...]
-    draft: Draft
+    opening: tuple[PackNote, ...]
+    parts: tuple[tuple[PackPart, tuple[str, ...]], ...]
+    left_out: tuple[LeftOut, ...]
+    closing: tuple[PackNote, ...]
+    draft: PackDraft
     sizes: Mapping[str, int] = {}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import islice
 
 from memctl.git.introductions import last_commits
-from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import Pack
 from memctl.sources import facts, refused
 from memctl.sources.loading import NO_ROOM, Choice
@@ -19,7 +19,7 @@ _LISTED = 200  # files that are left out and named; the others are counted
 _DIGITS = 10  # of a commit's id, and of a blob's
 
 
-def packed(memory: Memory, found: Priorities, task: str, fill: Callable[[Draft], Pack]) -> Pack:
+def packed(memory: Memory, found: Priorities, task: str, fill: Callable[[PackDraft], Pack]) -> Pack:
     """Make a pack of as many of the best files as fit, each whole, beside the list of those that don't."""
     items, missing = _items(memory, _candidates(found))
     pack = fill(_draft(memory, found, task, items, missing))
@@ -81,17 +81,17 @@ def _left_out(found: Priorities, packed: Collection[str], missing: Mapping[str, 
     ]
 
 
-def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], missing: Mapping[str, str]) -> Draft:
+def _draft(memory: Memory, found: Priorities, task: str, items: list[Item], missing: Mapping[str, str]) -> PackDraft:
     others = _left_out(found, {item.id for item in items}, missing)
     more = len(found.files) - len(items) - len(others)
     rest = f"{more:,} files with lower scores are not listed; `memctl files --limit 0` lists all."
-    return Draft(
+    return PackDraft(
         project=memory.config.project,
-        parts=(Part(PART, "Files", tuple(items)),),
+        parts=(PackPart(PART, "Files", tuple(items)),),
         title="Files of {project}",
         root="file_context",
-        opening=(NOTICED, *([Note("task", "Task", task, essential=True)] if task else [])),
-        closing=(Note("more_files", "More files", rest),) if more else (),
+        opening=(NOTICED, *([PackNote("task", "Task", task, essential=True)] if task else [])),
+        closing=(PackNote("more_files", "More files", rest),) if more else (),
         others=tuple(others),
         made=memory.now,
     )

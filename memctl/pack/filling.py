@@ -11,7 +11,19 @@ from itertools import zip_longest
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.pack.draft import FOREIGN, NOTICED, Contents, Draft, Format, Group, Item, Left, Note, Part, harmless
+from memctl.pack.draft import (
+    FOREIGN,
+    NOTICED,
+    Contents,
+    Format,
+    Item,
+    Left,
+    LeftOut,
+    PackDraft,
+    PackNote,
+    PackPart,
+    harmless,
+)
 from memctl.pack.formats import choice
 from memctl.record.kinds import KINDS
 from memctl.text.markdown import one_line
@@ -26,8 +38,8 @@ _MISSES = 50  # items in a row that have no room, after which no other is made t
 _WIDTHS = (0, 60, 45, 36)  # characters of the titles in those lines, 0 for all, where lines are wanted and lack room
 _LEAD_SHARE = 0.3  # of the items' tokens: with the frame a quarter of the pack; rules.md#quality
 _NO_WEIGHT = 100  # more than anything weighs
-_LEAD = Part("critical", "Most important")
-_CHECK = Part("check", "Check before use")  # what may not hold any more: its code has changed
+_LEAD = PackPart("critical", "Most important")
+_CHECK = PackPart("check", "Check before use")  # what may not hold any more: its code has changed
 TOO_LARGE = "too large"
 
 
@@ -45,7 +57,7 @@ class Pack(msgspec.Struct, frozen=True):
         return [identifier for part in self.parts.values() for identifier in part]
 
 
-def fill(draft: Draft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
+def fill(draft: PackDraft, form: str, budget: int, count: CountTokens, *, inter_agent: bool = False) -> Pack:
     """Pack as much of a draft as fits into `budget` tokens as `count` counts them, in a format of `choice.NAMES`.
 
     With the form "auto" the size of what there is to say chooses, but for the budget. Raises MemctlError if the budget
@@ -86,12 +98,12 @@ class _Frame(msgspec.Struct, frozen=True):
     """What stands around the items: less of it in smaller budgets."""
 
     project: str
-    opening: tuple[Note, ...]
-    closing: tuple[Note, ...]
+    opening: tuple[PackNote, ...]
+    closing: tuple[PackNote, ...]
     has_parts: bool = True
 
 
-def _frames(draft: Draft) -> Iterator[_Frame]:
+def _frames(draft: PackDraft) -> Iterator[_Frame]:
     """Frames from the fullest to the barest."""
     noticed = tuple(note for note in draft.opening if note in (NOTICED, FOREIGN))
     yield _Frame(draft.project, draft.opening, draft.closing)
@@ -109,7 +121,7 @@ def _frames(draft: Draft) -> Iterator[_Frame]:
 class _Filling:
     """One draft on its way into one format and budget."""
 
-    def __init__(self, draft: Draft, form: Format, budget: int, count: CountTokens) -> None:
+    def __init__(self, draft: PackDraft, form: Format, budget: int, count: CountTokens) -> None:
         self.draft = draft
         self._form = form
         self._budget = budget
@@ -259,7 +271,7 @@ class _Filling:
         text = harmless(self._form.pack(contents))
         return f"{self.draft.prefix}\n\n{text}" if self.draft.prefix else text
 
-    def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[Part, list[Item]]]:
+    def _by_part(self, keys: set[str], kept: list[Item]) -> list[tuple[PackPart, list[Item]]]:
         """The items of some keys by the part that they belong to; those of no part are the rest."""
         own = {item.key for item in self.draft.items()}
         parts = [(part, [item for item in part.items if item.key in keys]) for part in self.draft.parts]
@@ -327,12 +339,12 @@ def _left(item: Item) -> Left:
 
 def _groups(
     left: list[Left], totals: Mapping[tuple[str, str], int], listed: int, width: int, sections: Mapping[str, str]
-) -> list[Group]:
+) -> list[LeftOut]:
     """What is left out by section and kind, with what is listed of it; if nothing is, all of it in one group."""
     if not left:
         return []
     if not listed:
-        return [Group((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
+        return [LeftOut((), len(left), command="memctl list" if all(kind for _, kind in totals) else "")]
     groups: dict[tuple[str, str], list[Left]] = {}
     counts: dict[tuple[str, str], int] = {}
     for (section, kind), number in totals.items():
@@ -343,13 +355,13 @@ def _groups(
     return [_group(*key, tuple(found), counts[key] - len(found), sections) for key, found in groups.items()]
 
 
-def _group(marker: str, kind: str, listed: tuple[Left, ...], more: int, sections: Mapping[str, str]) -> Group:
+def _group(marker: str, kind: str, listed: tuple[Left, ...], more: int, sections: Mapping[str, str]) -> LeftOut:
     if marker:
         name, command = f"{marker} {one_line(sections[marker])}", f"memctl list --section {marker[1:]}"
-        return Group(listed, more, name, "section", marker, command)
+        return LeftOut(listed, more, name, "section", marker, command)
     if kind:
-        return Group(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
-    return Group(listed, more)
+        return LeftOut(listed, more, f"{kind}s".capitalize(), f"{kind}s", "", f"memctl list --type {kind}")
+    return LeftOut(listed, more)
 
 
 @lru_cache(maxsize=4096)  # one text is made some dozens of times, with more or fewer of the same lines
@@ -360,7 +372,7 @@ def _shortened(left: Left, width: int) -> Left:
     return msgspec.structs.replace(left, title=f"{title[: width - 1].rstrip()}…")
 
 
-def _suited(draft: Draft, budget: int, count: CountTokens, inter_agent: bool) -> str:
+def _suited(draft: PackDraft, budget: int, count: CountTokens, inter_agent: bool) -> str:
     """The format for what a draft has to say, as far as the budget goes."""
     notes = sum(count(note.text) for note in (*draft.opening, *draft.closing))
     items = sum(count(f"{item.id} {item.title}\n{item.body}") for item in draft.items())

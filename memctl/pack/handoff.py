@@ -12,11 +12,11 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.pack import handoff_context, handoff_report, items, relevance
-from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, Pack, fill
-from memctl.pack.handoff_context import BRIEF, FULL, LINE, Context
-from memctl.pack.handoff_report import ELSEWHERE, Report
-from memctl.pack.handoff_said import EMERGENCY, Asked
+from memctl.pack.handoff_context import BRIEF, FULL, LINE, HandoffContext
+from memctl.pack.handoff_report import ELSEWHERE, HandoffReport
+from memctl.pack.handoff_said import EMERGENCY, HandoffRequest
 from memctl.pack.items import Sources
 from memctl.policy import compaction, discardable
 from memctl.policy.compaction import Compacted
@@ -36,7 +36,7 @@ _FIRST = 10  # the weight by which what must stay is taken first
 _SAID_SHARE = 0.6  # of the budget at most for what is said, so that there is room for the context
 _ABOVE = 20  # by which the current task and the sections outweigh all else
 _FORMS = ((FULL, False), (BRIEF, False), (LINE, False), (LINE, True))  # how much is written out, and if it is chosen
-_ELSEWHERE = Note(
+_ELSEWHERE = PackNote(
     "not_all_of_it",
     "",
     f"Not all that must stay has room here; the weightiest has. The rest: {', '.join(ELSEWHERE.values())}.",
@@ -60,11 +60,11 @@ class Package(msgspec.Struct, frozen=True):
     pack: Pack
     parts: dict[str, list[Record]]
     expertise: str
-    report: Report
+    report: HandoffReport
 
 
 def package(
-    snapshot: Snapshot, now: str, asked: Asked, sources: Sources, count: CountTokens, form: str, budget: int
+    snapshot: Snapshot, now: str, asked: HandoffRequest, sources: Sources, count: CountTokens, form: str, budget: int
 ) -> Package:
     """The package of a handoff, in at most `budget` tokens.
 
@@ -157,7 +157,7 @@ def _expertise(snapshot: Snapshot, packed: Sequence[Record], agent: str) -> str:
     return f"{asked}; {agent} has {', '.join(map(one_line, held)) or 'none of them'} ({score:.0%})."
 
 
-def _opening(asked: Asked, expertise: str, compacted: Compacted) -> tuple[Note, ...]:
+def _opening(asked: HandoffRequest, expertise: str, compacted: Compacted) -> tuple[PackNote, ...]:
     said, name = asked.said, one_line(asked.target)
     head = f"{asked.id} from {one_line(asked.source)} to {name}, {asked.kind}"
     head += f", {', '.join(asked.sections)}" if asked.sections else ""
@@ -176,11 +176,11 @@ def _opening(asked: Asked, expertise: str, compacted: Compacted) -> tuple[Note, 
         ("ownership_transfers", "Ownership", "; ".join(map(one_line, asked.transfers))),
         ("recent_changes", "Last changed files", "; ".join(one_line(f"{path} ({how})") for path, how in asked.changes)),
     ]
-    notes = [Note(name, title, text, essential=True) for name, title, text in texts if text]
+    notes = [PackNote(name, title, text, essential=True) for name, title, text in texts if text]
     return (notes[0], NOTICED, *notes[1:])
 
 
-def _closing(asked: Asked) -> Iterator[Note]:
+def _closing(asked: HandoffRequest) -> Iterator[PackNote]:
     """What the last agent wants the next one to know, how it is known to be done, and what it does."""
     said = asked.said
     for name, title, lines in (
@@ -193,10 +193,10 @@ def _closing(asked: Asked) -> Iterator[Note]:
         ("next", "Next actions", said.immediate),
     ):
         if lines:
-            yield Note(name, title, _list(lines), essential=True)
+            yield PackNote(name, title, _list(lines), essential=True)
 
 
-def _refuse_wordy(notes: Sequence[Note], kind: str, budget: int, count: CountTokens) -> None:
+def _refuse_wordy(notes: Sequence[PackNote], kind: str, budget: int, count: CountTokens) -> None:
     tokens = count("\n".join(f"{note.title} {note.text}" for note in notes))
     if tokens > _SAID_SHARE * budget:
         least = math.ceil(tokens / _SAID_SHARE)
@@ -205,7 +205,7 @@ def _refuse_wordy(notes: Sequence[Note], kind: str, budget: int, count: CountTok
 
 
 def _written(
-    compacted: Compacted, context: Context, known: dict[str, Item], level: int, *, is_chosen: bool
+    compacted: Compacted, context: HandoffContext, known: dict[str, Item], level: int, *, is_chosen: bool
 ) -> dict[str, Item]:
     """The items by key: what must stay in one of its forms and first, of all else the text as it was compacted."""
     written = {}
@@ -225,18 +225,20 @@ def _written(
 def _draft(
     snapshot: Snapshot,
     now: str,
-    asked: Asked,
-    notes: tuple[tuple[Note, ...], tuple[Note, ...]],
+    asked: HandoffRequest,
+    notes: tuple[tuple[PackNote, ...], tuple[PackNote, ...]],
     groups: dict[str, list[Record]],
     pages: Sequence[Item],
     written: dict[str, Item],
     left: tuple[Left, ...],
-) -> Draft:
+) -> PackDraft:
     made = [
-        Part(name, _TITLES[name], tuple(written[record.path] for record in found)) for name, found in groups.items()
+        PackPart(name, _TITLES[name], tuple(written[record.path] for record in found)) for name, found in groups.items()
     ]
-    focus = Part("sections", "Sections handed over", tuple(written[page.key] for page in pages if page.key in written))
-    return Draft(
+    focus = PackPart(
+        "sections", "Sections handed over", tuple(written[page.key] for page in pages if page.key in written)
+    )
+    return PackDraft(
         project=snapshot.config.project,
         parts=(made[0], focus, *made[1:]),
         title="Handoff of {project}",
@@ -252,7 +254,7 @@ def _draft(
     )
 
 
-def _left(context: Context, compacted: Compacted) -> tuple[Left, ...]:
+def _left(context: HandoffContext, compacted: Compacted) -> tuple[Left, ...]:
     """What compaction has left out, each with why: a line in the package, and the whole of it in the memory."""
     return tuple(
         Left(record.id, record.title, one.why, record.memory_type)

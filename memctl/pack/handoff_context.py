@@ -16,7 +16,7 @@ from memctl.pack.draft import Item
 from memctl.pack.items import Worked
 from memctl.pack.last_work import by_last_work
 from memctl.policy import discardable
-from memctl.policy.compaction import Block
+from memctl.policy.compaction import ContextBlock
 from memctl.policy.relevance import terms
 from memctl.record import content_fields, timestamps
 from memctl.record.kinds import KNOWLEDGE, SEVERITIES
@@ -41,11 +41,11 @@ _LINE_FACTS = ("status", "severity", "importance")
 _LINES, _LENGTH = 3, 300  # of a critical detail that are kept in every form, and how long they may be
 
 
-class Context(msgspec.Struct, frozen=True):
+class HandoffContext(msgspec.Struct, frozen=True):
     """What a handoff is made of: the records that it concerns by path, and all blocks by the time they are from."""
 
     records: dict[str, Record]
-    blocks: tuple[Block, ...]
+    blocks: tuple[ContextBlock, ...]
 
 
 def gather(
@@ -57,7 +57,7 @@ def gather(
     pages: Sequence[Item],
     matching: dict[str, float],
     worked: Worked,
-) -> Context:
+) -> HandoffContext:
     """The context of a handoff; `matching` says how well records bear on its task, by path, from 0 to 1."""
     records = concerned(snapshot, now, sections, giver)
     references = Counter(
@@ -69,7 +69,7 @@ def gather(
         text = f"{record.id} {record.title}\n{snapshot.body(record)}"
         drops, worth = _drops(record, text, now)
         blocks.append(
-            Block(
+            ContextBlock(
                 key=record.path,
                 text=text,
                 keeps=TASK if record in current else _keeps(record, text, now, kind),
@@ -81,8 +81,8 @@ def gather(
                 density=min(1.0, len(terms(text)) / (len(text.split()) or 1)),
             )
         )
-    blocks += [Block(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
-    return Context({record.path: record for record in records}, tuple(blocks))
+    blocks += [ContextBlock(page.key, f"{page.id} {page.title}\n{page.body}", SECTION) for page in pages]
+    return HandoffContext({record.path: record for record in records}, tuple(blocks))
 
 
 def concerned(snapshot: Snapshot, now: str, sections: Sequence[str], giver: str = "") -> list[Record]:

@@ -13,9 +13,9 @@ from memctl.pack import handoff, handoff_context, handoff_said, phase
 from memctl.pack.context_summary import BUDGET
 from memctl.pack.filling import CountTokens
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_said import Asked, Finding, Said
+from memctl.pack.handoff_said import HandoffRequest, HandoffText, MissingField
 from memctl.pack.items import Sources
-from memctl.pages import readable
+from memctl.pages import access_filter
 from memctl.record.change import Change, Write
 from memctl.record.handoff import package_path
 from memctl.record.kinds import HANDOFF
@@ -23,7 +23,7 @@ from memctl.record.record import TITLE_LIMIT, Record
 from memctl.record.snapshot import Snapshot
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as Ids
-from memctl.team import handoff_ownership, ref_state
+from memctl.team import handoff_ownership, read_access, ref_state
 from memctl.team.handoff_ownership import Given
 from memctl.team.ref_state import Plan, Step
 from memctl.team.state import State
@@ -34,23 +34,23 @@ _SOURCE = re.compile(r" \[[A-Z]{3}-[\d-]+\]$")  # of a line that comes from a re
 _LISTED = 30  # records of a part that the record of a handoff names; the package has them all
 
 
-class Refused(MemctlError):
+class HandoffRefused(MemctlError):
     """A handoff that says too little: every field, and how to give it."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
+    def __init__(self, findings: Sequence[MissingField]) -> None:
         lines = [f"{one.field}: {one.message} ({one.option})" for one in findings]
         super().__init__("\n".join(["the handoff says too little:", *lines]), "give them, or record them first")
         self.findings = list(findings)
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffTerms(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff as it is asked for: from whom to whom, one of `handoff.BUDGETS`, which sections, what is said."""
 
     giver: str
     taker: str
     kind: str
     sections: tuple[str, ...]
-    said: Said
+    said: HandoffText
     form: str
     budget: int
     changes: tuple[tuple[str, str], ...] = ()
@@ -66,7 +66,7 @@ class Offering:
     def __init__(
         self,
         memory: Memory,
-        wish: Wish,
+        wish: HandoffTerms,
         read: Callable[[], Snapshot],
         sources: Callable[[Snapshot], Sources],
         count: CountTokens,
@@ -85,7 +85,7 @@ class Offering:
         """Make the package on what the shared state is now, so that nobody has to wait for that when it changes."""
         state = ref_state.read(self._memory).state
         step = self.plan(state)
-        self.make(ref_state.Outcome(step, state))
+        self.make(ref_state.StateOutcome(step, state))
 
     @property
     def plan(self) -> Plan:
@@ -101,8 +101,8 @@ class Offering:
 
         return plan
 
-    def make(self, agreed: ref_state.Outcome) -> Change:
-        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole.
+    def make(self, agreed: ref_state.StateOutcome) -> Change:
+        """The record and the package; raises HandoffRefused, or MemctlError if no package can be made that is whole.
 
         What was made before on the same shared state and for the same id is it.
         """
@@ -112,9 +112,10 @@ class Offering:
         self._prepared = self._given, ref_state.content(agreed.before), change
         return change
 
-    def _made(self, agreed: ref_state.Outcome) -> Change:
+    def _made(self, agreed: ref_state.StateOutcome) -> Change:
         wish, memory = self._wish, self._memory
-        snapshot = readable.without_closed(self._read(), agreed.step.state, wish.taker, memory.now)
+        snapshot, closed = self._read(), read_access.closed_to(agreed.step.state, wish.taker, memory.now)
+        snapshot = snapshot if closed is None else access_filter.without_closed(snapshot, closed)
         records = handoff_context.concerned(snapshot, memory.now, wish.sections, wish.giver)
         worked = self._sources(snapshot).worked
         states = handoff_context.current_task(records, wish.giver, worked)
@@ -125,9 +126,9 @@ class Offering:
             standing = msgspec.structs.replace(standing, lines=lines)
         said = handoff_said.completed(wish.said, snapshot, standing, states, blocking)
         if found := list(handoff_said.findings(wish.said, said, wish.kind, self._count)):
-            raise Refused(found)
+            raise HandoffRefused(found)
         said = msgspec.structs.replace(said, summary=handoff_said.within(said.summary, BUDGET, self._count))
-        asked = Asked(
+        asked = HandoffRequest(
             id=self._given.handoff,
             source=wish.giver,
             target=wish.taker,
@@ -143,14 +144,14 @@ class Offering:
         self.package = made
         return self._recorded(asked, made)
 
-    def _transfers(self, agreed: ref_state.Outcome) -> Iterable[str]:
+    def _transfers(self, agreed: ref_state.StateOutcome) -> Iterable[str]:
         for section in self._wish.sections:
             before = agreed.before.live(section, self._memory.now)
             was = f"{before.owner_agent_id}, since {before.acquired_at}" if before else "nobody"
             held = agreed.step.state.section_ownership_map[section]
             yield f"{section} {held.ownership_type}: {held.owner_agent_id}, before {was}"
 
-    def _recorded(self, asked: Asked, made: Package) -> Change:
+    def _recorded(self, asked: HandoffRequest, made: Package) -> Change:
         """The Change that adds the record, and beside it the package to the letter."""
         said = asked.said
         subject = said.task or (said.immediate[0] if said.immediate else said.reason)
@@ -174,7 +175,7 @@ class Offering:
         return msgspec.structs.replace(change, writes=(record, Write(package_path(record.path), made.pack.text)))
 
 
-def _content(asked: Asked, made: Package) -> dict[str, Any]:
+def _content(asked: HandoffRequest, made: Package) -> dict[str, Any]:
     said, parts = asked.said, made.parts
     return {
         "reason": said.reason,

@@ -16,8 +16,8 @@ import msgspec
 from memctl.pack import handoff_context
 from memctl.pack.draft import Item
 from memctl.pack.filling import Pack
-from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, Context
-from memctl.pack.handoff_said import Asked
+from memctl.pack.handoff_context import DECISION, DETAIL, ISSUE, SECTION, TASK, HandoffContext
+from memctl.pack.handoff_said import HandoffRequest
 from memctl.policy.compaction import Compacted
 
 _FORMS = ("whole", "in brief", "as a line each")
@@ -52,7 +52,7 @@ class Check(msgspec.Struct, frozen=True):
         return said
 
 
-class Report(msgspec.Struct, frozen=True):
+class HandoffReport(msgspec.Struct, frozen=True):
     """What was made of a context: tokens before and after, the share that went and was to go, and the checklist.
 
     `removed` counts what went by why, `form` says how what must stay is written, `tokens` and `budget` are of the whole
@@ -98,18 +98,18 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report(
-    asked: Asked,
+    asked: HandoffRequest,
     pack: Pack,
     compacted: Compacted,
-    context: Context,
+    context: HandoffContext,
     written: Mapping[str, Item],
     level: int,
     least: int,
     *,
     is_chosen: bool = False,
-) -> Report:
+) -> HandoffReport:
     """Look for everything that must be in a package."""
-    return Report(
+    return HandoffReport(
         before=compacted.before,
         after=compacted.after,
         reduction=round(compacted.reduction, 4),
@@ -125,7 +125,7 @@ def report(
 
 
 def _checks(
-    asked: Asked, pack: Pack, compacted: Compacted, context: Context, written: Mapping[str, Item]
+    asked: HandoffRequest, pack: Pack, compacted: Compacted, context: HandoffContext, written: Mapping[str, Item]
 ) -> Iterator[Check]:
     included = Counter(pack.included())
     words = frozenset(_words(pack.text))

@@ -24,7 +24,7 @@ _OPTIONS = {"success_criteria": "success"}
 _NEEDED = ("reason", "summary", "immediate", "success_criteria")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffText(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of a handoff, by its names in the package; `notes` are observations, too."""
 
     reason: str = ""
@@ -39,7 +39,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     resource: tuple[str, ...] = ()
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A handoff to be: its id, two agents, one of BUDGETS, the sections with what their ownership is now, what is said.
 
     `changes` are the last modifications of files: path, and when and how.
@@ -49,13 +49,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
     kind: str
-    said: Said
+    said: HandoffText
     sections: tuple[str, ...] = ()
     transfers: tuple[str, ...] = ()
     changes: tuple[tuple[str, str], ...] = ()
 
 
-class Finding(msgspec.Struct, frozen=True):
+class MissingField(msgspec.Struct, frozen=True):
     """A field for which a handoff is refused, why, and the option that gives it."""
 
     field: str
@@ -69,8 +69,8 @@ def needed(kind: str) -> tuple[str, ...]:
 
 
 def completed(
-    said: Said, snapshot: Snapshot, standing: Standing, states: Sequence[Record], issues: Sequence[Record]
-) -> Said:
+    said: HandoffText, snapshot: Snapshot, standing: Standing, states: Sequence[Record], issues: Sequence[Record]
+) -> HandoffText:
     """What was said, and where nothing was, what the memory has: where the work stands that is handed over, the giver's
     states and the issues that block."""
     values: dict[str, str | tuple[str, ...]] = {}
@@ -97,29 +97,29 @@ def within(text: str, budget: int, count: CountTokens) -> str:
     return "\n".join(lines)
 
 
-def findings(given: Said, whole: Said, kind: str, count: CountTokens) -> Iterator[Finding]:
+def findings(given: HandoffText, whole: HandoffText, kind: str, count: CountTokens) -> Iterator[MissingField]:
     """Everything for which a handoff is refused: `given` is what the giver said, `whole` that with what is known."""
     for name in needed(kind):
         value = getattr(whole, name)
         texts = (value,) if isinstance(value, str) else value
         if not any(map(is_said, texts)) and not getattr(given, name):
-            yield Finding(name, "is missing, and the memory does not say it", _option(name))
-    for name in Said.__struct_fields__:
+            yield MissingField(name, "is missing, and the memory does not say it", _option(name))
+    for name in HandoffText.__struct_fields__:
         value = getattr(given, name)
         texts = (value,) if isinstance(value, str) and value else value or ()
         for text in texts:
             if not all(c.isprintable() or c in "\n\t" for c in text):
-                yield Finding(name, "has control characters", _option(name))
+                yield MissingField(name, "has control characters", _option(name))
             elif not is_said(text):
-                yield Finding(name, f"{text!r} says nothing", _option(name))
+                yield MissingField(name, f"{text!r} says nothing", _option(name))
             elif name != "summary" and len(text) > LONGEST_LINE:
                 message = f"has {len(text):,} characters, of {LONGEST_LINE}"
-                yield Finding(name, f"{message}: put the long part into a record", _option(name))
+                yield MissingField(name, f"{message}: put the long part into a record", _option(name))
         if not isinstance(value, str) and len(value) > _MOST:
-            yield Finding(name, f"has {len(value)} lines, of {_MOST}: put them into records", _option(name))
+            yield MissingField(name, f"has {len(value)} lines, of {_MOST}: put them into records", _option(name))
     if given.summary and (tokens := count(whole.summary)) > BUDGET:
         message = f"has {tokens:,} tokens, of {BUDGET}: `memctl context-summary` shortens it"
-        yield Finding("summary", message, _option("summary"))
+        yield MissingField("summary", message, _option("summary"))
 
 
 def _option(name: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROPOSED = "proposed"  # a decision that nobody has accepted yet
 
 
-class Origin(msgspec.Struct, frozen=True):
+class RecordOrigin(msgspec.Struct, frozen=True):
     """Where a record's text comes from: the commit that brought it, as a pack names it, and of each of its code
     references whether the file is as it was in that commit: "", "changed since" or "gone".
     """
@@ -31,16 +31,16 @@ class Origin(msgspec.Struct, frozen=True):
     drift: Mapping[str, str] = {}
 
 
-Origins = Mapping[str, Origin]  # by the record's path
+Origins = Mapping[str, RecordOrigin]  # by the record's path
 Worked = Callable[[list[Record]], Mapping[str, str]]  # when records were changed last (canonical UTC) by their paths
 
 
 class Sources(msgspec.Struct, frozen=True):
     """What packs are made of besides the Snapshot: where records come from, and what pages say themselves.
 
-    `ahead` is told of which records the origins may be asked for, the likeliest first, so that Git need not be asked
-    again and again. `executive` renders level 1. `worked` says when records were changed last, `touched` which files of
-    the repository the latest commits changed, `blockers` what keeps everybody from going on.
+    `ahead` is told of which records a pack is made, so that Git looks at the latest commits meanwhile. `executive`
+    renders level 1. `worked` says when records were changed last, `touched` which files of the repository the latest
+    commits changed, `blockers` what keeps everybody from going on.
     """
 
     ahead: Callable[[list[Record]], None]

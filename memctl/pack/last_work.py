@@ -19,7 +19,7 @@ from memctl.record import checkpoint, frontmatter, session_page, timestamps
 from memctl.record.checkpoint import Checkpoint
 from memctl.record.errors import InvalidRecord, Malformed
 from memctl.record.record import Record
-from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, Page
+from memctl.record.session_page import DECISIONS, ERRORS, INTENT, LEARNINGS, NEXT, SessionPage
 from memctl.record.snapshot import Catalogue, Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
@@ -30,7 +30,8 @@ _LONGEST = 300  # characters of a line of a session's page
 _MOST = {NEXT: 5, ERRORS: 5, DECISIONS: 8}  # lines of a session, the first that are given up come last
 _TITLES = {INTENT: "Intent", DECISIONS: "Decided", ERRORS: "Open errors", NEXT: "Next steps"}
 _OPEN = "open: "  # how an error begins that nothing has put right
-_LOOKED_AT = 3  # sessions in which something may wait that nobody recorded
+_LOOKED_AT = 3  # sessions in which something may wait that nobody recorded; those before the last get a line each
+_BRIEF = 90  # characters of what such a line says a session was for, and of what it decided
 _WAITING = {DECISIONS: "decision", LEARNINGS: "learning"}
 _WORDS = re.compile(r"\w+")
 
@@ -63,7 +64,7 @@ def sessions(snapshot: Snapshot) -> list[Ended]:
     return sorted(found, key=lambda one: (one.ended, one.path), reverse=True)
 
 
-def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[Page]:
+def pages(snapshot: Snapshot, found: Iterable[Ended]) -> Iterator[SessionPage]:
     """The pages of sessions, as far as they can be read."""
     for one in found:
         try:
@@ -148,19 +149,22 @@ def _checkpoint(snapshot: Snapshot, saved: Checkpoint) -> Item:
     return Item("checkpoint", saved.checkpoint_id, title, body, facts, saved.checkpoint_id)
 
 
-def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: CountTokens) -> Item | None:
+def _session(snapshot: Snapshot, latest: Sequence[SessionPage], limit: int, count: CountTokens) -> Item | None:
     """The page of the last session in at most `limit` tokens: first what for, then what next, what failed, what was
     decided; None if not even the first has room."""
     page = latest[0]
     lines = {INTENT: [line[:_LONGEST] for line in page.lines.get(INTENT, ())[:1]], NEXT: [], ERRORS: [], DECISIONS: []}
     candidates = [(heading, line) for heading, most in _MOST.items() for line in _lines(page, heading, most)]
-    waiting = _waiting(latest, snapshot.catalogue)
-    made = _item(page, lines, waiting)
+    waiting, before = _waiting(latest, snapshot.catalogue), [_brief(one) for one in latest[1:]]
+    made = _item(page, lines, waiting, before)
+    while before and count(markdown.item(made)) > limit:
+        before.pop()
+        made = _item(page, lines, waiting, before)
     if count(markdown.item(made)) > limit:
         return None
     for heading, line in candidates:
         lines[heading].append(line)
-        longer = _item(page, lines, waiting)
+        longer = _item(page, lines, waiting, before)
         if count(markdown.item(longer)) <= limit:
             made = longer
         else:
@@ -169,16 +173,29 @@ def _session(snapshot: Snapshot, latest: Sequence[Page], limit: int, count: Coun
     return made if (any(lines.values()) or waiting) and count(markdown.item(made)) <= limit else None
 
 
-def _lines(page: Page, heading: str, most: int) -> list[str]:
+def _lines(page: SessionPage, heading: str, most: int) -> list[str]:
     """The lines of a section that count: of errors the open ones, of decisions and errors the latest."""
     found = list(page.lines.get(heading, ()))
     if heading == ERRORS:
         found = [line.removeprefix(_OPEN) for line in found if line.startswith(_OPEN)]
     found = found[:most] if heading == NEXT else found[-most:]
-    return [line if len(line) <= _LONGEST else f"{line[: _LONGEST - 2].rstrip()} …" for line in found]
+    return [_cut(line, _LONGEST) for line in found]
 
 
-def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
+def _cut(line: str, most: int) -> str:
+    return line if len(line) <= most else f"{line[: most - 2].rstrip()} …"
+
+
+def _brief(page: SessionPage) -> str:
+    """One line on a session: what it was for, what it decided last, and where to read on."""
+    decided = page.lines.get(DECISIONS, ())[-1:]
+    parts = [_cut(first_sentence(line), _BRIEF) for line in page.lines.get(INTENT, ())[:1]]
+    parts += [f"decided: {_cut(line, _BRIEF)}" for line in decided]
+    told = [part.rstrip(". ") for part in parts]
+    return "; ".join([*told, f"`memctl session show {page.id}`"])
+
+
+def _item(page: SessionPage, lines: Mapping[str, Sequence[str]], waiting: str, before: Sequence[str]) -> Item:
     parts = []
     for heading, title in _TITLES.items():
         if found := lines[heading]:
@@ -186,13 +203,15 @@ def _item(page: Page, lines: Mapping[str, Sequence[str]], waiting: str) -> Item:
             parts.append(f"## {title}\n\n{text}\n")
     if waiting:
         parts.append(f"## Not recorded\n\n{waiting}\n")
+    if before:
+        parts.append("## Sessions before it\n\n" + "".join(f"- {line}\n" for line in before))
     ended = str(page.values.get("ended") or page.values.get("summarized") or "")
     facts = (("date", ended), ("by", str(page.values.get("agent_id") or "")))
     told = tuple(fact for fact in facts if fact[1])
     return Item("session", page.id, f"Session {page.id}", "\n".join(parts), told, f"session {page.id}")
 
 
-def _waiting(latest: Sequence[Page], catalogue: Catalogue) -> str:
+def _waiting(latest: Sequence[SessionPage], catalogue: Catalogue) -> str:
     """How much the last sessions decided and learned that no record says, and how to record it; "" if nothing."""
     counts = {}
     for heading, name in _WAITING.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from memctl.git import git, trees
-from memctl.pack.items import Origin
+from memctl.pack.items import RecordOrigin
 from memctl.record import pages, timestamps
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -18,7 +18,9 @@ _UNKNOWN = "unknown: Git can't read the history here"
 _EARLIER, _EDITED = " or earlier (this clone is shallow)", " (edited since)"
 
 
-def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None) -> dict[str, Origin]:
+def of_records(
+    memory: Memory, snapshot: Snapshot, records: Iterable[Record], at: str | None
+) -> dict[str, RecordOrigin]:
     """The origins of some records, by path, as of a revision (None for the worktree)."""
     wanted = {memory.tracked(record.path): record for record in records}
     try:
@@ -26,8 +28,8 @@ def of_records(memory: Memory, snapshot: Snapshot, records: Iterable[Record], at
         referring = [record for path, record in wanted.items() if record.code_refs and path in commits]
         drift = _drift(memory, snapshot, referring, {wanted[path].path: one.commit for path, one in commits.items()})
     except git.GitFailed:  # the history of a partial clone is with its remote
-        return {record.path: Origin(_UNKNOWN) for record in wanted.values()}
-    return {r.path: Origin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
+        return {record.path: RecordOrigin(_UNKNOWN) for record in wanted.values()}
+    return {r.path: RecordOrigin(_name(commits.get(path)), drift.get(r.path, {})) for path, r in wanted.items()}
 
 
 def _name(last: LastCommit | None) -> str:
@@ -60,7 +62,7 @@ def _drift(
     if not records:
         return {}
     places = {(record.path, ref): pages.code_path(ref) for record in records for ref in record.code_refs}
-    now = snapshot.files.blobs(places.values())
+    now = snapshot.files.contents(places.values())
     before = trees.blobs_at(memory.repository, [(commits[record], path) for (record, _), path in places.items()])
     found: dict[str, dict[str, str]] = {}
     for (record, ref), path in places.items():
@@ -68,7 +70,7 @@ def _drift(
         if path in now:
             state = _CHANGED if then is not None and then != now[path] else ""
         else:
-            is_gone = then is not None and path not in snapshot.veil.files
+            is_gone = then is not None and path not in snapshot.withheld.files
             state = _GONE if is_gone else ""  # else it is a folder, or never was there
         if state:
             found.setdefault(record, {})[ref] = state

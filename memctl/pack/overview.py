@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from memctl.pack.draft import Note
+from memctl.pack.draft import PackNote
 from memctl.pack.last_work import Ended
 from memctl.record import content_fields, timestamps
+from memctl.record.kinds import KINDS
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
 from memctl.text.markdown import first_sentence, one_line
 
 _PRIORITIES = 3  # rules.md#levels-of-pages
-_NAMES = {"decision": "decisions", "issue": "open issues", "state": "states", "learning": "learnings"}
 
 
 def notes(
@@ -24,20 +24,20 @@ def notes(
     task: str = "",
     *,
     is_met: bool = True,
-) -> Iterator[Note]:
+) -> Iterator[PackNote]:
     """The notes of the project, its last session (rules.md#rehydration), the task and whether anything meets it."""
     if task and is_met:
-        yield Note("task", "Chosen for the task", one_line(task), essential=True)
+        yield PackNote("task", "Chosen for the task", one_line(task), essential=True)
     elif task:
-        yield Note("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
+        yield PackNote("unmet_task", "Nothing recorded matches", one_line(task), essential=True)
     if number := len({fault.path for fault in snapshot.catalogue.faults()}):
         files = f"{number:,} file{'s' if number != 1 else ''} of the memory can't be read"
-        yield Note("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
+        yield PackNote("unreadable", "", f"{files}; `memctl status` says why.", essential=True)
     if lines := list(project(snapshot)):
-        yield Note("summary", "", "\n".join(lines))
-    yield Note("records", "", held(current))
+        yield PackNote("summary", "", "\n".join(lines))
+    yield PackNote("records", "", held(current))
     if line := continuity(snapshot, now, [one.ended for one in ended]):
-        yield Note("continuity", "", line)
+        yield PackNote("continuity", "", line)
 
 
 def project(snapshot: Snapshot) -> Iterator[str]:
@@ -59,8 +59,8 @@ def held(current: Sequence[Record]) -> str:
     for record in current:
         counts[record.memory_type] = counts.get(record.memory_type, 0) + 1
     said = [
-        f"{counts[name]:,} {plural if counts[name] != 1 else plural[:-1]}"
-        for name, plural in _NAMES.items()
+        f"{counts[name]:,} {kind.plural if counts[name] != 1 else kind.plural[:-1]}"
+        for name, kind in KINDS.items()
         if name in counts
     ]
     return f"It holds {', '.join(said)}." if said else "It holds no open records."

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from memctl.pack import items, overview, relevance
-from memctl.pack.draft import NOTICED, Draft, Item, Note, Part
+from memctl.pack.draft import NOTICED, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens, whole_lines
 from memctl.pack.items import Origins, Sources
 from memctl.pack.rehydrate import current_records
@@ -37,7 +37,7 @@ _HOW = (
 )
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PromptRequest(msgspec.Struct, frozen=True):
     """Whom a system prompt is for, and for what; `criteria` say when the task is done."""
 
     agent: str = ""
@@ -46,7 +46,7 @@ class Asked(msgspec.Struct, frozen=True):
     criteria: tuple[str, ...] = ()
 
 
-def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sources: Sources) -> Draft:
+def system(snapshot: Snapshot, now: str, asked: PromptRequest, count: CountTokens, sources: Sources) -> PackDraft:
     """A system prompt: role, project, focus, critical knowledge, criteria, and what can be loaded."""
     current = current_records(snapshot, now)
     matching = relevance.records(snapshot, asked.task, now)
@@ -55,9 +55,9 @@ def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sourc
     states = _states(current, matching)
     origins = sources.origins([*states, *critical])
     parts = (
-        Part("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
-        Part("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
-        Part(
+        PackPart("project_context", "Project context", _executive(snapshot, now, count, sources), EXECUTIVE + 100),
+        PackPart("current_focus", "Current focus", _focus(snapshot, sections, states, origins, sources), FOCUS),
+        PackPart(
             "critical_knowledge",
             "Critical knowledge",
             tuple(items.of_record(snapshot, record, origins) for record in critical),
@@ -65,10 +65,10 @@ def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sourc
         ),
     )
     packed = {item.key for part in parts for item in part.items}
-    opening = [Note("role", "", _role(snapshot, asked), essential=True), NOTICED]
+    opening = [PackNote("role", "", _role(snapshot, asked), essential=True), NOTICED]
     if asked.task:
-        opening.append(Note("task", "Task", one_line(asked.task), essential=True))
-    return Draft(
+        opening.append(PackNote("task", "Task", one_line(asked.task), essential=True))
+    return PackDraft(
         project=snapshot.config.project,
         parts=parts,
         title="System prompt",
@@ -80,7 +80,7 @@ def system(snapshot: Snapshot, now: str, asked: Asked, count: CountTokens, sourc
     )
 
 
-def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> Draft:
+def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: Sources) -> PackDraft:
     """A user's message: the query as it is, then whatever of the memory is relevant enough, best first.
 
     Records are scored as search does it; pages by the share of the query's words that they have.
@@ -97,9 +97,9 @@ def user(snapshot: Snapshot, now: str, query: str, threshold: float, sources: So
     ]
     scored.sort(key=lambda pair: (-pair[0], pair[1].id))
     low = [result.record for result in found if result.score < threshold]
-    return Draft(
+    return PackDraft(
         project=snapshot.config.project,
-        parts=(Part("excerpts", "Relevant context", tuple(item for _, item in scored)),),
+        parts=(PackPart("excerpts", "Relevant context", tuple(item for _, item in scored)),),
         title="Context from the memory of {project}",
         root="relevant_context",
         prefix=query.strip("\n"),
@@ -118,7 +118,7 @@ def _scored(item: Item, score: float) -> Item:
     return msgspec.structs.replace(item, facts=(("relevance", f"{score:.2f}"), *item.facts))
 
 
-def _role(snapshot: Snapshot, asked: Asked) -> str:
+def _role(snapshot: Snapshot, asked: PromptRequest) -> str:
     """Who the agent is: as said on the spot, as the settings say, or the least that can be said."""
     if asked.role:
         return asked.role.strip("\n")
@@ -164,16 +164,16 @@ def _states(current: Sequence[Record], matching: Sequence[Ranked]) -> list[Recor
 
 
 def _closing(
-    snapshot: Snapshot, asked: Asked, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
-) -> Iterator[Note]:
+    snapshot: Snapshot, asked: PromptRequest, known: Sequence[Record], sections: Sequence[Page], count: CountTokens
+) -> Iterator[PackNote]:
     criteria = [*asked.criteria, *(line for record in known for line in _criteria(snapshot, record))]
     if text := whole_lines(criteria, CRITERIA, count):
-        yield Note("success_criteria", "Success criteria", text)
+        yield PackNote("success_criteria", "Success criteria", text)
     chosen = {page.id for page in sections}
     details = sorted(snapshot.outline.details, key=lambda page: page.section not in chosen)
     resources = [f"{page.id} {one_line(page.title)}" for page in (*details, *sections)]
     text = whole_lines(resources, RESOURCES - count(_HOW), count)
-    yield Note("available_resources", "Available resources", f"{_HOW}\n\n{text}" if text else _HOW)
+    yield PackNote("available_resources", "Available resources", f"{_HOW}\n\n{text}" if text else _HOW)
 
 
 def _criteria(snapshot: Snapshot, record: Record) -> Iterator[str]:

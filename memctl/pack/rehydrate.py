@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import msgspec
 
 from memctl.pack import items, last_work, overview, relevance
-from memctl.pack.draft import NOTICED, REST, Draft, Item, Note, Part
+from memctl.pack.draft import NOTICED, REST, Item, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens
 from memctl.pack.formats import markdown
 from memctl.pack.items import PROPOSED, Sources
@@ -47,7 +47,7 @@ TITLES = {
     "issue": "Open issues",
     "learning": "Learnings that may apply",
 }
-BESIDES = Part("besides", "Besides the task")
+BESIDES = PackPart("besides", "Besides the task")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -79,35 +79,37 @@ NOTHING_SPECIAL = Wanted()
 
 def draft(
     snapshot: Snapshot, now: str, wanted: Wanted, sources: Sources, count: CountTokens, work: int = last_work.WORK
-) -> Draft:
+) -> PackDraft:
     """Everything that a rehydration could hold; where work stands in at most `work` tokens as `count` counts them."""
     everything = current_records(snapshot, now)
     current = wanted.filters.keep(everything)
     about = relevance.bearing(snapshot, wanted.task, current, now, with_places=not wanted.narrowed_by)
-    sources.ahead(sorted(current, key=items.weight, reverse=True))
+    sources.ahead(current)
     ended = last_work.sessions(snapshot)
     left = [] if wanted.narrowed_by else last_work.left(snapshot, ended, work, count)
-    tasks = _tasks(snapshot, current, about, sources, work - sum(count(markdown.item(item)) for item in left), count)
-    states, closing = _last_first([_weighed(item, about) for item in tasks])
+    active = _active(current, about, sources)
     chosen = choose(current, now, wanted, about.records)
-    known = sources.origins([record for found in chosen.values() for record in found])
+    known = sources.origins([*active, *(record for found in chosen.values() for record in found)])
+    room = work - sum(count(markdown.item(item)) for item in left)
+    tasks = last_work.fitting([items.of_record(snapshot, record, known) for record in active], room, count)
+    states, closing = _last_first([_weighed(item, about) for item in tasks])
     parts = [_section_part(snapshot, wanted.section, sources)] if wanted.section else []
     parts += [
-        Part("state", TITLES["state"], tuple(states), is_first=True),
-        Part("session", TITLES["session"], tuple(left), is_first=True),
+        PackPart("state", TITLES["state"], tuple(states), is_first=True),
+        PackPart("session", TITLES["session"], tuple(left), is_first=True),
         *(
-            Part(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
+            PackPart(name, TITLES[name], tuple(_sure_first(snapshot, found, known, about)))
             for name, found in chosen.items()
         ),
     ]
     pages = tuple(relevance.item(snapshot, place) for place in about.places)
-    parts += [Part("page", "Pages", pages)] if pages else []
+    parts += [PackPart("page", "Pages", pages)] if pages else []
     taken = {item.key for part in parts for item in part.items}
     others = [record for record in current if record.path not in taken]
     has_code = any(record.code_refs for record in others)
     touched = {*last_work.files(snapshot, ended), *sources.touched()} if has_code else set()
     rest = _by_nearness(others, about.records, _near(tasks, touched))
-    return Draft(
+    return PackDraft(
         project=snapshot.config.project,
         parts=tuple(parts),
         opening=(
@@ -170,18 +172,14 @@ def _weighty(by_type: dict[str, list[Record]], now: str) -> dict[str, list[Recor
     }
 
 
-def _tasks(
-    snapshot: Snapshot, current: Sequence[Record], about: Bearing, sources: Sources, limit: int, count: CountTokens
-) -> list[Item]:
-    """The tasks under way that have room, the one worked on last first; with a task those that match, or else it."""
+def _active(current: Sequence[Record], about: Bearing, sources: Sources) -> list[Record]:
+    """The tasks under way, the one worked on last first; with a task those that match, or else that one alone."""
     active = [record for record in current if record.memory_type == "state"]
     worked = sources.worked(active) if len(active) > 1 else {}
     ordered = last_work.by_last_work(active, worked)
     if about.is_met:
         ordered = [record for record in about.records if record.memory_type == "state"] or ordered[:1]
-    ordered = ordered[:_AT_ONCE]
-    known = sources.origins(ordered)
-    return last_work.fitting([items.of_record(snapshot, record, known) for record in ordered], limit, count)
+    return ordered[:_AT_ONCE]
 
 
 def _sure_first(snapshot: Snapshot, records: Iterable[Record], known: items.Origins, about: Bearing) -> Iterator[Item]:
@@ -224,52 +222,52 @@ def _weighed(item: Item, about: Bearing) -> Item:
     return msgspec.structs.replace(item, weight=_BEST if fit >= _CLOSEST else item.weight if fit >= _FITTING else 0)
 
 
-def _filtered(number: int, wanted: Wanted) -> Iterator[Note]:
+def _filtered(number: int, wanted: Wanted) -> Iterator[PackNote]:
     """How many open records an option leaves out, in one line."""
     if number:
         many = f"{number:,} other open record{'s' if number != 1 else ''}"
-        yield Note("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
+        yield PackNote("filtered", "", f"{many} left out by {wanted.narrowed_by}.")
 
 
-def _blocked(lines: Sequence[str]) -> Iterator[Note]:
+def _blocked(lines: Sequence[str]) -> Iterator[PackNote]:
     """What keeps everybody from going on, in one line."""
     if lines:
         more = f"; and {len(lines) - _BESIDES:,} more" if len(lines) > _BESIDES else ""
-        yield Note(
+        yield PackNote(
             "blocked", "Blocked for all agents", "; ".join(map(one_line, lines[:_BESIDES])) + more, essential=True
         )
 
 
-def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[Note]:
+def _besides(rest: Sequence[Record], wanted: Wanted) -> Iterator[PackNote]:
     """Critical issues that do not bear on the task: whoever works on it must know that they are there."""
     critical = [record for record in rest if record.severity == SEVERITIES[0]] if wanted.task else []
     if critical:
         said = "; ".join(f"{record.id} {one_line(record.title)}" for record in critical[:_BESIDES])
         more = f"; and {len(critical) - _BESIDES:,} more" if len(critical) > _BESIDES else ""
-        yield Note("open_risks", "Open risks besides", said + more, essential=True)
+        yield PackNote("open_risks", "Open risks besides", said + more, essential=True)
 
 
-def _waiting(snapshot: Snapshot, reader: str) -> Iterator[Note]:
+def _waiting(snapshot: Snapshot, reader: str) -> Iterator[PackNote]:
     """The handoffs that wait for the reader's answer, in one line."""
     if found := handoff.waiting(snapshot, reader) if reader else ():
         said = "; ".join(f"{one.record.id} {one_line(one.record.title)}" for one in found[:_BESIDES])
         more = f"; and {len(found) - _BESIDES:,} more" if len(found) > _BESIDES else ""
-        yield Note("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
+        yield PackNote("handoffs", "Handed to you", f"{said}{more}; `memctl handoff show ID`.", essential=True)
 
 
-def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> Part:
+def _section_part(snapshot: Snapshot, section: str, sources: Sources) -> PackPart:
     """The page of a section and those of its details."""
     outline = snapshot.outline
     found = outline.find(section)
     wanted = [*([found] if found else []), *outline.details_of(section)]
-    return Part("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
+    return PackPart("page", "Pages", tuple(items.of_page(page, sources.page(page)) for page in wanted))
 
 
-def _last_first(states: list[Item]) -> tuple[list[Item], list[Note]]:
+def _last_first(states: list[Item]) -> tuple[list[Item], list[PackNote]]:
     """The states, and the next actions of the first for the end, which a model heeds as much as the beginning."""
     if not states:
         return [], []
     state, actions = items.without(states[0], "Next actions")
     if not actions.strip():
         return states, []
-    return [state, *states[1:]], [Note("next", "Next actions", actions, of=state.key)]
+    return [state, *states[1:]], [PackNote("next", "Next actions", actions, of=state.key)]

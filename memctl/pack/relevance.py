@@ -32,7 +32,7 @@ _SECTION = re.compile(r"(?m)^### ")
 PAGE, SESSION = "page", "session"
 
 
-class Place(msgspec.Struct, frozen=True):
+class PagePlace(msgspec.Struct, frozen=True):
     """A page, a headed part of one (with a marker below the page's), or of the page of a session the part that fits
     best; and how relevant it is (0 to 1). `page` is None of a session, whose name is the marker.
     """
@@ -50,7 +50,7 @@ class Bearing(msgspec.Struct, frozen=True):
 
     records: tuple[Record, ...] = ()
     fits: Mapping[str, float] = {}
-    places: tuple[Place, ...] = ()
+    places: tuple[PagePlace, ...] = ()
 
     @property
     def is_met(self) -> bool:
@@ -79,7 +79,7 @@ def records(snapshot: Snapshot, task: str, now: str) -> list[Ranked]:
     return ranking.search(snapshot, task, Filters(), now)
 
 
-def found_places(snapshot: Snapshot, query: str) -> list[Place]:
+def found_places(snapshot: Snapshot, query: str) -> list[PagePlace]:
     """The pages, parts of pages and sessions that have most of a query's words, and its "phrases"."""
     phrases = [one_line(phrase).casefold() for phrase in _PHRASE.findall(query)]
     found = [*places(snapshot, query, _ENOUGH), *sessions(snapshot, query)]
@@ -90,21 +90,21 @@ def found_places(snapshot: Snapshot, query: str) -> list[Place]:
     return sorted(found, key=lambda place: (-place.score, place.kind, pages.sort_key(place.marker)))
 
 
-def places(snapshot: Snapshot, task: str, least: float = 0.0) -> list[Place]:
+def places(snapshot: Snapshot, task: str, least: float = 0.0) -> list[PagePlace]:
     """The sections and the headed parts of details, each with the share of the task's words that it has, best first; a
     share that is less than `least` may be told as 0."""
     wanted = stems(task)
-    found = [Place(PAGE, page.id, page.title, page.body, page, 0.0) for page in snapshot.outline.sections]
+    found = [PagePlace(PAGE, page.id, page.title, page.body, page, 0.0) for page in snapshot.outline.sections]
     for page in snapshot.outline.details:
         parts = pages.parts_of(page)
-        found += [Place(PAGE, part.id, part.title, part.text, page, 0.0) for part in parts]
+        found += [PagePlace(PAGE, part.id, part.title, part.text, page, 0.0) for part in parts]
         if not parts:
-            found.append(Place(PAGE, page.id, page.title, page.body, page, 0.0))
+            found.append(PagePlace(PAGE, page.id, page.title, page.body, page, 0.0))
     scored = [msgspec.structs.replace(place, score=_share(wanted, place, least)) for place in found]
     return sorted(scored, key=lambda place: (-place.score, pages.sort_key(place.marker)))
 
 
-def sessions(snapshot: Snapshot, task: str) -> list[Place]:
+def sessions(snapshot: Snapshot, task: str) -> list[PagePlace]:
     """Of the page of each session the part that has most of the task's words, with their share; none without any."""
     wanted, found = stems(task), []
     for path in filter(session_page.is_page, snapshot.names(session_page.FOLDER)):
@@ -116,14 +116,14 @@ def sessions(snapshot: Snapshot, task: str) -> list[Place]:
         if not any(word in lowered for word in wanted):
             continue
         identifier = path.removeprefix(f"{session_page.FOLDER}/").removesuffix(".md")
-        parts = (Place(SESSION, identifier, *_headed(part), None, 0.0) for part in _SECTION.split(text)[1:])
+        parts = (PagePlace(SESSION, identifier, *_headed(part), None, 0.0) for part in _SECTION.split(text)[1:])
         scored = (msgspec.structs.replace(part, score=_share(wanted, part, _ENOUGH)) for part in parts)
         best = max(scored, key=lambda part: part.score, default=None)
         found += [best] if best is not None and best.score else []
     return found
 
 
-def item(snapshot: Snapshot, place: Place) -> Item:
+def item(snapshot: Snapshot, place: PagePlace) -> Item:
     """A place as an item of a pack."""
     if place.page is None:
         title, text = f"Session {place.marker}: {place.title}", items.screened(snapshot, place.text.strip("\n"))
@@ -153,7 +153,7 @@ def sections(snapshot: Snapshot, task: str, matching: Iterable[Ranked]) -> list[
     return [known[marker] for _, marker in reversed(ranked)]
 
 
-def _share(wanted: frozenset[str], place: Place, least: float) -> float:
+def _share(wanted: frozenset[str], place: PagePlace, least: float) -> float:
     text = f"{place.title} {place.page.title if place.page else place.marker} {place.text}"
     if not wanted or _most_share(wanted, text) < least:
         return 0.0

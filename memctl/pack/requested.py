@@ -12,7 +12,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.pack import items
 from memctl.pack.directives import Directives
-from memctl.pack.draft import NOTICED, Draft, Item, Left, Note, Part
+from memctl.pack.draft import NOTICED, Item, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import CountTokens
 from memctl.pack.items import Sources
 from memctl.pages.navigate import Place
@@ -36,7 +36,7 @@ class Ways(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """A draft of what was found; and what was not, with why."""
 
-    draft: Draft
+    draft: PackDraft
     unknown: tuple[Left, ...]
 
 
@@ -60,9 +60,9 @@ def answer(snapshot: Snapshot, now: str, asked: Directives, ways: Ways) -> Answe
             unknown.append(Left(path, "", _why(error)))
     origins = ways.sources.origins(records)
     found = [*(items.of_record(snapshot, record, origins) for record in records), *found]
-    draft = Draft(
+    draft = PackDraft(
         project=snapshot.config.project,
-        parts=(Part("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
+        parts=(PackPart("loaded", "Loaded", tuple({item.key: item for item in found}.values())),),
         title="Asked of the memory of {project}",
         root="loaded_context",
         opening=(NOTICED,),
@@ -87,14 +87,14 @@ def _summarized(path: str, ways: Ways) -> Item:
     return Item("file", path.removeprefix("§4."), "", ways.summary(path), (("shown", "summary"),), path)
 
 
-def _notes(asked: Directives, unknown: list[Left]) -> list[Note]:
+def _notes(asked: Directives, unknown: list[Left]) -> list[PackNote]:
     notes = []
     if unknown:
         lines = [f"- {left.id}: {left.why}" for left in unknown]
-        notes.append(Note("not_found", "Not found", "\n".join(lines), essential=True))
+        notes.append(PackNote("not_found", "Not found", "\n".join(lines), essential=True))
     if asked.prune:
         lines = [f"- {prune.target}" + (f" - {prune.reason}" if prune.reason else "") for prune in asked.prune]
-        notes.append(Note("prune", "To be dropped", "\n".join(lines), essential=True))
+        notes.append(PackNote("prune", "To be dropped", "\n".join(lines), essential=True))
     return notes
 
 

@@ -45,7 +45,7 @@ _BELOW = (
 _PROCESS = ((words.SEARCH, SEARCH), (words.STEP, STEP), (words.CONTENTS, CONTENTS), (words.UNFINISHED, UNFINISHED))
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class UnitVerdict(msgspec.Struct, frozen=True):
     """What a unit is kept for, or the reason to leave it out; `warning` if it is kept in spite of a rule."""
 
     keeps: str = ""
@@ -53,31 +53,31 @@ class Verdict(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def judge(unit: Unit) -> Verdict:
+def judge(unit: Unit) -> UnitVerdict:
     """What the rules say of a unit, by itself and the heading it stands below."""
     if unit.form == HEADING:
-        return Verdict(drops=HEADLINE)
+        return UnitVerdict(drops=HEADLINE)
     if unit.form == CODE:
         return _judge_code(unit)
     if not any(map(str.isalnum, unit.text)):  # "* *" would be a rule once it stood behind a dash
-        return Verdict(drops=WORDLESS)
+        return UnitVerdict(drops=WORDLESS)
     if unit.form == SENTENCE and statements.is_filler(unit.text):
-        return Verdict(drops=EMPTY)
+        return UnitVerdict(drops=EMPTY)
     text = unit.text[:_LOOKED_AT].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     below = next((reason for pattern, reason in _BELOW if unit.heading and pattern.search(unit.heading)), "")
     own, keeps = _reason(text) if unit.form == SENTENCE else "", _class_of(text)
     is_binding = words.BINDING.search(text) is not None or (not own and keeps in _WEIGHTY)
     if is_binding and (below or own) in (SEARCH, STEP) and not words.UNFINISHED.search(text):
-        return Verdict(keeps=keeps, warning=MIXED)
+        return UnitVerdict(keeps=keeps, warning=MIXED)
     reason = below or own
-    return Verdict(drops=reason) if reason else Verdict(keeps=keeps)
+    return UnitVerdict(drops=reason) if reason else UnitVerdict(keeps=keeps)
 
 
-def _judge_code(unit: Unit) -> Verdict:
+def _judge_code(unit: Unit) -> UnitVerdict:
     lines = [line for line in unit.text.split("\n")[1:] if line.strip() and not line.strip().startswith(("```", "~~~"))]
     if not lines or len(lines) > LONGEST_CODE:
-        return Verdict(drops=CONTENTS)
-    return Verdict(drops=SEARCH) if all(map(words.SEARCH.search, lines)) else Verdict(keeps=FINDING)
+        return UnitVerdict(drops=CONTENTS)
+    return UnitVerdict(drops=SEARCH) if all(map(words.SEARCH.search, lines)) else UnitVerdict(keeps=FINDING)
 
 
 def _reason(sentence: str) -> str:

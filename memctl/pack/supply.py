@@ -38,7 +38,6 @@ def sources(memory: Memory, snapshot: Snapshot, at: str | None) -> Sources:
         return history.touched(memory.repository, _LATEST, memory.prefix)
 
     def ahead(records: list[Record]) -> None:
-        snapshot.files.ahead(pages.code_path(ref) for one in records for ref in one.code_refs)
         if at is None and any(one.code_refs for one in records):
             touched()
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
+Estimate = Callable[[str], float]  # about how many tokens a Markdown text has
+CountTokens = Callable[[str, str], int]  # how many tokens a file has, by its name and text
 
-class Entry(msgspec.Struct, frozen=True):
+
+class ListEntry(msgspec.Struct, frozen=True):
     """A record or page in a list: id or marker, title, where it leads, and what is said of it."""
 
     id: str
@@ -14,20 +19,20 @@ class Entry(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Part(msgspec.Struct, frozen=True):
+class HeadedText(msgspec.Struct, frozen=True):
     """A headed text."""
 
     title: str
     text: str
 
 
-class Summary(msgspec.Struct, frozen=True):
+class SectionSummary(msgspec.Struct, frozen=True):
     """A section in a list: its page, how far it is, what is open, its details."""
 
-    entry: Entry
+    entry: ListEntry
     state: str
-    details: tuple[Entry, ...]
-    paths: tuple[Entry, ...]
+    details: tuple[ListEntry, ...]
+    paths: tuple[ListEntry, ...]
 
 
 class Level1(msgspec.Struct, frozen=True):
@@ -36,9 +41,9 @@ class Level1(msgspec.Struct, frozen=True):
     status: str
     percentage: int | None
     priorities: tuple[str, ...]
-    blockers: tuple[Entry, ...]
-    decisions: tuple[Entry, ...]
-    sections: tuple[Summary, ...]
+    blockers: tuple[ListEntry, ...]
+    decisions: tuple[ListEntry, ...]
+    sections: tuple[SectionSummary, ...]
     more: str
     updated: str
     agent: str
@@ -52,26 +57,26 @@ class Level2(msgspec.Struct, frozen=True):
     status_is_block: bool  # whether it must begin a line of its own
     percentage: int | None
     next_actions: tuple[str, ...]
-    decisions: tuple[Entry, ...]
-    issues: tuple[Entry, ...]
-    tasks: tuple[Entry, ...]
+    decisions: tuple[ListEntry, ...]
+    issues: tuple[ListEntry, ...]
+    tasks: tuple[ListEntry, ...]
     left_out: int
-    details: tuple[Entry, ...]
-    files: Entry | None
+    details: tuple[ListEntry, ...]
+    files: ListEntry | None
     more: str
 
 
 class Level3(msgspec.Struct, frozen=True):
     number: str
     title: str
-    section: Entry | None
+    section: ListEntry | None
     beginning: str
-    parts: tuple[Part, ...]
-    decisions: tuple[Entry, ...]
-    issues: tuple[Entry, ...]
-    learnings: tuple[Entry, ...]
+    parts: tuple[HeadedText, ...]
+    decisions: tuple[ListEntry, ...]
+    issues: tuple[ListEntry, ...]
+    learnings: tuple[ListEntry, ...]
     left_out: int
-    files: tuple[Entry, ...]
+    files: tuple[ListEntry, ...]
 
 
 class Index(msgspec.Struct, frozen=True):
@@ -79,7 +84,7 @@ class Index(msgspec.Struct, frozen=True):
     goal: str
     percentage: int | None
     executive: str
-    sections: tuple[Summary, ...]
-    loose: tuple[Entry, ...]
+    sections: tuple[SectionSummary, ...]
+    loose: tuple[ListEntry, ...]
     outside: int
-    shortcuts: tuple[Entry, ...]
+    shortcuts: tuple[ListEntry, ...]

@@ -33,11 +33,11 @@ def covering(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Page]
 def referring(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Referral]]:
     """The references of pages that mean each of some files, there or gone, or a folder that such a file is in."""
     found: dict[str, list[Referral]] = {path: [] for path in paths}
-    wanted = sorted(found)
+    wanted = frozenset(found)
     for page in snapshot.outline.pages if wanted else ():
         if not _may_mean(page, wanted):  # most pages; to resolve a reference among all files takes much longer
             continue
-        gone = found.keys() - snapshot.files.names()
+        gone = wanted - snapshot.files.names()
         for ref in freshness.references(snapshot, page):
             meant: Iterable[str] = ref.paths
             if ref.state == MISSING:
@@ -50,7 +50,7 @@ def referring(snapshot: Snapshot, paths: Collection[str]) -> dict[str, list[Refe
     return found
 
 
-def _may_mean(page: Page, paths: list[str]) -> bool:
+def _may_mean(page: Page, paths: frozenset[str]) -> bool:
     texts = [ref.partition(":")[0] for ref in page.code_refs]
     texts += [item.text[3:] for item in mentions.in_text(page.body) if item.text.startswith("§4.")]
     return any(repository_paths.resolve(paths, text) for text in texts)

@@ -90,7 +90,7 @@ class _Piece(msgspec.Struct, frozen=True):
     closing: str = ""
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedCode(msgspec.Struct, frozen=True):
     """Code that was parsed at once: its tree, its bytes, the line (from 0) that its first row is of, where it begins.
 
     Rows of lines before `first` only repeat what surrounds the code.
@@ -121,7 +121,7 @@ def in_code(suffix: str, text: str) -> Iterator[tuple[int, int, str]]:
             last = title
 
 
-def in_piece(suffix: str, piece: Parsed) -> Iterator[tuple[int, int, str]]:
+def in_piece(suffix: str, piece: ParsedCode) -> Iterator[tuple[int, int, str]]:
     """Line (1-based), nesting and title of what one piece of code defines."""
     words = {**_DEFINES, "function_declaration": "func", "method_declaration": "func"} if suffix in GO else _DEFINES
     for row, level, title in _in_tree(piece.root, piece.data, words):
@@ -148,7 +148,7 @@ def language(suffix: str) -> Language:
     return Language(getattr(import_module(module), grammar)())
 
 
-def parsed(suffix: str, text: str) -> Iterator[Parsed]:
+def parsed(suffix: str, text: str) -> Iterator[ParsedCode]:
     """Code with LF line ends, parsed in pieces that are small enough for whatever stands in them."""
     from tree_sitter import Parser
 
@@ -161,7 +161,7 @@ def parsed(suffix: str, text: str) -> Iterator[Parsed]:
         code = "\n".join((*piece.opening, *lines[piece.first : piece.end], piece.closing))
         data = b"" if _is_deep(code) else code.encode(errors="replace")
         if (root := _parsed(parser, data, min(left, _PIECE_SECONDS))) is not None:
-            yield Parsed(root, data, piece.first - len(piece.opening), piece.first)
+            yield ParsedCode(root, data, piece.first - len(piece.opening), piece.first)
         left -= time.thread_time() - started
         if left <= 0:
             return

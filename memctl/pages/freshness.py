@@ -18,7 +18,7 @@ _LENGTH = 12  # of an id in a stamp: one in 280 million million
 _FRONT_MATTER = 0
 
 
-class Reference(msgspec.Struct, frozen=True):
+class CodeReference(msgspec.Struct, frozen=True):
     """A reference of a page to code: as written, where (a line of the body, 0 for `code_refs`), and what it means.
 
     `paths` are the file it means; a folder, with a slash; none if it is MISSING; several if it is AMBIGUOUS.
@@ -39,7 +39,7 @@ class Drift(msgspec.Struct, frozen=True):
     stamped: str
 
 
-def references(snapshot: Snapshot, page: Page) -> list[Reference]:
+def references(snapshot: Snapshot, page: Page) -> list[CodeReference]:
     """What a page refers to: the paths of `code_refs`, and §4 references in its text, globs left aside."""
     wanted = [(ref, _FRONT_MATTER, "") for ref in page.code_refs]
     for item in mentions.in_text(page.body):
@@ -50,9 +50,9 @@ def references(snapshot: Snapshot, page: Page) -> list[Reference]:
     names = snapshot.files.names()
     found = []
     for reference, line, name in wanted:
-        paths = tuple(repository_paths.resolve(names, name)) if line else code_paths(names, reference)
+        paths = repository_paths.resolve(names, name) if line else code_paths(names, reference)
         state = FOUND if len(paths) == 1 else AMBIGUOUS if paths else MISSING
-        found.append(Reference(reference, line, state, paths))
+        found.append(CodeReference(reference, line, state, paths))
     return found
 
 
@@ -61,21 +61,23 @@ def stamps(snapshot: Snapshot, page: Page, *, keep: bool = False) -> list[str]:
     paths = sorted({ref.paths[0] for ref in references(snapshot, page) if ref.state == FOUND and _is_file(ref)})
     if not paths:
         return []
-    known = page.stamps | {path: page.stamps[old] for path, old in _moved(snapshot, page)} if keep else {}
+    stamped = page.stamps if keep else {}
+    known = stamped | {path: stamped[old] for path, old in (_moved(snapshot, page) if keep else ())}
     blobs = snapshot.files.blobs(paths)
     return [f"{path} {known.get(path) or blobs[path][:_LENGTH]}" for path in paths]
 
 
 def drifted(snapshot: Snapshot, page: Page) -> list[Drift]:
     """The files that have changed since the page was reviewed; those that are gone are not among them."""
-    if not page.stamps:
+    stamps = page.stamps
+    if not stamps:
         return []
-    pairs = [*((path, path) for path in page.stamps), *_moved(snapshot, page)]
+    pairs = [*((path, path) for path in stamps), *_moved(snapshot, page)]
     now = snapshot.files.blobs([path for path, _ in pairs])
     return [
-        Drift(path, page.stamps[stamped], now[path][:_LENGTH], stamped)
+        Drift(path, stamps[stamped], now[path][:_LENGTH], stamped)
         for path, stamped in pairs
-        if path in now and not now[path].startswith(page.stamps[stamped])
+        if path in now and not now[path].startswith(stamps[stamped])
     ]
 
 
@@ -84,11 +86,11 @@ def _moved(snapshot: Snapshot, page: Page) -> list[tuple[str, str]]:
 
     §4.auth.jwt means lib/auth/jwt.py once there is no src/auth/jwt.py any more.
     """
-    names = snapshot.files.names()
-    gone = [path for path in page.stamps if path not in names]
+    stamps = page.stamps
+    gone = frozenset(stamps.keys() - snapshot.files.names())
     found = []
     for ref in references(snapshot, page) if gone else ():
-        if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in page.stamps:
+        if ref.line and ref.state == FOUND and _is_file(ref) and ref.paths[0] not in stamps:
             before = repository_paths.resolve(gone, ref.reference[3:])
             found += [(ref.paths[0], before[0])] if len(before) == 1 else []
     return list(dict(found).items())
@@ -106,5 +108,5 @@ def _exact(names: frozenset[str], path: str) -> tuple[str, ...]:
     return (folder + "/",) if repository_paths.is_folder(names, folder) else ()
 
 
-def _is_file(reference: Reference) -> bool:
+def _is_file(reference: CodeReference) -> bool:
     return not reference.paths[0].endswith("/")

@@ -31,15 +31,15 @@ CODE, FIX, CONFIG, FEATURE, PROGRESS, DECISION = "code", "fix", "config", "featu
 NOT = "-"
 
 
-class Row(msgspec.Struct, frozen=True):
+class ChangeRow(msgspec.Struct, frozen=True):
     """A kind of change, and the condition on which each level is to be brought up to date; NOT is never."""
 
     title: str
     conditions: Mapping[int, str]
 
 
-def _row(title: str, *conditions: str) -> Row:
-    return Row(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
+def _row(title: str, *conditions: str) -> ChangeRow:
+    return ChangeRow(title, dict(zip((4, 3, 2, 1), conditions, strict=True)))
 
 
 # Which levels a change touches, and on which condition; rules.md#propagation.
@@ -55,6 +55,7 @@ _SUBJECT = re.compile(r"(\w+)(?:\([^)]*\))?!?: ")  # Conventional Commits 1.0.0
 _BY_TYPE = {"fix": FIX, "feat": FEATURE}
 _CONFIG_FILE = re.compile(r".*\.(?:ya?ml|toml|json|ini|cfg|conf|env)|\.env(?:\..*)?|Dockerfile(?:\..*)?", re.IGNORECASE)
 _CONFIG_FOLDER = ".github/"
+MOST_SOUGHT = 20  # broken references whose files are sought: each takes Git 30 ms, and a flood has another cause
 _ROW_OF_RECORD = {"decision": DECISION, "state": PROGRESS}
 
 
@@ -72,7 +73,7 @@ class Reach(msgspec.Struct, frozen=True):
     documents: tuple[str, ...] = ()
 
 
-class Level(msgspec.Struct, frozen=True):
+class ImpactLevel(msgspec.Struct, frozen=True):
     """A level that a kind of change reaches: on which condition, and which documents, below `.memory/`."""
 
     level: int
@@ -81,14 +82,17 @@ class Level(msgspec.Struct, frozen=True):
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now."""
+    """A reference whose file is gone: as written, its line in the page (0: in `code_refs`), and what it may be now.
+
+    `candidates` is None if nobody looked: Git is asked for each reference, and only for the first `MOST_SOUGHT`.
+    """
 
     reference: str
     line: int
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...] | None
 
 
-class Stale(msgspec.Struct, frozen=True):
+class StalePage(msgspec.Struct, frozen=True):
     """A page that code has run away from: files that have changed since its review, and references to none."""
 
     page: Page
@@ -170,7 +174,7 @@ def reach(snapshot: Snapshot, changes: Sequence[FileChange], rows: Mapping[str, 
     return found
 
 
-def levels(row: str, reaches: Iterable[Reach]) -> list[Level]:
+def levels(row: str, reaches: Iterable[Reach]) -> list[ImpactLevel]:
     """The levels that files with one row of the matrix reach, from 4 to 1."""
     reaches = [item for item in reaches if item.row == row]
     shown: dict[int, list[str]] = {4: [SOURCES] if any(item.is_listed for item in reaches) else [], 1: [EXECUTIVE]}
@@ -178,7 +182,7 @@ def levels(row: str, reaches: Iterable[Reach]) -> list[Level]:
         if page.kind.level > 1:
             shown.setdefault(page.kind.level, []).append(document_of(page))
     return [
-        Level(
+        ImpactLevel(
             level,
             condition,
             () if condition == NOT else tuple(f"{DOCUMENTS}/{name}" for name in shown.get(level, ())),
@@ -192,21 +196,20 @@ def touched(reaches: Iterable[Reach]) -> list[Page]:
     return list(_sorted(page for item in reaches for page in item.pages))
 
 
-def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[Stale]:
+def stale(memory: Memory, snapshot: Snapshot, among: Iterable[Page], at: str) -> list[StalePage]:
     """Those of some pages that have grown stale in the snapshot of the commit `at`, or with "" of disk or index."""
     found = []
+    sought = 0
     for page in among:
         missing = {ref.reference: ref for ref in freshness.references(snapshot, page) if ref.state == MISSING}
-        broken = [
-            Broken(
-                ref.reference,
-                ref.line and ref.line + _lines_above(snapshot, page),
-                tuple(candidates(memory, snapshot, page, ref, at)),
-            )
-            for ref in missing.values()
-        ]
+        above = _lines_above(snapshot, page) if missing else 0
+        broken = []
+        for ref in missing.values():
+            sought += 1
+            likely = tuple(candidates(memory, snapshot, page, ref, at)) if sought <= MOST_SOUGHT else None
+            broken.append(Broken(ref.reference, ref.line and ref.line + above, likely))
         if (suspect := freshness.drifted(snapshot, page)) or broken:
-            found.append(Stale(page, tuple(suspect), tuple(broken)))
+            found.append(StalePage(page, tuple(suspect), tuple(broken)))
     return found
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from memctl.pages.contents import Entry, Index, Level1, Level2, Level3, Part, Summary
+from memctl.pages.contents import HeadedText, Index, Level1, Level2, Level3, ListEntry, SectionSummary
 from memctl.pages.links import EXECUTIVE, SOURCES, Links, document_of
 from memctl.record import content_fields, mentions, pages
+from memctl.record.kinds import KNOWLEDGE
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
@@ -25,6 +26,7 @@ _LISTED = 100  # entries of a kind that level 2 and 3 choose from
 _BRIEF = 20  # decisions that level 2 chooses from
 _ENOUGH = 20_000  # characters of a kind of record; the 3,000 tokens of level 3 are fewer
 _BLOCK = re.compile(r"```|~~~|[-*+>#|<]|\d{1,9}[.)]|    ")
+_ONLY_COUNTED = tuple(name for name in KNOWLEDGE if name not in ("decision", "issue", "state", "learning"))
 _SHORTCUTS = 40  # of tags and decisions, in the index
 
 
@@ -72,16 +74,16 @@ def executive(snapshot: Snapshot, links: Links) -> Level1:
     )
 
 
-def _blockers(snapshot: Snapshot, links: Links) -> tuple[Entry, ...]:
+def _blockers(snapshot: Snapshot, links: Links) -> tuple[ListEntry, ...]:
     """What stands in the way: critical and high issues, those that block something first, and what blocks a task."""
     issues = sorted(snapshot.catalogue.blocking(_BLOCKERS), key=lambda r: (r.severity != "critical", not r.blocks))
     found = [_brief(links, record, "" if record.severity == "critical" else "high") for record in issues]
-    of_tasks: list[Entry] = []
+    of_tasks: list[ListEntry] = []
     for record in snapshot.catalogue.top("state", None, _LISTED):
         content = content_fields.content(record.kind, snapshot.body(record))
         lines = (markdown.inline(markdown.first_sentence(line)) for line in content.get("blockers") or ())
         of_tasks += [
-            Entry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
+            ListEntry(record.id, line, links.record(record), f"blocks “{_title(record)}”") for line in lines if line
         ]
         if len(of_tasks) >= _BLOCKERS:
             break
@@ -127,7 +129,7 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
         section=_page_entry(parent) if parent else None,
         beginning=links.prose(headings.close_fence(_beginning(page))),
         parts=tuple(
-            Part(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
+            HeadedText(f"{part.id[1:]} {part.title}", links.prose(headings.close_fence(part.text.strip("\n"))))
             for part in pages.parts_of(page)
         ),
         decisions=_wholes(snapshot, links, "decision", places),
@@ -136,8 +138,10 @@ def detail(snapshot: Snapshot, links: Links, page: Page) -> Level3:
             _brief(links, record, _sentence(snapshot, record, "lesson"))
             for record in _top(snapshot, "learning", places)
         ),
-        left_out=_held(snapshot, places, "decision", "issue", "learning"),
-        files=tuple(Entry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs),
+        left_out=_held(snapshot, places, "decision", "issue", "learning", *_ONLY_COUNTED),
+        files=tuple(
+            ListEntry(f"§4.{ref}", markdown.code(ref), links.file(pages.code_path(ref))) for ref in page.code_refs
+        ),
     )
 
 
@@ -165,7 +169,7 @@ def _goal(snapshot: Snapshot, links: Links) -> str:
     return goal or markdown.inline(snapshot.config.description)
 
 
-def _summaries(snapshot: Snapshot, links: Links) -> tuple[Summary, ...]:
+def _summaries(snapshot: Snapshot, links: Links) -> tuple[SectionSummary, ...]:
     found = []
     for page in snapshot.outline.sections:
         details = snapshot.outline.details_of(page.id)
@@ -175,15 +179,17 @@ def _summaries(snapshot: Snapshot, links: Links) -> tuple[Summary, ...]:
         overview = _text(content_fields.content(pages.SECTION, page.body), "overview") or _beginning(page)
         entry = _page_entry(page, links.prose(markdown.first_sentence(overview)))
         parts = tuple(entry for detail in details for entry in (_page_entry(detail), *_part_entries(detail)))
-        found.append(Summary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
+        found.append(SectionSummary(entry, ", ".join(words), parts, tuple(_glob(links, glob) for glob in page.paths)))
     return tuple(found)
 
 
-def _shortcuts(snapshot: Snapshot, links: Links) -> list[Entry]:
+def _shortcuts(snapshot: Snapshot, links: Links) -> list[ListEntry]:
     """From what people need to where it stands: headings, the reasons of key decisions, tags."""
     outline = snapshot.outline
-    found = [Entry("§1.0", "Current blockers", EXECUTIVE), Entry("§1.0", "Priorities", EXECUTIVE)]
-    found += [Entry(page.id, f"{markdown.inline(page.title)} status", document_of(page)) for page in outline.sections]
+    found = [ListEntry("§1.0", "Current blockers", EXECUTIVE), ListEntry("§1.0", "Priorities", EXECUTIVE)]
+    found += [
+        ListEntry(page.id, f"{markdown.inline(page.title)} status", document_of(page)) for page in outline.sections
+    ]
     for page in outline.sections:
         first = next((entry for glob in page.paths if (entry := _glob(links, glob)).link and glob[0] != "!"), None)
         found += [_implementation(page.title, first.id, first.link)] if first else []
@@ -195,8 +201,8 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[Entry]:
             found += [_implementation(part.title, *first_told)] if first_told else []
     for record in snapshot.catalogue.top("decision", None, _KEY_DECISIONS * 2):
         place = _place(snapshot, record)
-        entry = Entry(place.id, "", document_of(place)) if place else Entry(record.id, "", links.record(record))
-        found.append(Entry(entry.id, f"Reasons for “{markdown.inline(record.title)}”", entry.link))
+        entry = ListEntry(place.id, "", document_of(place)) if place else ListEntry(record.id, "", links.record(record))
+        found.append(ListEntry(entry.id, f"Reasons for “{markdown.inline(record.title)}”", entry.link))
     places: dict[str, list[tuple[int, Page]]] = {}
     for tag, marker, count in snapshot.catalogue.tags():
         if (tagged := outline.find(marker)) is not None:
@@ -204,13 +210,13 @@ def _shortcuts(snapshot: Snapshot, links: Links) -> list[Entry]:
     common = sorted(places, key=lambda tag: (-sum(count for count, _ in places[tag]), tag))[:_SHORTCUTS]
     for tag in sorted(common):
         page = min(places[tag], key=lambda item: (-item[0], pages.sort_key(item[1].id)))[1]
-        found.append(Entry(page.id, markdown.inline(tag), document_of(page)))
+        found.append(ListEntry(page.id, markdown.inline(tag), document_of(page)))
     return found
 
 
-def _implementation(title: str, marker: str, where: str) -> Entry:
+def _implementation(title: str, marker: str, where: str) -> ListEntry:
     """A shortcut to the code of what a page or a part of one is about."""
-    return Entry(markdown.code(marker), f"{markdown.inline(title)} implementation", where)
+    return ListEntry(markdown.code(marker), f"{markdown.inline(title)} implementation", where)
 
 
 def _place(snapshot: Snapshot, record: Record) -> Page | None:
@@ -229,20 +235,20 @@ def _held(snapshot: Snapshot, places: Sequence[str], *types: str) -> int:
     return sum(snapshot.catalogue.count(name, place) for name in types for place in places)
 
 
-def _page_entry(page: Page, note: str = "") -> Entry:
-    return Entry(page.id, markdown.inline(page.title), markdown.target(document_of(page)), note)
+def _page_entry(page: Page, note: str = "") -> ListEntry:
+    return ListEntry(page.id, markdown.inline(page.title), markdown.target(document_of(page)), note)
 
 
-def _part_entries(page: Page) -> list[Entry]:
+def _part_entries(page: Page) -> list[ListEntry]:
     found = []
     for part in pages.parts_of(page):
         anchor = markdown.slug(f"{part.id[1:]} {part.title}")
-        found.append(Entry(part.id, markdown.inline(part.title), f"{markdown.target(document_of(page))}#{anchor}"))
+        found.append(ListEntry(part.id, markdown.inline(part.title), f"{markdown.target(document_of(page))}#{anchor}"))
     return found
 
 
-def _brief(links: Links, record: Record, note: str = "") -> Entry:
-    return Entry(record.id, _title(record), links.record(record), note)
+def _brief(links: Links, record: Record, note: str = "") -> ListEntry:
+    return ListEntry(record.id, _title(record), links.record(record), note)
 
 
 def _title(record: Record) -> str:
@@ -252,16 +258,16 @@ def _title(record: Record) -> str:
     return markdown.inline(record.title) + (f" ({', '.join(words)})" if words else "")
 
 
-def _placed(links: Links, record: Record) -> Entry:
+def _placed(links: Links, record: Record) -> ListEntry:
     """A decision on level 1: its title, and the section to go on reading at."""
     marker = ".".join(record.section.split(".")[:2]) if record.section else ""
     where = links.marker(marker) if marker else ""
     return _brief(links, record, f"[{marker}]({where})" if where else "")
 
 
-def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> tuple[Entry, ...]:
+def _wholes(snapshot: Snapshot, links: Links, memory_type: str, places: Sequence[str]) -> tuple[ListEntry, ...]:
     """Records with their whole texts, as many as a page might hold."""
-    found: list[Entry] = []
+    found: list[ListEntry] = []
     size = 0
     for record in _top(snapshot, memory_type, places):
         text = links.prose(markdown.contained(snapshot.body(record).strip("\n")))
@@ -281,19 +287,19 @@ def _sentence(snapshot: Snapshot, record: Record, field: str) -> str:
     return markdown.inline(markdown.first_sentence(text))
 
 
-def _glob(links: Links, glob: str) -> Entry:
+def _glob(links: Links, glob: str) -> ListEntry:
     """A glob of a section by its marker (§4.src/pay of src/pay/**), and the folder or file that it begins at."""
     fixed = glob.removeprefix("!").partition("*")[0]
     where = fixed if fixed == glob else fixed.rpartition("/")[0]
     marker = f"§4.{glob.removesuffix('/**')}"
     title = f"without `{glob[1:]}`" if glob.startswith("!") else f"`{marker}`"
-    return Entry(marker, title, links.file(where) if where else "")
+    return ListEntry(marker, title, links.file(where) if where else "")
 
 
-def _files_entry(page: Page) -> Entry:
+def _files_entry(page: Page) -> ListEntry:
     """The files of a section on the page of level 4."""
     anchor = markdown.slug(f"{page.number} {page.title}", literal=True)
-    return Entry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
+    return ListEntry(f"§4 {markdown.inline(page.title)}", "", f"{SOURCES}#{anchor}")
 
 
 def _text(content: dict[str, str | list[str]], name: str) -> str:

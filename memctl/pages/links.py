@@ -7,21 +7,25 @@ from collections.abc import Callable
 from functools import cached_property
 
 from memctl.pages import repository_paths
-from memctl.record import pages
+from memctl.record import ids, pages
+from memctl.record.kinds import CHECKPOINTS, HANDOFF, SESSIONS
 from memctl.record.mentions import MARKER
 from memctl.record.pages import Page
 from memctl.record.record import Record
 from memctl.record.snapshot import Snapshot
+from memctl.store.place import DOCUMENTS
 from memctl.text import headings, markdown
 
-FOLDER = "docs"
+FOLDER = DOCUMENTS
 INDEX = "INDEX.md"
 EXECUTIVE = "1.0-executive-summary.md"
 SOURCES = "4-sources.md"
+UNTRACKED = f"{FOLDER}/.gitignore"  # with `docs: false`: the folder ignores itself
+NEVER_SHOWN = (f"{SESSIONS}/", f"{CHECKPOINTS}/", f"{HANDOFF.folder}/")  # files in these are in no document
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]\\]|\\.)*\])\(([^()\s]*)\)")
 _ANCHOR = re.compile(r"#(\d+)(?:-|$)")  # as hosting sites make it of a heading `2.1 Architecture`: #21-architecture
-_ID = re.compile(r"(?<![\w/-])(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}(?![\w-])")
+_ID = re.compile(rf"(?<![\w/-]){ids.SHAPE}(?![\w-])")
 _MOST = 1_000  # different references of one text that are looked for; the longest page has 5,000 tokens
 
 

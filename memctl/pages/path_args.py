@@ -37,7 +37,7 @@ def file_named(names: frozenset[str], top: Path, folder: Path, text: str) -> str
     Raises MemctlError if it is none of `names`, may be several, or is a folder.
     """
     if text.startswith("§4."):
-        found = repository_paths.resolve(names, text[3:])
+        found = list(repository_paths.resolve(names, text[3:]))
     else:
         ways = readings(top, folder, text)
         found = [path for path in ways if path in names][:1] or [f"{path}/" for path in ways if inside(names, path)]

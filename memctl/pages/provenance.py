@@ -10,13 +10,12 @@ import msgspec
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import blame, history, message, trees
-from memctl.git.blame import Origin
-from memctl.git.history import LastKnown, Touch
+from memctl.git.blame import LineOrigin
+from memctl.git.history import FileCommit, LastKnown
 from memctl.pages import freshness, repository_paths
 from memctl.pages.coverage import Referral, covering, referring
 from memctl.pages.freshness import AMBIGUOUS, FOUND, MISSING
 from memctl.pages.path_args import inside, readings, refuse_memory, unknown
-from memctl.pages.readable import refuse_closed
 from memctl.record import ids
 from memctl.record.pages import Page
 from memctl.record.record import Record
@@ -33,7 +32,7 @@ _CODE_REF = re.compile(r"(.+?):([0-9]+)(?:-([0-9]+))?")
 _NAMED = re.compile(rf"(?<![\w-]){ids.PATTERN.pattern}(?!\w)")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class FileQuery(msgspec.Struct, frozen=True):
     """A file that somebody asks about, below the worktree's top; a line of it; if it is gone, how it last was."""
 
     path: str
@@ -67,7 +66,7 @@ class Reason(msgspec.Struct, frozen=True):
     distance: int = 0  # what to order reasons of one kind by
 
 
-class Found(msgspec.Struct, frozen=True):
+class RelatedRecord(msgspec.Struct, frozen=True):
     """A record that has to do with a file, None if the memory does not have it, and all reasons, best first."""
 
     id: str
@@ -78,7 +77,7 @@ class Found(msgspec.Struct, frozen=True):
 class Cause(msgspec.Struct, frozen=True):
     """A commit that touched a file, the records that it names, and whether the line that was asked for is its."""
 
-    touch: Touch
+    touch: FileCommit
     records: tuple[str, ...]
     is_here: bool
 
@@ -86,16 +85,16 @@ class Cause(msgspec.Struct, frozen=True):
 class Why(msgspec.Struct, frozen=True):
     """All that explains a file. `origin` is where the line comes from, `has_more` whether there are older commits."""
 
-    asked: Asked
+    asked: FileQuery
     sections: tuple[tuple[Page, tuple[str, ...]], ...]  # each with those of its globs that cover the file
     pages: tuple[Told, ...]
-    records: tuple[Found, ...]
+    records: tuple[RelatedRecord, ...]
     commits: tuple[Cause, ...]
-    origin: Origin | None
+    origin: LineOrigin | None
     has_more: bool
 
 
-def why(memory: Memory, snapshot: Snapshot, asked: Asked, at: str, limit: int) -> Why:
+def why(memory: Memory, snapshot: Snapshot, asked: FileQuery, at: str, limit: int) -> Why:
     """Gather what explains a file in the snapshot of the commit `at`, or with "" of the worktree.
 
     `limit` is how many commits are looked at, 0 for all. Raises MemctlError if the file has no such line.
@@ -132,7 +131,7 @@ def beginning(memory: Memory, at: str) -> str:
     return at or ("HEAD" if memory.repository.has_head() else "")
 
 
-def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str) -> Asked:
+def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str) -> FileQuery:
     """The file, and the line if there is one, that a person names as PATH or PATH:LINE.
 
     PATH is taken as seen from `folder`, then from the worktree's top, then as a file that the history of the commit
@@ -146,12 +145,12 @@ def locate(memory: Memory, snapshot: Snapshot, folder: Path, given: str, at: str
     known = [(path, line) for text, line in texts for path in readings(memory.repository.top, folder, text)]
     for path, line in known:
         if path in names:
-            return Asked(path, line)
+            return FileQuery(path, line)
     for path, line in known:
         refuse_memory(path)
-        refuse_closed(snapshot, path)
+        snapshot.withheld.refuse_file(path)
         if start and (last := history.last_known(memory.repository, path, start)) is not None:
-            return Asked(path, line, last)
+            return FileQuery(path, line, last)
     for path, _ in known:
         if below := inside(names, path):
             raise MemctlError(f"{given} is a folder", f"ask for a file in it, such as {below[0]}", USAGE)
@@ -169,7 +168,7 @@ def named(text: str) -> dict[str, str]:
     return found
 
 
-def _pages(snapshot: Snapshot, asked: Asked) -> tuple[Told, ...]:
+def _pages(snapshot: Snapshot, asked: FileQuery) -> tuple[Told, ...]:
     by_page: dict[str, list[Referral]] = {}
     for referral in referring(snapshot, [asked.path])[asked.path]:
         by_page.setdefault(referral.page.path, []).append(referral)
@@ -187,7 +186,7 @@ def _pages(snapshot: Snapshot, asked: Asked) -> tuple[Told, ...]:
     return tuple(found)
 
 
-def _text(memory: Memory, snapshot: Snapshot, asked: Asked) -> str:
+def _text(memory: Memory, snapshot: Snapshot, asked: FileQuery) -> str:
     """The file's text, as it is or last was; "" if it is none or too large."""
     if asked.last is None:
         content = snapshot.files.read([asked.path]).get(asked.path)
@@ -196,7 +195,7 @@ def _text(memory: Memory, snapshot: Snapshot, asked: Asked) -> str:
     return "" if content is None or b"\0" in content else content.decode(errors="replace")
 
 
-def _records(snapshot: Snapshot, asked: Asked, causes: Iterable[Cause], text: str) -> tuple[Found, ...]:
+def _records(snapshot: Snapshot, asked: FileQuery, causes: Iterable[Cause], text: str) -> tuple[RelatedRecord, ...]:
     known = {name: record for record in snapshot.records for name in (record.id, *record.aliases)}
     reasons: dict[str, list[Reason]] = {}
     current = snapshot.files.names()
@@ -214,7 +213,7 @@ def _records(snapshot: Snapshot, asked: Asked, causes: Iterable[Cause], text: st
         for name, how in named(cause.touch.message).items():
             reason = Reason(IN_COMMIT, cause.touch.commit, how, cause.is_here, number)
             reasons.setdefault(_own_id(known, name), []).append(reason)
-    found = [Found(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
+    found = [RelatedRecord(name, known.get(name), tuple(sorted(why, key=_rank))) for name, why in reasons.items()]
     return tuple(sorted(found, key=lambda item: _rank(item.reasons[0])))
 
 
@@ -227,7 +226,7 @@ def _rank(reason: Reason) -> tuple[bool, int, int]:
     return not reason.is_here, _ORDER.index(reason.by), reason.distance
 
 
-def _about(ref: str, asked: Asked, former: Collection[str]) -> Reason | None:
+def _about(ref: str, asked: FileQuery, former: Collection[str]) -> Reason | None:
     """The reason that a code reference of a record is, if it names the file, its earlier name or its folder."""
     if ref == asked.path:
         return Reason(IN_CODE_REFS, ref)

@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.git import differences, history
 from memctl.pages import repository_paths
-from memctl.pages.freshness import Reference
+from memctl.pages.freshness import CodeReference
 from memctl.pages.provenance import beginning
 from memctl.record.pages import Page
 from memctl.record.snapshot import Snapshot
@@ -14,6 +14,7 @@ from memctl.store.memory import Memory
 
 BY_RENAME, BY_CONTENT, BY_NAME = "renamed", "same content", "same name"
 _CANDIDATES = 5  # for a reference that is broken
+_STEPS = 5  # renames, one after another, that a file is followed through
 # The ids of an empty file, which says nothing about where another went: SHA-1 and SHA-256.
 EMPTY = (
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
@@ -28,14 +29,14 @@ class Candidate(msgspec.Struct, frozen=True):
     by: str
 
 
-def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: Reference, at: str) -> list[Candidate]:
+def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: CodeReference, at: str) -> list[Candidate]:
     """What the file of a broken reference may have become, the likeliest first.
 
     That is what Git says it was renamed to; files with the content that it last had; files of the same name.
     """
     names = snapshot.files.names()
     name = reference.reference[3:] if reference.line else reference.reference.partition(":")[0]
-    stamped = repository_paths.resolve([path for path in page.stamps if path not in names], name)
+    stamped = repository_paths.resolve(frozenset(page.stamps.keys() - names), name)
     path = stamped[0] if len(stamped) == 1 else name
     start = beginning(memory, at)
     last = history.last_known(memory.repository, path, start) if start else None
@@ -52,18 +53,16 @@ def candidates(memory: Memory, snapshot: Snapshot, page: Page, reference: Refere
 
 
 def _became(memory: Memory, names: frozenset[str], path: str, at: str) -> str:
-    """The file that a path was renamed to, be it in several steps and the last one not committed; "" if to none."""
-    seen: set[str] = set()
+    """The file that a path was renamed to, be it in a few steps and the last one not committed; "" if to none."""
     start = beginning(memory, at)
-    while path and path not in seen:
-        seen.add(path)
+    for _ in range(_STEPS):
         last = history.last_known(memory.repository, path, start) if start else None
         if last and last.removed_by:
             changes = differences.changed_by(memory.repository, last.removed_by)
         else:
             changes = [] if at else differences.changed_in_index(memory.repository)
         path = next((change.path for change in changes if change.before == path), "")
-        if path in names:
+        if not path or path in names:
             return path
     return ""
 

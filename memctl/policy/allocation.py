@@ -13,7 +13,7 @@ import msgspec
 DEFAULT_WINDOW = 200_000  # tokens; rules.md#allocation
 
 
-class Share(msgspec.Struct, frozen=True):
+class BudgetShare(msgspec.Struct, frozen=True):
     """A type of context: its name, what it is for, and its least and most share of the window in per mille."""
 
     name: str
@@ -26,21 +26,21 @@ class Share(msgspec.Struct, frozen=True):
 SHARES = {
     share.name: share
     for share in (
-        Share("system", "Knowledge and system", "instructions, skills, core procedures", 300, 400),
-        Share("active", "Active task", "current files, recent outputs, working state", 400, 500),
-        Share("session", "Session memory", "decisions, issues, persistent state", 100, 150),
-        Share("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
+        BudgetShare("system", "Knowledge and system", "instructions, skills, core procedures", 300, 400),
+        BudgetShare("active", "Active task", "current files, recent outputs, working state", 400, 500),
+        BudgetShare("session", "Session memory", "decisions, issues, persistent state", 100, 150),
+        BudgetShare("buffer", "Buffer", "tool outputs, safety margin", 50, 100),
     )
 }
 # What the agents of one project all have, beside their own; rules.md#task-profiles.
-SHARED = Share("shared", "Shared context", "the same for all agents", 0, 400)
+SHARED = BudgetShare("shared", "Shared context", "the same for all agents", 0, 400)
 BUFFER_LEAST = 50  # per mille of the window that must stay free; rules.md#allocation
 
 
 class Portion(msgspec.Struct, frozen=True):
     """What one type of context gets: its soft limit (the allocation), its hard limit, and what the tokens are for."""
 
-    share: Share
+    share: BudgetShare
     tokens: int
     hard: int
     parts: list[tuple[str, int]]

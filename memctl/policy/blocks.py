@@ -21,7 +21,7 @@ KINDS = {"markdown": "markdown", "xml": "markdown", "yaml": "markdown", "lines":
 CountTokens = Callable[[str, str], int]  # of a text of a kind
 
 
-class Block(msgspec.Struct, frozen=True):
+class TextBlock(msgspec.Struct, frozen=True):
     """A piece of a text with its tokens, markup included. See `Piece` for the rest."""
 
     number: int
@@ -34,20 +34,20 @@ class Block(msgspec.Struct, frozen=True):
         return self.piece.kind == HEADING
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedText(msgspec.Struct, frozen=True):
     """A text taken apart: its format, its blocks in their order, and the tokens of the whole."""
 
     text: str
     format: str
-    blocks: list[Block]
+    blocks: list[TextBlock]
     tokens: int
 
     @property
-    def content(self) -> list[Block]:
+    def content(self) -> list[TextBlock]:
         """The blocks that say something."""
         return [block for block in self.blocks if not block.is_heading]
 
-    def ancestors(self, block: Block) -> list[Block]:
+    def ancestors(self, block: TextBlock) -> list[TextBlock]:
         """What a block stands under, nearest first."""
         found = []
         while block.piece.parent >= 0:
@@ -65,7 +65,7 @@ class Parsed(msgspec.Struct, frozen=True):
         return [number * 2 <= whole for number in below]
 
 
-def take_apart(text: str, name: str, count: CountTokens) -> Parsed:
+def take_apart(text: str, name: str, count: CountTokens) -> ParsedText:
     """The blocks of a text; `name` is what a complaint calls it.
 
     Raises MemctlError for what is no text, for one of more parts than anybody could read, and for XML with a DOCTYPE,
@@ -82,5 +82,5 @@ def take_apart(text: str, name: str, count: CountTokens) -> Parsed:
     }
     read = readers.get(format_, markdown_text.pieces)
     kind = KINDS[format_]
-    blocks = [Block(number, piece, count(piece.source, kind)) for number, piece in enumerate(read(text))]
-    return Parsed(text, format_, blocks, count(text, kind) if text else 0)
+    blocks = [TextBlock(number, piece, count(piece.source, kind)) for number, piece in enumerate(read(text))]
+    return ParsedText(text, format_, blocks, count(text, kind) if text else 0)

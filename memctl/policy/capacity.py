@@ -12,7 +12,7 @@ import msgspec
 from memctl.policy.allocation import BUFFER_LEAST, Portion
 
 
-class Level(msgspec.Struct, frozen=True):
+class CapacityLevel(msgspec.Struct, frozen=True):
     """A level of fullness: from how many percent on it holds, what it asks for, and how."""
 
     name: str
@@ -21,20 +21,20 @@ class Level(msgspec.Struct, frozen=True):
     responses: tuple[str, ...] = ()
 
 
-GREEN = Level("green", 0, "normal operation")
-YELLOW = Level(
+GREEN = CapacityLevel("green", 0, "normal operation")
+YELLOW = CapacityLevel(
     "yellow",
     80,
     "plan a compaction within 10 operations",
     ("write down what to compact", "name candidates for removal", "load files just in time only"),
 )
-ORANGE = Level(
+ORANGE = CapacityLevel(
     "orange",
     90,
     "compact now, before the next major operation",
     ("carry the compaction out", "put off loading files that are not critical"),
 )
-RED = Level(
+RED = CapacityLevel(
     "red",
     95,
     "emergency compaction",
@@ -43,12 +43,12 @@ RED = Level(
 LEVELS = (RED, ORANGE, YELLOW, GREEN)
 
 
-def level(used: int, window: int) -> Level:
+def level(used: int, window: int) -> CapacityLevel:
     """The level at which a window of some tokens is when so many are used."""
     return next(found for found in LEVELS if used * 100 >= found.least * window)
 
 
-class Usage(msgspec.Struct, frozen=True):
+class TypeUsage(msgspec.Struct, frozen=True):
     """One type of context as measured: tokens used of its portion; `over` is beyond the soft limit."""
 
     portion: Portion
@@ -70,8 +70,8 @@ class Occupancy(msgspec.Struct, frozen=True):
     used: int
     counted: int
     unattributed: int
-    usages: list[Usage]
-    level: Level
+    usages: list[TypeUsage]
+    level: CapacityLevel
 
     @property
     def free(self) -> int:
@@ -90,7 +90,7 @@ class Occupancy(msgspec.Struct, frozen=True):
 
 def occupancy(window: int, portions: Sequence[Portion], used: Mapping[str, int], reported: int | None) -> Occupancy:
     """Judge what was counted per type of context. What the host reported as used is trusted more than the sum."""
-    usages = [Usage(portion, used.get(portion.share.name, 0)) for portion in portions]
+    usages = [TypeUsage(portion, used.get(portion.share.name, 0)) for portion in portions]
     counted = sum(usage.used for usage in usages)
     total = counted if reported is None else reported
     return Occupancy(window, total, counted, max(total - counted, 0), usages, level(total, window))

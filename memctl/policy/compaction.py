@@ -22,7 +22,7 @@ RECENCY, REFERENCES, RELEVANCE, DENSITY = 30, 20, 30, 20
 DUPLICATE, LOW = "said again later", "of the least weight"
 
 
-class Block(msgspec.Struct, frozen=True):
+class ContextBlock(msgspec.Struct, frozen=True):
     """A piece of a context. Blocks come in the order of time, the newest last.
 
     `keeps` says why it must stay ("" if it need not), `drops` why it may go; what must stay stays though it might go.
@@ -54,7 +54,7 @@ class Compacted(msgspec.Struct, frozen=True):
     `aim` is the share of tokens that was to go.
     """
 
-    kept: tuple[Block, ...]
+    kept: tuple[ContextBlock, ...]
     removed: tuple[Removed, ...]
     before: int
     after: int
@@ -79,7 +79,7 @@ class Compacted(msgspec.Struct, frozen=True):
         return found
 
 
-def score(block: Block) -> float:
+def score(block: ContextBlock) -> float:
     """From 0 to 100: what must stay has 100, what may go 0-30, the rest 31-99 by its four parts."""
     if block.keeps:
         return PRESERVED
@@ -95,7 +95,7 @@ def score(block: Block) -> float:
 
 
 def compact(
-    blocks: Sequence[Block], aim: float, count: CountTokens, shorten: Callable[[str], str] | None = None
+    blocks: Sequence[ContextBlock], aim: float, count: CountTokens, shorten: Callable[[str], str] | None = None
 ) -> Compacted:
     """Let go of a share of a context (`aim`, 0 to 1): duplicates, then by score, never what must stay.
 
@@ -122,7 +122,7 @@ def compact(
     return Compacted(tuple(block for block in left if block.key not in gone), tuple(removed), before, after, aim)
 
 
-def _said_again(blocks: Sequence[Block]) -> list[Block]:
+def _said_again(blocks: Sequence[ContextBlock]) -> list[ContextBlock]:
     """The blocks that a later one says again; what must stay goes only for an equal one that must stay, too."""
     found = redundancy.duplicates([block.text for block in blocks])
     return [

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.policy import importance
-from memctl.policy.blocks import Block, Parsed
+from memctl.policy.blocks import ParsedText, TextBlock
 from memctl.policy.measures import Measured, Measures
 from memctl.policy.pieces import words
 
@@ -41,7 +41,7 @@ class Slice(msgspec.Struct, frozen=True):
     """The shared context slice (SCS): its tokens, its blocks, and how it was found."""
 
     tokens: int
-    blocks: list[Block]
+    blocks: list[TextBlock]
     source: str
 
 
@@ -57,7 +57,7 @@ class Burst(msgspec.Struct, frozen=True):
         return self.growth > BURST
 
 
-def shared_slice(contexts: Sequence[Parsed], given: Parsed | None = None) -> Slice:
+def shared_slice(contexts: Sequence[ParsedText], given: ParsedText | None = None) -> Slice:
     """The shared context slice of some contexts, or the one that was given."""
     if given is not None:
         return Slice(given.tokens, given.blocks, GIVEN)
@@ -74,7 +74,7 @@ def shared_slice(contexts: Sequence[Parsed], given: Parsed | None = None) -> Sli
     return Slice(sum(block.tokens for block in blocks), blocks, COMMON)
 
 
-def _extracted(context: Parsed) -> list[Block]:
+def _extracted(context: ParsedText) -> list[TextBlock]:
     passes = context.passes_down()
     chosen: set[int] = set()
     for block in context.blocks:
@@ -84,14 +84,14 @@ def _extracted(context: Parsed) -> list[Block]:
     return [context.blocks[number] for number in sorted(chosen)]
 
 
-def _is_shared(block: Block) -> bool:
+def _is_shared(block: TextBlock) -> bool:
     """Whether a block belongs into the slice; decisions do while they are not made."""
     found = importance.parts(block)
     is_undecided = "decisions" in found and _UNRESOLVED.search(f"{block.piece.title} {block.piece.text[:200]}")
     return bool(found & _SLICE) or bool(is_undecided)
 
 
-def _key(block: Block) -> str:
+def _key(block: TextBlock) -> str:
     """What makes two blocks the same: title and words."""
     return " ".join(words(f"{block.piece.title}\n{block.piece.text}"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.blocks import Parsed
+from memctl.policy.blocks import ParsedText
 
 _PADDING = re.compile(
     r"\b(?:please (?:note|be aware|keep in mind) that|it is (?:important|worth|also important) (?:to note|noting) that|"
@@ -23,7 +23,7 @@ _PADDING = re.compile(
 _SPACE = re.compile(r"[ \t]+")
 
 
-def useful_text(parsed: Parsed) -> str:
+def useful_text(parsed: ParsedText) -> str:
     """What a text says, with the least markup: a line for each title, and below it what stands there."""
     lines: list[str] = []
     title = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memctl.policy.blocks import Block, Parsed
+from memctl.policy.blocks import ParsedText, TextBlock
 
 CRITICAL = 9  # the weight from which a block is critical information
 WEIGHTY = 7  # the weight from which a rehydration loads first; rules.md#rehydration
@@ -35,14 +35,14 @@ _ASIDE = ("besides", "left out")
 _FRAME = ("mission", "constraints", "next", "phase", "risks")
 
 
-def parts(block: Block) -> set[str]:
+def parts(block: TextBlock) -> set[str]:
     """The parts of a shared context slice that a block is named for, by its title or the keys that it begins with."""
     named = [block.piece.title, *(_NAME.findall(block.piece.text[:2_000]) if block.piece.is_marked else [])]
     found = {_BY_WORD[word] for name in named for word in re.findall("[a-z]+", name.lower()) if word in _BY_WORD}
     return found if len(block.piece.title) <= 60 or not found else found & {"decisions"}
 
 
-def is_frame(block: Block) -> bool:
+def is_frame(block: TextBlock) -> bool:
     """Whether a block says the task itself, where it stands, what binds or blocks it, or what comes next."""
     title = block.piece.title.lower()
     return (
@@ -52,17 +52,17 @@ def is_frame(block: Block) -> bool:
     )
 
 
-def is_aside(block: Block) -> bool:
+def is_aside(block: TextBlock) -> bool:
     """Whether a block is the title of what a pack itself says not to bear on its task."""
     return block.piece.title.lower().replace("_", " ").startswith(_ASIDE) and not is_record(block)
 
 
-def is_record(block: Block) -> bool:
+def is_record(block: TextBlock) -> bool:
     """Whether a block says its importance itself, as a record does."""
     return _STATED.search(block.piece.text[:2_000]) is not None
 
 
-def weights(parsed: Parsed) -> list[int]:
+def weights(parsed: ParsedText) -> list[int]:
     """How much each block matters, from 0 to 10.
 
     A record weighs its importance, 10 if its severity is critical, and so does all that stands under it. Elsewhere the
@@ -85,7 +85,7 @@ def weights(parsed: Parsed) -> list[int]:
     return found
 
 
-def _named_weight(block: Block) -> int:
+def _named_weight(block: TextBlock) -> int:
     if _SEVERE.search(block.piece.text[:2_000]) or block.piece.text.lower().startswith(TASK_LINES):
         return 10
     weight = max((_WEIGHTS.get(part, 0) for part in parts(block)), default=0) if not block.is_heading else 0

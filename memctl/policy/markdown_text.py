@@ -25,7 +25,7 @@ _LONGEST = 2_000  # characters of a line that patterns look at
 
 def pieces(text: str, first_line: int = 1, title: str = "", parent: int = -1, index: int = 0) -> list[Piece]:
     """The pieces of a text whose first line has a number, under a title; `index` is that of the first piece."""
-    reader = _Reader(title, parent, index)
+    reader = _LineCollector(title, parent, index)
     for number, line in enumerate(text.split("\n"), first_line):
         reader.take(number, line)
     reader.end()
@@ -37,7 +37,7 @@ def plain(text: str) -> str:
     return _INLINE.sub("", _MARKS.sub("", text)).strip()
 
 
-class _Reader:
+class _LineCollector:
     """Collects lines until a boundary comes."""
 
     def __init__(self, title: str, parent: int, index: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memctl.policy import density, importance, overlap, relevance, staleness
-from memctl.policy.blocks import KINDS, Block, CountTokens, Parsed
+from memctl.policy.blocks import KINDS, CountTokens, ParsedText, TextBlock
 from memctl.policy.overlap import Overlap
-from memctl.policy.staleness import Over, Stale
+from memctl.policy.staleness import Over, StaleBlock
 
 _FIRST = 40  # blocks among which a text states its task
 
@@ -17,9 +17,9 @@ class Measured(NamedTuple):
     `before` counts tokens above it.
     """
 
-    block: Block
+    block: TextBlock
     overlap: Overlap
-    stale: Stale
+    stale: StaleBlock
     weight: int
     is_relevant: bool | None
     before: int
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
 class Measures(NamedTuple):
     """A text with all that was measured: its blocks, tokens of all blocks, tokens that say something, and the task."""
 
-    parsed: Parsed
+    parsed: ParsedText
     blocks: list[Measured]
     tokens: int
     useful_text_tokens: int
@@ -56,7 +56,7 @@ class Measures(NamedTuple):
         return [found for found in self.content if found.is_relevant is False]
 
 
-def measure(parsed: Parsed, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
+def measure(parsed: ParsedText, known: Over, now: str, count: CountTokens, task: str = "") -> Measures:
     """Measure a text; without a task, what bears on one is not measured."""
     weights = importance.weights(parsed)
     again = overlap.overlaps(parsed.blocks)
@@ -72,7 +72,7 @@ def measure(parsed: Parsed, known: Over, now: str, count: CountTokens, task: str
     return Measures(parsed, blocks, before, tokens, density.padding(parsed.text), task)
 
 
-def _bearing(parsed: Parsed, task: str) -> list[bool | None]:
+def _bearing(parsed: ParsedText, task: str) -> list[bool | None]:
     """Of each block whether it bears on a task; None of what a pack itself says not to."""
     aside: set[int] = set()
     for block in parsed.blocks:  # parents come before their children
@@ -82,7 +82,7 @@ def _bearing(parsed: Parsed, task: str) -> list[bool | None]:
     return [None if number in aside else bears for number, bears in enumerate(found)]
 
 
-def stated_task(parsed: Parsed) -> str:
+def stated_task(parsed: ParsedText) -> str:
     """The task that a text states itself, in a line such as `Task: …` or under a title such as Mission; "" if none.
 
     What a record says of its own task is not what the whole was put together for.
@@ -99,5 +99,5 @@ def stated_task(parsed: Parsed) -> str:
     return ""
 
 
-def _in_record(parsed: Parsed, block: Block) -> bool:
+def _in_record(parsed: ParsedText, block: TextBlock) -> bool:
     return any(map(importance.is_record, [block, *parsed.ancestors(block)]))

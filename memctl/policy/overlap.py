@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from memctl.policy.blocks import Block
+from memctl.policy.blocks import TextBlock
 from memctl.policy.pieces import words
 
 _RUN = 5  # words; a run that stood earlier is said again
@@ -22,7 +22,7 @@ class Overlap(msgspec.Struct, frozen=True):
     earlier: int
 
 
-def overlaps(blocks: Sequence[Block]) -> list[Overlap]:
+def overlaps(blocks: Sequence[TextBlock]) -> list[Overlap]:
     """For each block what stands in those before it, or further up in itself.
 
     Runs of five words are compared. A block of fewer words is compared as a whole, from three words on.

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import msgspec
 
 from memctl.policy import importance
-from memctl.policy.blocks import Parsed
+from memctl.policy.blocks import ParsedText
 from memctl.policy.contexts import Context, Slice
-from memctl.policy.state import State
+from memctl.policy.state import ContextState
 
 DELTA_SHARE = 0.40  # of what remains of the threshold
 BACKLOG = 2  # deferred compressions that refuse
@@ -49,7 +49,7 @@ class Criterion(msgspec.Struct, frozen=True):
     help: str = ""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ParallelVerdict(msgspec.Struct, frozen=True):
     """All criteria for some contexts; `delta` is what the branches will bring back, said or assumed."""
 
     delta: int
@@ -61,7 +61,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return all(criterion.passed for criterion in self.criteria)
 
 
-def judge(contexts: Sequence[Context], shared: Slice, state: State, threshold: int) -> Verdict:
+def judge(contexts: Sequence[Context], shared: Slice, state: ContextState, threshold: int) -> ParallelVerdict:
     """Judge whether agents with these contexts may work at once."""
     assumed = state.delta_payload is None
     delta = EXPECTED_BACK * len(contexts) if state.delta_payload is None else state.delta_payload
@@ -77,7 +77,7 @@ def judge(contexts: Sequence[Context], shared: Slice, state: State, threshold: i
         _stateless(contexts),
         _post_merge(shared, delta, threshold),
     ]
-    return Verdict(delta, assumed, criteria)
+    return ParallelVerdict(delta, assumed, criteria)
 
 
 def _slice(shared: Slice, threshold: int) -> Criterion:
@@ -120,7 +120,7 @@ def _backlog(deferred: int) -> Criterion:
     )
 
 
-def _schema(contexts: Sequence[Context], state: State) -> Criterion:
+def _schema(contexts: Sequence[Context], state: ContextState) -> Criterion:
     name, limit = "event schema ready", "every context an event"
     if state.event_schema is not None:
         said = "declared" if state.event_schema else "declared as not ready"
@@ -143,7 +143,7 @@ def _stateless(contexts: Sequence[Context]) -> Criterion:
     return Criterion(7, name, measured, limit, not bad, str(len(bad)) if bad else "", help_)
 
 
-def lacks(context: Parsed) -> list[str]:
+def lacks(context: ParsedText) -> list[str]:
     """What a context does not say although an agent that knows nothing else needs it."""
     there = {part for block in context.blocks for part in importance.parts(block)}
     found = [what for part, what in COMPLETE.items() if part not in there]

@@ -23,7 +23,7 @@ _STRETCH = 500  # tokens of a stretch that needs a boundary; ours, like the smal
 SHORT, MEDIUM = 500, 2_000  # tokens of a context; rules.md#quality
 
 
-class Metric(msgspec.Struct, frozen=True):
+class QualityMetric(msgspec.Struct, frozen=True):
     """One metric: its value, the target as a number and as text, and whether it is met (None: not measured)."""
 
     name: str
@@ -42,7 +42,7 @@ def tolerance(tokens: int) -> float:
     return 0.30 if tokens <= MEDIUM else 0.40
 
 
-def metrics(found: Measures) -> list[Metric]:
+def metrics(found: Measures) -> list[QualityMetric]:
     """All metrics of a text."""
     return [
         _relevance(found),
@@ -142,20 +142,22 @@ def _is_mixed(before: Measured, after: Measured) -> bool:
     return _type(before) != _type(after) and not after.block.piece.is_marked
 
 
-def _relevance(found: Measures) -> Metric:
+def _relevance(found: Measures) -> QualityMetric:
     unrelated = irrelevance(found)
     value = None if unrelated is None else 1 - unrelated
     how = "words of the task, weighed by how rare they are" if found.task else "not measured: it needs a task"
-    return Metric("relevance", value, RELEVANCE, "> 80 %", None if value is None else value > RELEVANCE, how)
+    return QualityMetric("relevance", value, RELEVANCE, "> 80 %", None if value is None else value > RELEVANCE, how)
 
 
-def _irrelevance(found: Measures) -> Metric:
+def _irrelevance(found: Measures) -> QualityMetric:
     value, most = irrelevance(found), tolerance(found.parsed.tokens)
     how = f"the limit for {found.parsed.tokens:,} tokens" if found.task else "not measured: it needs a task"
-    return Metric("irrelevant", value, most, f"<= {most * 100:.0f} %", None if value is None else value <= most, how)
+    return QualityMetric(
+        "irrelevant", value, most, f"<= {most * 100:.0f} %", None if value is None else value <= most, how
+    )
 
 
-def _placement(found: Measures) -> Metric:
+def _placement(found: Measures) -> QualityMetric:
     items = critical(found)
     value = position(found, items)
     how = (
@@ -163,31 +165,35 @@ def _placement(found: Measures) -> Metric:
         if items
         else "not measured: nothing says it is critical"
     )
-    return Metric("placement", value, PLACEMENT, "first 25 %", None if value is None else value <= PLACEMENT, how)
+    return QualityMetric(
+        "placement", value, PLACEMENT, "first 25 %", None if value is None else value <= PLACEMENT, how
+    )
 
 
-def _block_size(found: Measures) -> Metric:
+def _block_size(found: Measures) -> QualityMetric:
     items = found.content
     mean = sum(item.block.tokens for item in items) / len(items) if items else 0.0
     over = len(long_blocks(found))
     how = f"average of {len(items)} blocks; {over} of more than {LONG_BLOCK}"
-    return Metric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK, how, "tokens")
+    return QualityMetric("block size", mean, BLOCK, f"< {BLOCK}", mean < BLOCK, how, "tokens")
 
 
-def _boundaries(found: Measures) -> Metric:
+def _boundaries(found: Measures) -> QualityMetric:
     there, needed, missing = boundaries(found)
     how = "one where the type changes, and one for each 500 tokens"
     how += f"; {len(missing)} changes are unmarked" if missing else ""
-    return Metric("boundaries", there, needed, f">= {needed}", there >= needed and not missing, how, "boundaries")
+    return QualityMetric(
+        "boundaries", there, needed, f">= {needed}", there >= needed and not missing, how, "boundaries"
+    )
 
 
 def _health_how(found: Measures) -> str:
     return f"tokens that {'bear on the task, ' if found.task else ''}stand for the first time and are not stale"
 
 
-def _below(name: str, target: float, value: float, how: str) -> Metric:
-    return Metric(name, value, target, f"< {target * 100:.0f} %", value < target, how)
+def _below(name: str, target: float, value: float, how: str) -> QualityMetric:
+    return QualityMetric(name, value, target, f"< {target * 100:.0f} %", value < target, how)
 
 
-def _above(name: str, target: float, value: float, how: str) -> Metric:
-    return Metric(name, value, target, f"> {target * 100:.0f} %", value > target, how)
+def _above(name: str, target: float, value: float, how: str) -> QualityMetric:
+    return QualityMetric(name, value, target, f"> {target * 100:.0f} %", value > target, how)

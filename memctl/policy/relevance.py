@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 
-from memctl.policy.blocks import Block, Parsed
+from memctl.policy.blocks import ParsedText, TextBlock
 from memctl.policy.importance import is_frame, is_record
 
 ENOUGH = 0.25  # of the weight of the task's words
@@ -46,7 +46,7 @@ def _stem(word: str) -> str:
     return word
 
 
-def relevant(parsed: Parsed, task: str) -> list[bool]:
+def relevant(parsed: ParsedText, task: str) -> list[bool]:
     """Of each block whether it bears on the task."""
     asked = terms(task)
     own = [terms(f"{block.piece.title} {block.piece.text}") for block in parsed.blocks]
@@ -75,7 +75,7 @@ def relevant(parsed: Parsed, task: str) -> list[bool]:
     return found
 
 
-def _units(parsed: Parsed) -> list[int]:
+def _units(parsed: ParsedText) -> list[int]:
     """Of each block the record that it is a part of, or -1: a record bears on a task as a whole or not at all."""
     units: list[int] = []
     for block in parsed.blocks:
@@ -84,7 +84,7 @@ def _units(parsed: Parsed) -> list[int]:
     return units
 
 
-def clusters(blocks: list[Block]) -> list[list[Block]]:
+def clusters(blocks: list[TextBlock]) -> list[list[TextBlock]]:
     """Groups of blocks that are alike: each shares at least half of its words with another of its group."""
     largest = sorted(blocks, key=lambda block: -block.tokens)[:_COMPARED]
     found = [(block, terms(block.piece.text)) for block in largest]
@@ -95,7 +95,7 @@ def clusters(blocks: list[Block]) -> list[list[Block]]:
             if smaller > 2 and group[one] != group[other] and len(ours & theirs) >= ALIKE * smaller:
                 old, new = group[one], group[other]
                 group = [new if number == old else number for number in group]
-    named: dict[int, list[Block]] = {}
+    named: dict[int, list[TextBlock]] = {}
     for number, (block, _) in zip(group, found, strict=True):
         named.setdefault(number, []).append(block)
     return [sorted(members, key=lambda block: block.number) for members in named.values() if len(members) > 1]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from memctl.policy.blocks import Block, Parsed
+from memctl.policy.blocks import ParsedText, TextBlock
 from memctl.policy.pieces import words
 from memctl.record import ids, timestamps
 from memctl.record.record import Record
@@ -44,7 +44,7 @@ _FINISHED = ("resolved", "wontfix", "done")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 
 
-class Stale(msgspec.Struct, frozen=True):
+class StaleBlock(msgspec.Struct, frozen=True):
     """What of a block is stale: a share of its words, the first line of it, and why.
 
     `is_whole` if the block itself is outdated, not only what it mentions.
@@ -56,7 +56,7 @@ class Stale(msgspec.Struct, frozen=True):
     is_whole: bool = False
 
 
-FRESH = Stale(0.0, 0, "")
+FRESH = StaleBlock(0.0, 0, "")
 
 
 class Over(msgspec.Struct, frozen=True):
@@ -88,9 +88,9 @@ def _end_of(record: Record, now: str) -> str:
     return "expired" if record.is_expired(now) else ""
 
 
-def stale(parsed: Parsed, known: Over, now: str) -> list[Stale]:
+def stale(parsed: ParsedText, known: Over, now: str) -> list[StaleBlock]:
     """Of each block what is stale in it; a block that shows a closed record is stale with all that stands under it."""
-    found: list[Stale] = []
+    found: list[StaleBlock] = []
     current: list[bool] = []  # whether a block shows a record that holds, or stands under one
     oldest = timestamps.days_before(now, OLD_DAYS)[:10]
     for block in parsed.blocks:
@@ -104,14 +104,14 @@ def stale(parsed: Parsed, known: Over, now: str) -> list[Stale]:
     return found
 
 
-def _of_block(block: Block, known: Over, oldest: str) -> Stale:
+def _of_block(block: TextBlock, known: Over, oldest: str) -> StaleBlock:
     piece = block.piece
     if shown := _shown(block, known):
-        return Stale(1.0, piece.line, shown, is_whole=True)
+        return StaleBlock(1.0, piece.line, shown, is_whole=True)
     text = piece.text
     dates = _DATE.findall(text) if oldest else []
     if dates and max(dates) < oldest:
-        return Stale(1.0, piece.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
+        return StaleBlock(1.0, piece.line, f"nothing in it is newer than {max(dates)}", is_whole=True)
     if not _ID.search(text) and not _SIGN.search(text):
         return FRESH
     number, first, why = 0, 0, ""
@@ -122,10 +122,10 @@ def _of_block(block: Block, known: Over, oldest: str) -> Stale:
                 number += len(words(sentence))
                 first, why = first or piece.line + place, why or reason
     total = len(words(text))
-    return Stale(number / total, min(first, piece.end), why) if number and total else FRESH
+    return StaleBlock(number / total, min(first, piece.end), why) if number and total else FRESH
 
 
-def _shown(block: Block, known: Over) -> str:
+def _shown(block: TextBlock, known: Over) -> str:
     """Why a block is stale as a whole: it begins with the id of a record that is over."""
     for match in (_ID.search(block.piece.title), _FACTS.match(block.piece.text[:200].lstrip())):
         identifier = _ID.search(match[0]) if match else None

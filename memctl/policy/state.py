@@ -34,7 +34,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ContextState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the description file says; None is what it does not say."""
 
     threshold: Annotated[int, msgspec.Meta(ge=1)] | None = None
@@ -55,16 +55,16 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unresolved_details: list[str] = []
 
 
-def parse(text: str, name: str) -> State:
+def parse(text: str, name: str) -> ContextState:
     """Read a description; raises MemctlError that names the key, and for YAML the line."""
     try:
         if text.lstrip().startswith("{"):
-            return msgspec.json.decode(text, type=State)
-        return msgspec.convert(read_yaml(text, name, _HINT), State)
+            return msgspec.json.decode(text, type=ContextState)
+        return msgspec.convert(read_yaml(text, name, _HINT), ContextState)
     except msgspec.ValidationError as error:
         raise MemctlError(f"{name}: {describe(error)}", _HINT) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise MemctlError(f"{name} is no JSON: {error}", _HINT) from None
 
 
-_HINT = f"its keys are {', '.join(State.__struct_fields__)}"
+_HINT = f"its keys are {', '.join(ContextState.__struct_fields__)}"

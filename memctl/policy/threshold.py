@@ -37,7 +37,7 @@ _ROUND = 100  # a proposal is a multiple of so many tokens
 Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ThresholdObservation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the log."""
 
     date: str
@@ -67,14 +67,14 @@ class Review(msgspec.Struct, frozen=True):
     proposal: int | None
 
 
-def parse(text: str, name: str) -> list[Observation]:
+def parse(text: str, name: str) -> list[ThresholdObservation]:
     """Read a log of observations, in the order of their dates; raises MemctlError that names line and key."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            given = msgspec.json.decode(line, type=Observation)
+            given = msgspec.json.decode(line, type=ThresholdObservation)
             found.append(msgspec.structs.replace(given, date=timestamps.parse(given.date)))
         except msgspec.ValidationError as error:
             raise MemctlError(f"{name}:{number}: {describe(error)}", _HINT) from None
@@ -91,10 +91,10 @@ def parse(text: str, name: str) -> list[Observation]:
     return sorted(found, key=lambda item: item.date)
 
 
-_HINT = f"a line has {', '.join(Observation.__struct_fields__)}; date and scs are required"
+_HINT = f"a line has {', '.join(ThresholdObservation.__struct_fields__)}; date and scs are required"
 
 
-def review(observations: Sequence[Observation], threshold: int) -> Review:
+def review(observations: Sequence[ThresholdObservation], threshold: int) -> Review:
     """What the seven days up to the last observation say about a threshold."""
     until = observations[-1].date if observations else ""
     since = timestamps.days_before(until[:10] + "T23:59:59Z", DAYS) if until else ""

@@ -10,7 +10,7 @@ from collections import Counter
 
 import msgspec
 
-from memctl.policy.blocks import Block, CountTokens
+from memctl.policy.blocks import CountTokens, TextBlock
 from memctl.policy.contexts import Slice
 from memctl.policy.measures import Measured, Measures
 from memctl.policy.pieces import CODE, DATA, LIST, TEXT
@@ -99,11 +99,11 @@ def _strategy(number: int, name: str, items: list[tuple[Measured, float]]) -> St
     return Strategy(number, name, int(sum(saved for _, saved in useful)), [item.block.piece.line for item, _ in useful])
 
 
-def _collapsed(block: Block, count: CountTokens) -> float:
+def _collapsed(block: TextBlock, count: CountTokens) -> float:
     return block.tokens - count(first_sentence(block.piece.text), "markdown")
 
 
-def _is_excerpt(block: Block) -> bool:
+def _is_excerpt(block: TextBlock) -> bool:
     """Long code, unless it bears on security: that is kept as it is."""
     is_long = block.piece.kind in (CODE, DATA) and block.tokens > _EXCERPT
     return is_long and not _SECURITY.search(block.piece.text)

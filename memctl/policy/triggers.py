@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from memctl.policy.contexts import Burst, Context, Debt, Slice
-from memctl.policy.state import State
+from memctl.policy.state import ContextState
 from memctl.policy.tiers import MACRO_AWS
 
 SCS_SHARE, DEBT, GROWTH, BATCHES, EVENTS = 0.70, 0.25, 0.10, 3, 50
@@ -43,7 +43,7 @@ class Escalation(msgspec.Struct, frozen=True):
     why: str
 
 
-class Situation(msgspec.Struct, frozen=True):
+class TriggerInput(msgspec.Struct, frozen=True):
     """What the triggers look at: working sets, the shared slice, the largest debt, the planned batch, what was said."""
 
     contexts: list[Context]
@@ -55,7 +55,7 @@ class Situation(msgspec.Struct, frozen=True):
     lacking: list[str]  # those of them from which an agent could not resume
     events: int
     threshold: int
-    state: State
+    state: ContextState
 
     @property
     def aws(self) -> int:
@@ -69,24 +69,24 @@ class Situation(msgspec.Struct, frozen=True):
         return self.shared.tokens + max(added)
 
 
-def judge(now: Situation) -> list[Trigger]:
+def judge(now: TriggerInput) -> list[Trigger]:
     """All nine triggers."""
     return [_phase(now), _slice(now), _debt(now), _burst(now), _batches(now), _macro(now), *_urgent(now)]
 
 
-def _phase(now: Situation) -> Trigger:
+def _phase(now: TriggerInput) -> Trigger:
     said = "reached" if now.state.phase_boundary else "not declared"
     return _made(1, "phase boundary", said, "always", now.state.phase_boundary, "", "summarise as `phase_complete`")
 
 
-def _slice(now: Situation) -> Trigger:
+def _slice(now: TriggerInput) -> Trigger:
     limit = int(SCS_SHARE * now.threshold)
     over = now.shared.tokens - limit
     action = "micro or phase summary that takes at least 12 % off the slice"
     return _made(2, "shared slice", f"{now.shared.tokens:,}", f"> {limit:,}", over > 0, f"{over:,}", action)
 
 
-def _debt(now: Situation) -> Trigger:
+def _debt(now: TriggerInput) -> Trigger:
     ratio = now.debt.ratio
     over = f"{(ratio - DEBT) * 100:.1f} points"
     return _made(
@@ -94,13 +94,13 @@ def _debt(now: Situation) -> Trigger:
     )
 
 
-def _burst(now: Situation) -> Trigger:
+def _burst(now: TriggerInput) -> Trigger:
     growth = now.burst.growth
     over = f"{(growth - 0.15) * 100:.1f} points"
     return _made(4, "token burst", f"{growth:.1%}", "> 15 %", now.burst.is_burst, over, "compress before it is loaded")
 
 
-def _batches(now: Situation) -> Trigger:
+def _batches(now: TriggerInput) -> Trigger:
     batches, growth = now.state.batches_since_compression, now.growth
     name, limit = "batches without compression", ">= 3, growth > 10 %"
     if growth is None:
@@ -113,14 +113,14 @@ def _batches(now: Situation) -> Trigger:
     return _made(5, name, measured, limit, fired, f"{(growth - GROWTH) * 100:.1f} points", "compress")
 
 
-def _macro(now: Situation) -> Trigger:
+def _macro(now: TriggerInput) -> Trigger:
     over = now.aws - MACRO_AWS
     return _made(
         6, "working set", f"{now.aws:,}", f"> {MACRO_AWS:,}", over > 0, f"{over:,}", "macro summary, mandatory"
     )
 
 
-def _urgent(now: Situation) -> list[Trigger]:
+def _urgent(now: TriggerInput) -> list[Trigger]:
     beyond, overflow = now.projected - now.threshold, now.events - EVENTS
     prune = "emergency: prune stale anchors, then " + ", ".join(FALLBACK)
     return [
@@ -134,7 +134,7 @@ def _urgent(now: Situation) -> list[Trigger]:
     ]
 
 
-def _stateless(now: Situation) -> Trigger:
+def _stateless(now: TriggerInput) -> Trigger:
     """What is no event is not meant to be resumed from, unless somebody says so."""
     name, limit = "stateless validation", "each can resume"
     if now.state.resumable is not None:
@@ -151,7 +151,7 @@ def _made(number: int, name: str, measured: str, limit: str, fired: bool, over: 
     return Trigger(number, name, measured, limit, fired, over if fired else "", action if fired else "")
 
 
-def escalations(now: Situation) -> list[Escalation]:
+def escalations(now: TriggerInput) -> list[Escalation]:
     """Whom to ask, and why."""
     found = []
     history = [*now.state.scs_history, now.shared.tokens][-ESCALATE_WINDOW:]

@@ -70,8 +70,8 @@ class Program:
     def _spoken_with(self, process: subprocess.Popen[bytes], prompt: str) -> bytes:
         """What a running program answers; all three pipes are served at once, or one that is full would stop it."""
         assert process.stdin is not None
-        out = _Reading(process.stdout, LONGEST_ANSWER)
-        err = _Reading(process.stderr, _LONGEST_COMPLAINT, drains=True)
+        out = _PipeReader(process.stdout, LONGEST_ANSWER)
+        err = _PipeReader(process.stderr, _LONGEST_COMPLAINT, drains=True)
         writing = threading.Thread(target=_give, args=(process.stdin, prompt.encode(errors="replace")), daemon=True)
         writing.start()
         until = time.monotonic() + self._seconds
@@ -107,7 +107,7 @@ def feed(command: Sequence[str], data: bytes, seconds: float = 10) -> bool:
     return done.returncode == 0
 
 
-class _Reading(threading.Thread):
+class _PipeReader(threading.Thread):
     """Reads a pipe to its end, or until it brings more than `longest` bytes; one that `drains` lets the rest go."""
 
     def __init__(self, pipe: IO[bytes] | None, longest: int, *, drains: bool = False) -> None:

@@ -33,7 +33,7 @@ class SearchWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             raise ValueError("one of the weights must be more than 0")
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
+class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a project says of one of its agents: its role, as a system prompt begins, and what it is good at."""
 
     role: str = ""
@@ -87,7 +87,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     lifecycle: Lifecycle = Lifecycle()
     semantic_model: str = ""  # of earlier versions, and not used: it is the user's (Memory.semantic_model)
     llm: Llm = Llm()
-    agents: dict[str, Agent] = {}  # by the names that records have as `agent_id`
+    agents: dict[str, AgentConfig] = {}  # by the names that records have as `agent_id`
     # Tokens of the context that agents at work at once share, at most; rules.md#shared-context.
     scs_threshold: Annotated[int, msgspec.Meta(ge=1)] = 2_000
     # Hours without a record after which a session has ended; rules.md#session-summary.

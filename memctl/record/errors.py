@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 CONFLICT, DUPLICATE = "conflict", "duplicate"
+_NAMED = 3  # files at fault that a summary names; `check` names all
 
 
 class Malformed(ValueError):
@@ -56,3 +59,11 @@ def describe(error: Exception) -> str:
     """What msgspec says is wrong with values, the field first: `lifecycle.delete: Expected `bool`, got `int``."""
     field, message = located(error)
     return f"{field}: {message}" if field else message
+
+
+def summary(prefix: str, faults: Sequence[Fault]) -> str:
+    """Say in a line which files below `prefix` can't be read, the first fault of each; "" without faults."""
+    by_path = {fault.path: fault for fault in reversed(faults)}
+    words = [f"{prefix}/{by_path[path]}" for path in sorted(by_path)[:_NAMED]]
+    more = [f"{len(by_path) - _NAMED:,} files more can't be read (`memctl check`)"] if len(by_path) > _NAMED else []
+    return "; ".join([*words, *more])

@@ -23,7 +23,7 @@ Tokens = Annotated[int, msgspec.Meta(ge=0)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
-class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
+class ContextSizes(msgspec.Struct, frozen=True, omit_defaults=True):
     """How large a context is: shared context slice and active working set in tokens, context debt in percent."""
 
     scs_size: Tokens | None = None
@@ -31,7 +31,7 @@ class Sizes(msgspec.Struct, frozen=True, omit_defaults=True):
     context_debt_ratio: Percent | None = None
 
 
-NOT_MEASURED = Sizes()
+NOT_MEASURED = ContextSizes()
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,8 +53,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inputs: Lines = ()
     expected_outputs: Lines = ()
     deliverables: Lines = ()
-    before_state: Sizes = NOT_MEASURED
-    after_state: Sizes = NOT_MEASURED
+    before_state: ContextSizes = NOT_MEASURED
+    after_state: ContextSizes = NOT_MEASURED
     checkpoint_id: ShortText = ""
 
     @property

@@ -16,7 +16,7 @@ FENCE = "---"
 MAX_HEAD = 64 * 1024  # characters; real ones have about 600
 
 
-class Block(msgspec.Struct, frozen=True):
+class KeyLines(msgspec.Struct, frozen=True):
     """One key of a front matter with its lines as they stand in the file."""
 
     key: str
@@ -100,7 +100,7 @@ def compose(values: Mapping[str, Any], body: str) -> str:
     return f"---\n{head}---\n" + (f"\n{body}" if body else "")
 
 
-def blocks(text: str) -> tuple[Block, ...]:
+def blocks(text: str) -> tuple[KeyLines, ...]:
     """The keys of a file's front matter with their lines, in order; raises Malformed.
 
     Comments belong to the key above them; those above the first key form a block whose key is "".
@@ -117,15 +117,15 @@ def blocks(text: str) -> tuple[Block, ...]:
 
         strict_yaml.read(head)  # what can't be read must not be cut up either
         starts = strict_yaml.key_lines(head)
-    found: list[Block] = []
+    found: list[KeyLines] = []
     for number, line in enumerate(head.split("\n")[:-1], start=2):
         if number in starts:
-            found.append(Block(starts[number], line + "\n", number))
+            found.append(KeyLines(starts[number], line + "\n", number))
         elif found:
             last = found[-1]
-            found[-1] = Block(last.key, last.text + line + "\n", last.line)
+            found[-1] = KeyLines(last.key, last.text + line + "\n", last.line)
         else:
-            found.append(Block("", line + "\n", number))
+            found.append(KeyLines("", line + "\n", number))
     return tuple(found)
 
 
@@ -143,9 +143,9 @@ def replace(text: str, changes: Mapping[str, Any], order: Sequence[str]) -> str:
         lines = "" if value is None or value == [] else frontmatter_writer.emit(key, value)
         index = next((i for i, block in enumerate(kept) if block.key == key), None)
         if index is not None:
-            kept[index] = Block(key, _with_comments(lines, kept[index].text), 0)
+            kept[index] = KeyLines(key, _with_comments(lines, kept[index].text), 0)
         elif lines:
-            kept.insert(_place(kept, key, order), Block(key, lines, 0))
+            kept.insert(_place(kept, key, order), KeyLines(key, lines, 0))
     _, rest = split(text)
     return "---\n" + "".join(block.text for block in kept) + "---\n" + rest
 
@@ -157,7 +157,7 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _place(kept: Sequence[Block], key: str, order: Sequence[str]) -> int:
+def _place(kept: Sequence[KeyLines], key: str, order: Sequence[str]) -> int:
     before = set(order[: order.index(key)]) if key in order else {block.key for block in kept}
     return max((i + 1 for i, block in enumerate(kept) if block.key in before), default=0)
 

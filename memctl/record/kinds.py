@@ -1,4 +1,4 @@
-"""The types of record: their ids, folders, statuses and the headed sections of their bodies.
+"""The types of record: all that differs between them, each type one value in KINDS.
 
 Where four types and their content fields come from: rules.md#records. The fifth, a handoff, says what one agent gave to
 another (rules.md#handoffs). It is about the work and not about the project, so what chooses knowledge by type passes it
@@ -7,6 +7,10 @@ filtered.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -28,27 +32,92 @@ class Field(msgspec.Struct, frozen=True):
     is_list: bool = False
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """A record type: everything that differs between them."""
+class Status(msgspec.Struct, frozen=True):
+    """A status of a record type: its name, how far on its way a record is by it, and which statuses may follow it.
+
+    Of two sides of a merge the one that is further on wins; of two that are equally far (accepted or rejected) a person
+    chooses. What can be reached only through another comes after it. `superseded` is last: nothing follows it, and the
+    other record says it too. A record whose status `is_closed` no longer takes part.
+    """
+
+    name: str
+    rank: int
+    following: tuple[str, ...] = ()
+    is_closed: bool = False
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """A record type: everything that differs between them. One more entry in KINDS makes one more type.
+
+    `prefix` has three capital letters. `verb` is the operation that makes a record, as commit subjects say it, and with
+    a `help` the command that does. `defaults` are keys of the front matter that the type has beside those of all, with
+    their values when nobody says. `resolved` is the status that `memctl resolve` gives, "" if it gives none.
+    """
 
     name: str  # the value of `memory_type`
     prefix: str  # of its ids
     folder: str  # below `.memory/`
-    verb: str  # the operation that makes one, as commit subjects say it
-    importance: int  # when nobody says
-    statuses: tuple[str, ...]  # the first is what a new record gets
-    closed: tuple[str, ...]  # statuses in which a record no longer takes part
+    plural: str  # of those that are open, as a pack counts them
+    verb: str
+    help: str = ""
+    examples: tuple[tuple[str, str], ...] = ()  # of the command, each with what it does
+    importance: int = 5  # when nobody says
+    defaults: Mapping[str, Any] = {}
+    steps: tuple[Status, ...]  # the first is what a new record gets
+    resolved: str = ""
+    is_knowledge: bool = True  # about the project, and not about who works on it
+    merged_files: str = "**"  # which files of the folder are records, as .gitattributes says it
     fields: tuple[Field, ...]
 
+    @cached_property
+    def statuses(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.steps)
+
+    @cached_property
+    def closed(self) -> frozenset[str]:
+        """The statuses in which a record no longer takes part."""
+        return frozenset(step.name for step in self.steps if step.is_closed)
+
+    def step(self, status: str) -> Status | None:
+        """A status of the type by its name, None for another's."""
+        return next((step for step in self.steps if step.name == status), None)
+
+    @cached_property
+    def template(self) -> str:
+        """The body of an empty record: its headings, and under each a comment that says what belongs there."""
+        return "\n".join(
+            f"## {field.heading}\n\n<!-- {field.help}{_EACH * field.is_list} -->\n" for field in self.fields
+        )
+
+
+_EACH = " One `- ` item each."
 
 DECISION = Kind(
     name="decision",
     prefix="DEC",
     folder="decisions",
+    plural="decisions",
     verb="decide",
+    help="Record a decision, with its reasons.",
+    examples=(
+        (
+            'memctl decide "Adopt PostgreSQL" --rationale "Orders need transactions" --alternative "MongoDB: no joins"',
+            "Record a decision; prints its id and path.",
+        ),
+        ("memctl decide --file notes.md", "Take title and text from a Markdown file (- for standard input)."),
+        (
+            'memctl decide "Use Redis for sessions" --supersedes DEC-2025-11-04-003 --tag cache --section 2.1',
+            "Replace an earlier decision, in one commit.",
+        ),
+    ),
     importance=7,  # the lowest that a rehydration loads first; rules.md#rehydration
-    statuses=("accepted", "proposed", "rejected", "deprecated", "superseded"),
-    closed=("rejected", "deprecated", "superseded"),
+    steps=(  # the statuses of the MADR and Nygard forms
+        Status("accepted", 1, ("deprecated", "superseded")),
+        Status("proposed", 0, ("accepted", "rejected", "superseded")),
+        Status("rejected", 1, ("proposed",), is_closed=True),
+        Status("deprecated", 2, ("accepted", "superseded"), is_closed=True),
+        Status("superseded", 3, is_closed=True),
+    ),
     fields=(
         Field("decision", "Decision", "decision", "What was decided, in two or three sentences."),
         Field("rationale", "Rationale", "rationale", "Why: driving factors, constraints met, benefits."),
@@ -69,10 +138,28 @@ ISSUE = Kind(
     name="issue",
     prefix="ISS",
     folder="issues",
+    plural="open issues",
     verb="issue",
+    help="Record an issue: a bug, a blocker, an open question.",
+    examples=(
+        (
+            'memctl issue "Checkout times out" --severity critical --description "30 % fail at 100 users"',
+            "Record an issue; prints its id and path.",
+        ),
+        (
+            'memctl issue "Flaky test" --attempted "Longer timeout: no effect" --next "Log the retries"',
+            "Say what was tried and what comes next.",
+        ),
+    ),
     importance=6,
-    statuses=("open", "in-progress", "resolved", "wontfix"),
-    closed=("resolved", "wontfix"),
+    defaults={"severity": "medium"},
+    steps=(
+        Status("open", 0, ("in-progress", "resolved", "wontfix")),
+        Status("in-progress", 1, ("open", "resolved", "wontfix")),
+        Status("resolved", 2, ("open",), is_closed=True),
+        Status("wontfix", 2, ("open",), is_closed=True),
+    ),
+    resolved="resolved",
     fields=(
         Field("description", "Description", "description", "What is wrong."),
         Field("reproduction_steps", "Reproduction", "reproduction", "How to make it happen."),
@@ -87,10 +174,22 @@ STATE = Kind(
     name="state",
     prefix="STA",
     folder="states",
+    plural="states",
     verb="state",
-    importance=5,
-    statuses=("active", "done", "superseded"),
-    closed=("done", "superseded"),
+    help="Record the state of a task and what comes next.",
+    examples=(
+        (
+            'memctl state "Profile API" --completion 65 --done "GET" --remaining "PATCH" --next "Finish DELETE"',
+            "Record where a task stands; prints its id and path.",
+        ),
+    ),
+    defaults={"completion_percentage": 0},
+    steps=(
+        Status("active", 0, ("done", "superseded")),
+        Status("done", 1, ("active", "superseded"), is_closed=True),
+        Status("superseded", 2, is_closed=True),
+    ),
+    resolved="done",
     fields=(
         Field("task_description", "Task", "task", "What is being worked on, and what counts as finished."),
         Field("substeps_completed", "Done", "done", "A step that is finished.", True),
@@ -104,10 +203,20 @@ LEARNING = Kind(
     name="learning",
     prefix="LRN",
     folder="learnings",
+    plural="learnings",
     verb="learn",
-    importance=5,
-    statuses=("active", "superseded", "retracted"),
-    closed=("superseded", "retracted"),
+    help="Record something learned.",
+    examples=(
+        (
+            'memctl learn "Pool size beats retries" --lesson "Retries hide an exhausted pool" --applies "Any queue"',
+            "Record something learned; prints its id and path.",
+        ),
+    ),
+    steps=(
+        Status("active", 0, ("superseded", "retracted")),
+        Status("superseded", 2, is_closed=True),
+        Status("retracted", 1, ("active",), is_closed=True),
+    ),
     fields=(
         Field("lesson", "Lesson", "lesson", "What was learned."),
         Field("context", "Context", "context", "The situation in which it was learned."),
@@ -120,16 +229,23 @@ HANDOFF = Kind(
     name="handoff",
     prefix="HND",
     folder="handoffs",
+    plural="handoffs",
     verb="handoff",
-    importance=5,
-    statuses=("offered", "accepted", "declined", "withdrawn"),
-    closed=("accepted", "declined", "withdrawn"),
+    # Ownership moves with the status: `memctl handoff` changes both, and `edit` neither.
+    steps=(
+        Status("offered", 0),
+        Status("accepted", 1, is_closed=True),
+        Status("declined", 1, is_closed=True),
+        Status("withdrawn", 1, is_closed=True),
+    ),
+    is_knowledge=False,
+    merged_files="**/*.md",  # a package lies beside each
     fields=(
         Field("reason", "Reason", "reason", "Why the work is handed over."),
         Field("context_summary", "Summary", "summary", "Where the work stands, in at most 500 tokens."),
         Field("immediate", "Immediate actions", "immediate", "What to do first.", True),
-        Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
         Field("success_criteria", "Success criteria", "success", "How to tell that it is done.", True),
+        Field("short_term", "Short-term goals", "short-term", "What to reach next.", True),
         Field("critical_decisions", "Critical decisions", "", "Decisions that bind the work.", True),
         Field("open_issues", "Open issues", "", "What is wrong.", True),
         Field("blocking_dependencies", "Blocked by", "", "What stands in the way.", True),
@@ -148,7 +264,7 @@ HANDOFF = Kind(
 )
 
 KINDS = {kind.name: kind for kind in (DECISION, ISSUE, STATE, LEARNING, HANDOFF)}
-KNOWLEDGE = tuple(name for name in KINDS if name != HANDOFF.name)  # about the project, unlike a handoff
+KNOWLEDGE = tuple(kind.name for kind in KINDS.values() if kind.is_knowledge)
 BY_PREFIX = {kind.prefix: kind for kind in KINDS.values()}
 BY_FOLDER = {kind.folder: kind for kind in KINDS.values()}
 

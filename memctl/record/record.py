@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from memctl.errors import MemctlError
 from memctl.record import frontmatter, ids, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.frontmatter import invalid, take_apart
@@ -18,6 +19,11 @@ TITLE_LIMIT = 100  # characters; rules.md#records
 _AFTERWARDS = 24 * 3_600  # seconds after which something may be recorded that was done in a session
 _COUNTERS = ("access_count", "last_accessed")
 
+if TYPE_CHECKING:
+    TypeName: TypeAlias = str
+    Severity: TypeAlias = str
+else:
+    TypeName, Severity = Literal[tuple(KINDS)], Literal[SEVERITIES]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -32,14 +38,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     id: str
     memory_id: str
-    memory_type: Literal["decision", "issue", "state", "learning", "handoff"]
+    memory_type: TypeName
     title: Annotated[str, msgspec.Meta(min_length=1, max_length=TITLE_LIMIT)]
     status: str
     importance: Annotated[int, msgspec.Meta(ge=1, le=10)]
     timestamp: str
     project_id: str
     agent_id: str
-    severity: Literal["critical", "high", "medium", "low"] | None = None
+    severity: Severity | None = None
     completion_percentage: Percent | None = None
     section: str | None = None
     tags: list[str] = []
@@ -76,8 +82,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     @property
     def recorded(self) -> int | None:
-        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says:
-        then it was brought in from elsewhere."""
+        """When the record was made, in Unix seconds by its date; None if it is dated otherwise than its memory_id says,
+        which has no time if the record was imported."""
         dated = timestamps.to_epoch(self.timestamp)
         return dated if abs(dated - ids.made(self.memory_id)) <= _AFTERWARDS else None
 
@@ -249,6 +255,17 @@ def _wrong_place(record: Record, path: str) -> list[tuple[str, str]]:
     if path and ids.id_in_path(path) != record.id:
         return [("id", f"found {record.id}, but the file is named {path.rpartition('/')[2]}")]
     return []
+
+
+def refuse_transition(record: Record, status: str) -> None:
+    """Raise MemctlError unless the record may go to `status` (staying where it is always may)."""
+    step, allowed = record.kind.step(record.status), record.kind.statuses
+    if status not in allowed or step is None:
+        raise MemctlError(f"status: {found_allowed(status, 'one of ' + ', '.join(allowed))}")
+    if status != record.status and status not in step.following:
+        what = f"from {record.status} it can become {' or '.join(step.following)}"
+        hint = what if step.following else "nothing follows that"
+        raise MemctlError(f"{record.id} is {record.status} and can't become {status}", hint)
 
 
 def leads_out(path: str) -> bool:

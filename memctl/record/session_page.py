@@ -68,7 +68,7 @@ class _Front(msgspec.Struct, frozen=True):
     broken_lines: _Figure = None
 
 
-class Row(msgspec.Struct, frozen=True):
+class TrailRow(msgspec.Struct, frozen=True):
     """A file of the trail: its exact path, what became of it (created, modified, deleted, read), and what changed."""
 
     path: str
@@ -76,11 +76,11 @@ class Row(msgspec.Struct, frozen=True):
     what: str = ""
 
 
-class Page(msgspec.Struct, frozen=True):
+class SessionPage(msgspec.Struct, frozen=True):
     """A session's page: front matter, the files and the lines of each section, and what others have written there."""
 
     values: Mapping[str, Any]
-    files: Mapping[str, tuple[Row, ...]] = {}
+    files: Mapping[str, tuple[TrailRow, ...]] = {}
     lines: Mapping[str, tuple[str, ...]] = {}
     more: str = ""
 
@@ -114,12 +114,12 @@ def is_trail(path: str) -> bool:
     return (match := _PATH.fullmatch(path)) is not None and bool(match["files"])
 
 
-def is_list(page: Page) -> bool:
+def is_list(page: SessionPage) -> bool:
     """Whether something that was read as a page is the list of a session's files (`render_trail`)."""
     return set(page.values) <= {"session_id", "files_accessed"}
 
 
-def render(page: Page) -> str:
+def render(page: SessionPage) -> str:
     """The text of a page."""
     parts = [f"## Session Summary — {page.id}\n"]
     for heading in _ORDER:
@@ -131,7 +131,7 @@ def render(page: Page) -> str:
     return frontmatter.compose(page.values, "\n".join(parts) + (f"\n{page.more}" if page.more else ""))
 
 
-def render_trail(page: Page) -> str:
+def render_trail(page: SessionPage) -> str:
     """The text of the file that lists all files of a page."""
     parts = [f"## Files of Session — {page.id}\n"]
     parts += [f"### {heading}\n\n{_files_text(heading, rows)}\n" for heading, rows in page.files.items() if rows]
@@ -139,14 +139,14 @@ def render_trail(page: Page) -> str:
     return frontmatter.compose({"session_id": page.id, "files_accessed": count}, "\n".join(parts))
 
 
-def _more(page: Page) -> str:
+def _more(page: SessionPage) -> str:
     listed = sum(map(len, page.files.values()))
     left = max(int(page.values.get("files_accessed") or 0) - listed, 0)
     name = f"files/{page.id}.md"
     return f"{left:,} more files are not listed here. All of them stand with their exact paths in [{name}]({name})."
 
 
-def _files_text(heading: str, rows: tuple[Row, ...]) -> str:
+def _files_text(heading: str, rows: tuple[TrailRow, ...]) -> str:
     if not rows:
         return ""
     if heading == READ:
@@ -159,7 +159,7 @@ def _celled(span: str) -> str:
     return span.replace("|", "\\|")
 
 
-def _lines_text(heading: str, page: Page) -> str:
+def _lines_text(heading: str, page: SessionPage) -> str:
     lines = page.lines.get(heading, ())
     if heading == INTENT:
         return "\n\n".join(lines)
@@ -168,10 +168,10 @@ def _lines_text(heading: str, page: Page) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def parse(text: str, path: str) -> Page:
+def parse(text: str, path: str) -> SessionPage:
     """Read a page, or the list of a session's files, back; raises InvalidRecord with all that is wrong with it."""
     values, body = _opened(text, path)
-    files: dict[str, tuple[Row, ...]] = {}
+    files: dict[str, tuple[TrailRow, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     more: list[str] = []
     for heading, section in _sections(body):
@@ -181,12 +181,12 @@ def parse(text: str, path: str) -> Page:
             lines[heading] = tuple(_items(heading, section))
         elif heading or section.strip():
             more.append(section)
-    return Page(values, files, lines, "".join(more).strip("\n") + "\n" if more else "")
+    return SessionPage(values, files, lines, "".join(more).strip("\n") + "\n" if more else "")
 
 
-def head(text: str, path: str) -> Page:
+def head(text: str, path: str) -> SessionPage:
     """A page without its sections, which takes a tenth of the time; raises InvalidRecord as `parse` does."""
-    return Page(_opened(text, path)[0])
+    return SessionPage(_opened(text, path)[0])
 
 
 def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
@@ -197,9 +197,9 @@ def _opened(text: str, path: str) -> tuple[dict[str, Any], str]:
     return values, body
 
 
-def joined(page: Page, trail: Page) -> Page:
+def joined(page: SessionPage, trail: SessionPage) -> SessionPage:
     """A page with the files that are listed beside it; what the page itself says of one is later."""
-    files: dict[str, tuple[Row, ...]] = {}
+    files: dict[str, tuple[TrailRow, ...]] = {}
     for heading in _FILES:
         rows = {row.path: row for row in trail.files.get(heading, ())}
         rows.update((row.path, row) for row in page.files.get(heading, ()))
@@ -247,14 +247,14 @@ def _text(heading: str, lines: list[str]) -> str:
     return "\n".join(lines).strip("\n") + "\n" + ("\n" if heading not in _ORDER else "")
 
 
-def _rows(heading: str, section: str) -> Iterator[Row]:
+def _rows(heading: str, section: str) -> Iterator[TrailRow]:
     for line in section.split("\n"):
         if match := _READ.match(line) if heading == READ else _ROW.match(line):
             groups = match.groupdict()
             span = groups["path"] if heading == READ else groups["path"].replace("\\|", "|")
             what = (groups["what"] or "").strip()
             what = what if heading == READ else what.replace("\\|", "|")
-            yield Row(_unspanned(span), groups.get("action") or "read", what)
+            yield TrailRow(_unspanned(span), groups.get("action") or "read", what)
 
 
 def _items(heading: str, section: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ _SAME_FOLDER = 0.3  # for code in the same folder
 _LINK_FIELDS = ("supersedes", "superseded_by", "relates_to", "blocks", "blocked_by")
 
 
-class Subject(msgspec.Struct, frozen=True):
+class RelatedQuery(msgspec.Struct, frozen=True):
     """What is asked about: a record, or files and the sections that cover them. `texts`: shares from 0 to 1 by path."""
 
     record: Record | None
@@ -46,20 +46,22 @@ class Related(msgspec.Struct, frozen=True):
     because: tuple[str, ...]
 
 
-def of_record(snapshot: Snapshot, record: Record) -> Subject:
+def of_record(snapshot: Snapshot, record: Record) -> RelatedQuery:
     """The question what has to do with a record."""
     sections = frozenset([record.section] if record.section else [])
-    return Subject(record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path))
+    return RelatedQuery(
+        record, frozenset(map(code_path, record.code_refs)), sections, snapshot.texts.alike(record.path)
+    )
 
 
-def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> Subject:
+def of_files(snapshot: Snapshot, files: Collection[str], sections: Iterable[str]) -> RelatedQuery:
     """The question what has to do with files, given the sections that cover them."""
     found = ranking.similarities(snapshot, " ".join(sorted(files)))
     texts = {path: similarity.content for path, similarity in found.items()}
-    return Subject(None, frozenset(files), frozenset(sections), texts)
+    return RelatedQuery(None, frozenset(files), frozenset(sections), texts)
 
 
-def related(snapshot: Snapshot, subject: Subject, filters: Filters) -> list[Related]:
+def related(snapshot: Snapshot, subject: RelatedQuery, filters: Filters) -> list[Related]:
     """The records that have to do with a subject and that a filter accepts, the closest first."""
     links = _Links(snapshot, subject)
     kept = filters.keep(record for record in snapshot.records if record != subject.record)
@@ -67,7 +69,7 @@ def related(snapshot: Snapshot, subject: Subject, filters: Filters) -> list[Rela
     return sorted((r for r in found if r.score >= _LEAST), key=lambda r: (-r.score, r.record.id))
 
 
-def _judge(record: Record, subject: Subject, links: _Links) -> Related:
+def _judge(record: Record, subject: RelatedQuery, links: _Links) -> Related:
     link, how = links.to(record)
     code, files = _code(frozenset(map(code_path, record.code_refs)), subject.files)
     own = frozenset(subject.record.tags) if subject.record else frozenset()
@@ -87,7 +89,7 @@ def _judge(record: Record, subject: Subject, links: _Links) -> Related:
 class _Links:
     """Which records a subject is linked with, and how."""
 
-    def __init__(self, snapshot: Snapshot, subject: Subject) -> None:
+    def __init__(self, snapshot: Snapshot, subject: RelatedQuery) -> None:
         self._subject = subject
         self._mentions = snapshot.catalogue.mentions()
         self._own = {} if subject.record is None else dict(self._from(subject.record))

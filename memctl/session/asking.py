@@ -13,7 +13,7 @@ import msgspec
 
 from memctl.providers.provider import Provider, json_object
 from memctl.record import session_page
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
 from memctl.text import xml
 
@@ -50,7 +50,7 @@ class Reply(msgspec.Struct, frozen=True):
     by: str = EXACT
 
 
-def exactly(found: Sequence[Probe], page: Page) -> list[Reply]:
+def exactly(found: Sequence[Probe], page: SessionPage) -> list[Reply]:
     """The replies of a page with all its files: whether a path with its action stands there, or the
     words of a fact where the page has such facts."""
     actions = {row.path: row.action for rows in page.files.values() for row in rows}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memctl.session import patches, shell_files
-from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 from memctl.transcript.events import Event
 
 # Claude Code, Codex, Gemini CLI, Cursor, Copilot, the reference servers of MCP; without `-` and `_`, in small letters.
@@ -77,7 +77,7 @@ _EDITOR = {"create": WRITTEN, "view": READ, "str_replace": MODIFIED, "insert": M
 _WHAT = 120  # characters of what changed
 
 
-def touched(event: Event, *, failed: bool = False) -> Iterator[Touch]:
+def touched(event: Event, *, failed: bool = False) -> Iterator[FileAction]:
     """What a CALL does to files, with paths as they were given; of one of the shell's, whether it `failed`."""
     name = re.sub(r"[-_]", "", event.tool.rpartition("__")[2]).lower()
     given = event.arguments
@@ -87,18 +87,18 @@ def touched(event: Event, *, failed: bool = False) -> Iterator[Touch]:
         yield from shell_files.touched(command_of(given), cwd, failed=failed)
     elif name in ("applypatch", "patch"):
         text = next((v for v in given.values() if isinstance(v, str) and ("*** " in v or "+++ " in v)), "")
-        yield from (Touch(path, action, event.cwd, what) for action, path, what in patches.files(text))
+        yield from (FileAction(path, action, event.cwd, what) for action, path, what in patches.files(text))
     elif name in ("movefile", "renamefile"):
         source, target = given.get("source"), given.get("destination")
         if isinstance(source, str) and isinstance(target, str):
-            yield Touch(source, DELETED, event.cwd, f"moved to {target}")
-            yield Touch(target, WRITTEN, event.cwd, f"moved from {source}")
+            yield FileAction(source, DELETED, event.cwd, f"moved to {target}")
+            yield FileAction(target, WRITTEN, event.cwd, f"moved from {source}")
     else:
         command = given.get("command")
         is_editor = name.startswith("strreplace") and isinstance(command, str)
         action = _EDITOR.get(str(command)) if is_editor else _ACTIONS.get(name)
         if action is not None:
-            yield from (Touch(path, action, event.cwd, _what(given)) for path in _paths(given))
+            yield from (FileAction(path, action, event.cwd, _what(given)) for path in _paths(given))
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:

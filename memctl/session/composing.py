@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memctl.record import session_page
-from memctl.record.session_page import Page, Row
+from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session import labels, tasks
-from memctl.session.extraction import Found
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.summary import Summary, latest_changes
+from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.touches import CREATED, DELETED, MODIFIED, READ
-from memctl.session.trail import Entry
+from memctl.session.trail import TrailEntry
 from memctl.text.credentials import redact
 from memctl.text.markdown import code, inline
 from memctl.text.plain import plain
@@ -23,12 +23,12 @@ IMPLIED = "(as said)"  # behind what has no label
 READ_INTO = "Because (as a model reads it): "  # before a reason that nobody gave in so many words
 
 
-def compose(summary: Summary, project: str, now: str) -> Page:
+def compose(summary: SessionSummary, project: str, now: str) -> SessionPage:
     """The page that a summary makes."""
     trail = summary.trail
     changed = (CREATED, MODIFIED, DELETED)
     everything = trail.having(*changed, READ, inside=False)
-    return Page(
+    return SessionPage(
         values=_values(summary, project, now),
         files={
             session_page.CHANGED: tuple(map(_row, trail.having(*changed))),
@@ -58,7 +58,7 @@ def step_of(step: str) -> str:
     return code(plain(step))
 
 
-def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
+def _values(summary: SessionSummary, project: str, now: str) -> dict[str, object]:
     figures = summary.metrics
     return {
         "session_id": summary.id,
@@ -85,11 +85,11 @@ def _values(summary: Summary, project: str, now: str) -> dict[str, object]:
     }
 
 
-def _row(entry: Entry) -> Row:
+def _row(entry: TrailEntry) -> TrailRow:
     words = "; ".join(map(plain, entry.what))
     by = ", ".join(redact(name) for name in entry.by)
     what = text(f"{words} ({by})" if words and by else words or (f"by {by}" if by else ""), 200)
-    return Row(_path(entry.path), entry.action, what)
+    return TrailRow(_path(entry.path), entry.action, what)
 
 
 def _path(path: str) -> str:
@@ -97,7 +97,7 @@ def _path(path: str) -> str:
     return redact(path, strict=False)
 
 
-def _intent(summary: Summary) -> Iterable[str]:
+def _intent(summary: SessionSummary) -> Iterable[str]:
     said = "In the user's words: " if summary.prose.intent else ""
     if said:
         yield text(summary.prose.intent, 900)
@@ -107,7 +107,7 @@ def _intent(summary: Summary) -> Iterable[str]:
         yield f"Scope changed: {text(scope)}"
 
 
-def _decision(found: Found, summary: Summary) -> str:
+def _decision(found: Extract, summary: SessionSummary) -> str:
     parts = [text(found.text)]
     if found.reason:
         parts.append(f"Because: {text(found.reason)}")
@@ -118,13 +118,13 @@ def _decision(found: Found, summary: Summary) -> str:
     return " — ".join(parts) + _mark(found)
 
 
-def _said(found: Found) -> str:
+def _said(found: Extract) -> str:
     kind = {labels.BLOCKER: "Blocker: ", labels.TODO: "TODO: "}.get(found.label, "")
     where = f" ({session_page.span(_path(found.path))})" if found.path else ""
     return f"{kind}{text(found.text)}{where}{_mark(found)}"
 
 
-def _mark(found: Found) -> str:
+def _mark(found: Extract) -> str:
     who = (
         " (by the user)"
         if found.source == PROMPT
@@ -135,7 +135,7 @@ def _mark(found: Found) -> str:
     return who + ("" if found.explicit else f" {IMPLIED}")
 
 
-def _state(summary: Summary) -> Iterable[str]:
+def _state(summary: SessionSummary) -> Iterable[str]:
     if summary.completion is not None:
         yield f"{summary.completion} % complete"
     if summary.prose.state:

@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.record import session_page
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.session.asking import Reply
 from memctl.session.composing import IMPLIED
 from memctl.session.probes import ARTIFACT, DECISION, NEXT, RECALL, STANDS, Probe, key
@@ -43,7 +43,7 @@ class Dimension(msgspec.Struct, frozen=True):
         return None if self.score is None else self.score >= self.target
 
 
-def measured(replies: Sequence[Reply], page: Page, *, whole: bool) -> list[Dimension]:
+def measured(replies: Sequence[Reply], page: SessionPage, *, whole: bool) -> list[Dimension]:
     """What the replies of a page and the facts tell; `whole` says whether those are of the whole session, not of Git
     alone. The last dimension is a model's to judge, see `instructions`."""
     stands = [one for one in replies if one.probe.question == STANDS]
@@ -99,7 +99,7 @@ def _share(name: str, target: float, replies: Sequence[Reply], of: str, nothing:
     return Dimension(name, round(5 * answered / len(replies), 1), target, f"{answered:,} of {len(replies):,} {of}")
 
 
-def _accuracy(facts: Sequence[Probe], page: Page) -> Dimension:
+def _accuracy(facts: Sequence[Probe], page: SessionPage) -> Dimension:
     """How much of what the page says in detail is so: files with their actions, labelled decisions, errors."""
     actions = {fact.fact: fact.action for fact in facts if fact.kind == ARTIFACT}
     rows = [row for rows in page.files.values() for row in rows]

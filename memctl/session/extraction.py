@@ -39,7 +39,7 @@ _LONGEST_NOTHING = 60  # characters in which somebody says that there is nothing
 _MOST = 200_000  # characters of what is said; more is pasted
 
 
-class Found(msgspec.Struct, frozen=True):
+class Extract(msgspec.Struct, frozen=True):
     """Something found: which kind (one of the labels), in whose words, why, instead of what, and where.
 
     `source` is the kind of the event; what stands in code has its `path`.
@@ -55,9 +55,9 @@ class Found(msgspec.Struct, frozen=True):
     path: str = ""
 
 
-def of_events(events: Iterable[Event]) -> list[Found]:
+def of_events(events: Iterable[Event]) -> list[Extract]:
     """All that was found, in its order, each thing once."""
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, str], Extract] = {}
     for event in events:
         for one in _of_event(event):
             key = (one.label, _key(one.text))
@@ -70,7 +70,7 @@ def of_events(events: Iterable[Event]) -> list[Found]:
     return [one for one in found.values() if not _is_part(one, found.values())]
 
 
-def _of_event(event: Event) -> Iterator[Found]:
+def _of_event(event: Event) -> Iterator[Extract]:
     if event.kind in (PROMPT, ANSWER, DIGEST) and not (event.agent and event.kind == PROMPT):
         made = list(_labelled(event.text))
         yield from (msgspec.structs.replace(one, source=event.kind, moment=event.moment) for one in made)
@@ -83,9 +83,9 @@ def _of_event(event: Event) -> Iterator[Found]:
         yield from _answered(event)
 
 
-def _labelled(text: str) -> Iterator[Found]:
+def _labelled(text: str) -> Iterator[Extract]:
     """What has a label; reasons and alternatives belong to the decision before them."""
-    waiting: Found | None = None
+    waiting: Extract | None = None
     has_text = False
     for one in labels.read(text):
         if _is_of_nothing(one):
@@ -102,7 +102,7 @@ def _labelled(text: str) -> Iterator[Found]:
         if one.label == labels.DECISION:
             waiting = _decision(one.text, explicit=True)
         elif one.label not in (labels.REASON, labels.ALTERNATIVE, labels.RESOLVED):
-            yield Found(one.label, one.text, True)
+            yield Extract(one.label, one.text, True)
     if waiting is not None:
         yield waiting
 
@@ -129,7 +129,7 @@ def _nothing() -> re.Pattern[str]:
     return re.compile(rf"[\W_]*(?:there (?:is|are|was|were) )?(?:{said})(?: (?:{more}|{told}))*[\W_]*", re.IGNORECASE)
 
 
-def _joined(decision: Found, one: Labelled, has_text: bool) -> Found | None:
+def _joined(decision: Extract, one: Labelled, has_text: bool) -> Extract | None:
     """A decision with what follows it, None if that is none of its."""
     if decision.label != labels.DECISION:
         return None
@@ -142,7 +142,7 @@ def _joined(decision: Found, one: Labelled, has_text: bool) -> Found | None:
     return None
 
 
-def _decision(text: str, *, explicit: bool) -> Found:
+def _decision(text: str, *, explicit: bool) -> Extract:
     """A decision, with its reason and what it was taken instead of where the same sentence says so."""
     if not explicit and (first := _REASON_FIRST.fullmatch(text)):
         why, what = [first[1]], first[2]
@@ -152,17 +152,17 @@ def _decision(text: str, *, explicit: bool) -> Found:
     instead: tuple[str, ...] = ()
     if not explicit and len(what) <= _LONGEST_CHOICE and (match := _INSTEAD.fullmatch(what)):
         what, instead = match[1] or match[2], (match[3],)
-    return Found(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
+    return Extract(labels.DECISION, what, explicit, why[0].rstrip() if why else "", instead)
 
 
 @lru_cache(maxsize=1024)  # each turn of a loop, and each reduction that is tried, has the messages of the one before
-def _all_said(text: str) -> tuple[Found, ...]:
+def _all_said(text: str) -> tuple[Extract, ...]:
     """What is put the way people put decisions, issues and learnings."""
     return tuple(_said(text))
 
 
-def _said(text: str) -> Iterator[Found]:
-    before: Found | None = None
+def _said(text: str) -> Iterator[Extract]:
+    before: Extract | None = None
     for unit in units.units(text):
         if unit.form == units.SENTENCE and not labels.is_labelled(unit.text):
             sentence = cues.NUMBERED.sub("", one_line(unit.text.replace("**", "")))
@@ -185,24 +185,24 @@ def _said(text: str) -> Iterator[Found]:
         yield before
 
 
-def _of_sentence(sentence: str, stated: str) -> Iterator[Found]:
+def _of_sentence(sentence: str, stated: str) -> Iterator[Extract]:
     """What a sentence that states DECISION, REJECTED, LESSON or nothing of these comes to."""
     if not _SHORT <= len(sentence) <= _LONG or sentence.endswith("?"):
         return
     if stated in (statements.DECISION, statements.REJECTED):
         yield _decision(sentence, explicit=False)
     elif stated == statements.LESSON:
-        yield Found(labels.LEARNING, sentence, False)
+        yield Extract(labels.LEARNING, sentence, False)
     else:
         for label, phrase in _PHRASES.items():
             if phrase.search(sentence) and not (label == labels.ISSUE and _RESOLVED.search(sentence)):
-                yield Found(label, sentence, False)
+                yield Extract(label, sentence, False)
                 break
     if match := _PERCENT.search(sentence):
-        yield Found(labels.STATE, f"{match[1]} % complete", False)
+        yield Extract(labels.STATE, f"{match[1]} % complete", False)
 
 
-def _todos(event: Event) -> Iterator[Found]:
+def _todos(event: Event) -> Iterator[Extract]:
     """TODO comments in code that was written, with the file they are in."""
     path = next(
         (event.arguments[k] for k in ("file_path", "path", "notebook_path") if isinstance(event.arguments.get(k), str)),
@@ -214,7 +214,7 @@ def _todos(event: Event) -> Iterator[Found]:
         for key in ("content", "new_string", "new_str", "file_text", "new_source"):
             text = part.get(key) if isinstance(part, dict) else None
             for match in _TODO.finditer(text) if isinstance(text, str) else ():
-                yield Found(
+                yield Extract(
                     labels.TODO,
                     one_line(match[1].rstrip("*/->) "))[:_LONG],
                     True,
@@ -224,7 +224,7 @@ def _todos(event: Event) -> Iterator[Found]:
                 )
 
 
-def _answered(event: Event) -> Iterator[Found]:
+def _answered(event: Event) -> Iterator[Extract]:
     """What the user chose when the agent asked (AskUserQuestion)."""
     answers = event.details.get("answers")
     for question, answer in answers.items() if isinstance(answers, dict) else ():
@@ -232,7 +232,7 @@ def _answered(event: Event) -> Iterator[Found]:
             text = f"{one_line(question)} {one_line(answer)}"[:_LONG]
             options = _options(event, question)
             rejected = tuple(one for one in options if one != answer) if answer in options else ()
-            yield Found(labels.DECISION, text, True, CHOSEN, rejected, source=PROMPT, moment=event.moment)
+            yield Extract(labels.DECISION, text, True, CHOSEN, rejected, source=PROMPT, moment=event.moment)
 
 
 def _options(event: Event, question: str) -> list[str]:
@@ -249,7 +249,7 @@ def _key(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _is_part(one: Found, all_found: Iterable[Found]) -> bool:
+def _is_part(one: Extract, all_found: Iterable[Extract]) -> bool:
     """Whether something that was only put so is said by something with a label, too."""
     if one.explicit:
         return False

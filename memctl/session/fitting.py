@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memctl.record import session_page
-from memctl.record.session_page import Page, Row
+from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session.composing import IMPLIED, RESOLVED
 from memctl.store.files import MAX_BYTES
 from memctl.tokens.count import Counter
@@ -18,8 +18,8 @@ MOST_TOKENS = 10_000  # of a page; rules.md#session-summary
 class Fitted(msgspec.Struct, frozen=True):
     """A page within its budget; `trail` is the same with all its files, if the page has no room for them."""
 
-    page: Page
-    trail: Page | None = None
+    page: SessionPage
+    trail: SessionPage | None = None
 
     @property
     def texts(self) -> dict[str, str]:
@@ -30,7 +30,7 @@ class Fitted(msgspec.Struct, frozen=True):
         return made
 
 
-def fit(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
+def fit(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
     """A page within a number of tokens, as far as labelled decisions leave that possible.
 
     Talk gets shorter first. Then the files go to a list of their own, where each keeps its exact path and words, and
@@ -53,7 +53,7 @@ def fit(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Fitted:
     return Fitted(_with_files(made, changed, counter, most), trail)
 
 
-def alone(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Page:
+def alone(whole: SessionPage, counter: Counter, most: int = MOST_TOKENS) -> SessionPage:
     """A page within its budget without a file beside it being made: only one that has such a file leaves files out."""
     made = _shortened(whole, counter, most, (*_TALK_FIRST, *_DECISIONS_LAST))
     if not made.trail or _size(made, counter) <= most:
@@ -61,10 +61,10 @@ def alone(whole: Page, counter: Counter, most: int = MOST_TOKENS) -> Page:
     return _with_files(made, made.files.get(session_page.CHANGED, ()), counter, most)
 
 
-def _with_files(made: Page, changed: Sequence[Row], counter: Counter, most: int) -> Page:
+def _with_files(made: SessionPage, changed: Sequence[TrailRow], counter: Counter, most: int) -> SessionPage:
     """A page with as many of the files that were changed last as it has room for."""
 
-    def having(count: int) -> Page:
+    def having(count: int) -> SessionPage:
         rows = tuple(changed[len(changed) - count :])
         return msgspec.structs.replace(made, files={session_page.CHANGED: rows})
 
@@ -78,11 +78,13 @@ def _with_files(made: Page, changed: Sequence[Row], counter: Counter, most: int)
     return having(fits)
 
 
-def _size(made: Page, counter: Counter) -> int:
+def _size(made: SessionPage, counter: Counter) -> int:
     return counter.tokens(session_page.render(made))
 
 
-def _shortened(made: Page, counter: Counter, most: int, ways: Sequence[Callable[[Page], Page]]) -> Page:
+def _shortened(
+    made: SessionPage, counter: Counter, most: int, ways: Sequence[Callable[[SessionPage], SessionPage]]
+) -> SessionPage:
     size = _size(made, counter)
     for shorten in ways:
         if size <= most:
@@ -93,8 +95,8 @@ def _shortened(made: Page, counter: Counter, most: int, ways: Sequence[Callable[
     return made
 
 
-def _short_words(length: int) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
+def _short_words(length: int) -> Callable[[SessionPage], SessionPage]:
+    def shorten(made: SessionPage) -> SessionPage:
         files = {
             heading: tuple(msgspec.structs.replace(row, what=_cut(row.what, length)) for row in rows)
             for heading, rows in made.files.items()
@@ -104,8 +106,8 @@ def _short_words(length: int) -> Callable[[Page], Page]:
     return shorten
 
 
-def _short_lines(length: int, *headings: str) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
+def _short_lines(length: int, *headings: str) -> Callable[[SessionPage], SessionPage]:
+    def shorten(made: SessionPage) -> SessionPage:
         lines = {
             heading: tuple(_cut(line, length) for line in given) if heading in headings else given
             for heading, given in made.lines.items()
@@ -115,8 +117,8 @@ def _short_lines(length: int, *headings: str) -> Callable[[Page], Page]:
     return shorten
 
 
-def _without(is_dropped: Callable[[str], bool], *headings: str) -> Callable[[Page], Page]:
-    def shorten(made: Page) -> Page:
+def _without(is_dropped: Callable[[str], bool], *headings: str) -> Callable[[SessionPage], SessionPage]:
+    def shorten(made: SessionPage) -> SessionPage:
         lines = {
             heading: tuple(line for line in given if heading not in headings or not is_dropped(line))
             for heading, given in made.lines.items()

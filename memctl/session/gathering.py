@@ -11,12 +11,12 @@ from memctl.git.differences import FileChange
 from memctl.session import trail
 from memctl.session.paths import Places
 from memctl.session.running import Running
-from memctl.session.summary import Summary, summarize
+from memctl.session.summary import SessionSummary, summarize
 from memctl.store.memory import Memory
 from memctl.transcript.events import Session
 
 
-def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> Summary:
+def gather(memory: Memory, session: Session, identifier: str, running: Running | None = None) -> SessionSummary:
     """The summary of a session. One that is `running` began and ends as memctl saw it, and takes the worktree in."""
     if running is not None:
         session = msgspec.structs.replace(
@@ -43,7 +43,7 @@ def gather(memory: Memory, session: Session, identifier: str, running: Running |
     )
 
 
-def _below_root(summary: Summary, places: Places) -> Summary:
+def _below_root(summary: SessionSummary, places: Places) -> SessionSummary:
     """A summary in which the paths in errors and of comments in code are as seen from the root, too."""
     root = places.root.rstrip("/") + "/"
     replace = msgspec.structs.replace

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\d[\d.,]*\d")  # one digit may count what is told; two we
 _NO_NAMES = frozenset({"e.g", "i.e", "a.m", "p.m"})
 
 
-class Known:
+class KnownNames:
     """All that a record names: its words, and the paths of files, whole, by their ends or by their folders."""
 
     def __init__(self, record: str, paths: Iterable[str]) -> None:

@@ -66,7 +66,7 @@ class Labelled(msgspec.Struct, frozen=True):
 
 def read(text: str) -> Iterator[Labelled]:
     """Everything with a label in a text, in its order; code is no prose, and is passed over."""
-    reader = _Reader()
+    reader = _LabelReader()
     for line, outside in headings.outside_fences(text):
         for part in _parts(line) if outside else ("#",):
             yield from reader.take(part)
@@ -104,7 +104,7 @@ def _is_prose(before: str) -> bool:
     return before.count("`") % 2 == 0 and before.count('"') % 2 == 0
 
 
-class _Reader:
+class _LabelReader:
     """Takes line after line; what stands behind a label ends with an empty line, a list or a heading."""
 
     def __init__(self) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from memctl.errors import MemctlError
 from memctl.record import session_page
 from memctl.record.errors import Fault, InvalidRecord
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.record.snapshot import Snapshot
 
 
-def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
+def pages(snapshot: Snapshot) -> tuple[list[SessionPage], list[Fault]]:
     """All pages that can be read, the session that ended last first, and the faults of the others."""
-    found: list[Page] = []
+    found: list[SessionPage] = []
     faults: list[Fault] = []
     for path in names(snapshot):
         try:
@@ -21,7 +21,7 @@ def pages(snapshot: Snapshot) -> tuple[list[Page], list[Fault]]:
     return sorted(found, key=ended, reverse=True), faults
 
 
-def read(snapshot: Snapshot, path: str, text: str) -> tuple[Page | None, list[Fault]]:
+def read(snapshot: Snapshot, path: str, text: str) -> tuple[SessionPage | None, list[Fault]]:
     """A page with all its files, those that are listed beside it too, and what of it can't be read."""
     try:
         found = session_page.parse(text, path)
@@ -38,7 +38,7 @@ def read(snapshot: Snapshot, path: str, text: str) -> tuple[Page | None, list[Fa
         return found, [Fault(found.trail, 1, "", "the list of the session's files is missing")]
 
 
-def ended(made: Page) -> tuple[str, str]:
+def ended(made: SessionPage) -> tuple[str, str]:
     """When a session ended, or was summed up if nobody knows, and its name: what pages are ordered by."""
     return str(made.values.get("ended") or made.values.get("summarized") or ""), made.id
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from memctl.record import session_page
-from memctl.record.session_page import Page, Row
+from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session import composing, steps, trail
 from memctl.session.composing import IMPLIED, OPEN, RESOLVED
 from memctl.session.touches import READ
@@ -21,7 +21,7 @@ _READ_INTO = re.compile(
 _RESOLVED_LATER = "the same step succeeded in a later part"
 
 
-def merge(old: Page, new: Page, succeeded: Collection[str] = ()) -> Page:
+def merge(old: SessionPage, new: SessionPage, succeeded: Collection[str] = ()) -> SessionPage:
     """A page with a later summary of the same session in it; merging the same one twice changes nothing.
 
     The intent stays, files are merged per path, decisions, issues and learnings are appended, state and next steps are
@@ -41,10 +41,10 @@ def merge(old: Page, new: Page, succeeded: Collection[str] = ()) -> Page:
         "files_modified": len(files[session_page.CHANGED]),
     }
     values = _merged_values(old.values, new.values) | counts
-    return Page(values, files, lines, old.more)
+    return SessionPage(values, files, lines, old.more)
 
 
-def _only_scope(old: Page, new: Page) -> Iterable[str]:
+def _only_scope(old: SessionPage, new: SessionPage) -> Iterable[str]:
     lines = new.lines.get(session_page.INTENT, ())
     return (
         lines
@@ -76,8 +76,10 @@ def _merged_values(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, 
     return {**values, "summarized": old.get("summarized")} if unchanged else values
 
 
-def _merged_files(old: Mapping[str, tuple[Row, ...]], new: Mapping[str, tuple[Row, ...]]) -> dict[str, tuple[Row, ...]]:
-    merged: dict[str, tuple[Row, ...]] = {}
+def _merged_files(
+    old: Mapping[str, tuple[TrailRow, ...]], new: Mapping[str, tuple[TrailRow, ...]]
+) -> dict[str, tuple[TrailRow, ...]]:
+    merged: dict[str, tuple[TrailRow, ...]] = {}
     inside = _per_path(
         [*old.get(session_page.READ, ()), *old.get(session_page.CHANGED, ())],
         [*new.get(session_page.READ, ()), *new.get(session_page.CHANGED, ())],
@@ -90,7 +92,7 @@ def _merged_files(old: Mapping[str, tuple[Row, ...]], new: Mapping[str, tuple[Ro
     return merged
 
 
-def _per_path(old: Iterable[Row], new: Iterable[Row]) -> Iterable[Row]:
+def _per_path(old: Iterable[TrailRow], new: Iterable[TrailRow]) -> Iterable[TrailRow]:
     rows = {row.path: row for row in old}
     for row in new:
         before = rows.get(row.path)
@@ -100,11 +102,11 @@ def _per_path(old: Iterable[Row], new: Iterable[Row]) -> Iterable[Row]:
         what = (
             before.what if not row.what or row.what in before.what else f"{before.what}; {row.what}".removeprefix("; ")
         )
-        rows[row.path] = Row(row.path, trail.after(before.action, row.action), what)
+        rows[row.path] = TrailRow(row.path, trail.after(before.action, row.action), what)
     return rows.values()
 
 
-def _merged_errors(old: Page, new: Page, succeeded: Collection[str]) -> tuple[str, ...]:
+def _merged_errors(old: SessionPage, new: SessionPage, succeeded: Collection[str]) -> tuple[str, ...]:
     lines = {_error_key(line): line for line in old.lines.get(session_page.ERRORS, ())}
     good = steps.keys(map(plain, succeeded))
     for key, line in lines.items():

@@ -17,7 +17,7 @@ from memctl.record.session_page import printable
 from memctl.session import labels, trail
 from memctl.session.extraction import is_nothing
 from memctl.session.paths import Places
-from memctl.session.summary import Summary, latest_changes
+from memctl.session.summary import SessionSummary, latest_changes
 from memctl.session.touches import CREATED, DELETED, MODIFIED
 from memctl.text import headings
 from memctl.text.credentials import redact
@@ -54,7 +54,7 @@ def key(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
-def made(summary: Summary, session: Session, places: Places) -> list[Probe]:
+def made(summary: SessionSummary, session: Session, places: Places) -> list[Probe]:
     """The probes of a session, from what its summary was made of: the events and Git, each fact once."""
     found = (
         *_recall(summary),
@@ -100,7 +100,7 @@ def merged(old: Iterable[Probe], new: Collection[Probe]) -> list[Probe]:
     return list(found.values())
 
 
-def _recall(summary: Summary) -> Iterator[Probe]:
+def _recall(summary: SessionSummary) -> Iterator[Probe]:
     if summary.intent:
         yield _probe(RECALL, GOAL, summary.intent.removesuffix(" …"))
     for failure in summary.failures:
@@ -115,7 +115,7 @@ def _recall(summary: Summary) -> Iterator[Probe]:
             yield _probe(RECALL, "What was learned?", found.text)
 
 
-def _artifacts(summary: Summary, session: Session, places: Places) -> Iterator[Probe]:
+def _artifacts(summary: SessionSummary, session: Session, places: Places) -> Iterator[Probe]:
     """Every file of the trail, and every path that a tool was given to write to, whatever the trail makes of it."""
     known = {"."}
     for entry in summary.trail.entries:
@@ -132,7 +132,7 @@ def _artifacts(summary: Summary, session: Session, places: Places) -> Iterator[P
                     yield Probe(ARTIFACT, FILES, _path(path))
 
 
-def _continuation(summary: Summary) -> Iterator[Probe]:
+def _continuation(summary: SessionSummary) -> Iterator[Probe]:
     for step in summary.next_steps:
         yield _probe(CONTINUATION, NEXT, step)
     if summary.completion is not None:
@@ -145,7 +145,7 @@ def _continuation(summary: Summary) -> Iterator[Probe]:
         yield Probe(CONTINUATION, STANDS, _path(path))
 
 
-def _decisions(summary: Summary, session: Session) -> Iterator[Probe]:
+def _decisions(summary: SessionSummary, session: Session) -> Iterator[Probe]:
     known = set()
     for found in summary.having(labels.DECISION):
         if found.explicit:

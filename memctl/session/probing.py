@@ -9,19 +9,19 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import differences, history
 from memctl.record import timestamps
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.session import asking, kept_probes, probes
 from memctl.session.asking import Reply
 from memctl.session.paths import Places
 from memctl.session.probes import KINDS, Probe
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store.memory import Memory
 from memctl.transcript.events import Session
 
 TRANSCRIPT, KEPT, GIT = "the transcript", "probes kept when it was summed up", "Git alone: only files can be asked for"
 
 
-class Facts(msgspec.Struct, frozen=True):
+class ProbeFacts(msgspec.Struct, frozen=True):
     """The probes of a session and where they are from; `is_whole` says whether more than Git knows is among them."""
 
     probes: tuple[Probe, ...]
@@ -32,7 +32,7 @@ class Facts(msgspec.Struct, frozen=True):
         return self.source != GIT
 
 
-class Share(msgspec.Struct, frozen=True):
+class AnsweredShare(msgspec.Struct, frozen=True):
     """How many probes of a kind there are, and how many of them are answered."""
 
     kind: str
@@ -44,23 +44,23 @@ class Share(msgspec.Struct, frozen=True):
         return self.answered / self.asked if self.asked else None
 
 
-def of_transcript(memory: Memory, summary: Summary, session: Session) -> list[Probe]:
+def of_transcript(memory: Memory, summary: SessionSummary, session: Session) -> list[Probe]:
     """The probes of a session that is summed up."""
     return probes.made(summary, session, Places(memory.repository.top, session.cwd))
 
 
-def facts(memory: Memory, page: Page, told: Sequence[Probe]) -> Facts:
+def facts(memory: Memory, page: SessionPage, told: Sequence[Probe]) -> ProbeFacts:
     """What a page is asked for: what a transcript has `told`, with what was kept of earlier parts of the session; else
     what was kept; else the files that Git saw change meanwhile."""
     kept = kept_probes.read(memory, page.id)
     if told:
-        return Facts(tuple(probes.merged(kept, told)), TRANSCRIPT)
+        return ProbeFacts(tuple(probes.merged(kept, told)), TRANSCRIPT)
     if kept:
-        return Facts(tuple(kept), KEPT)
-    return Facts(tuple(_of_git(memory, page)), GIT)
+        return ProbeFacts(tuple(kept), KEPT)
+    return ProbeFacts(tuple(_of_git(memory, page)), GIT)
 
 
-def _of_git(memory: Memory, page: Page) -> list[Probe]:
+def _of_git(memory: Memory, page: SessionPage) -> list[Probe]:
     started, ended = (page.values.get(name) for name in ("started", "ended"))
     if not isinstance(started, str) or not isinstance(ended, str):
         return []
@@ -71,7 +71,7 @@ def _of_git(memory: Memory, page: Page) -> list[Probe]:
     return probes.of_git(change for change in changes if not change.path.startswith(f"{memory.prefix}/"))
 
 
-def replies(found: Facts, page: Page) -> list[Reply]:
+def replies(found: ProbeFacts, page: SessionPage) -> list[Reply]:
     """The exact replies of a page with all its files; raises MemctlError if there is nothing to ask for."""
     if not found.probes:
         raise MemctlError(
@@ -81,7 +81,7 @@ def replies(found: Facts, page: Page) -> list[Reply]:
     return asking.exactly(found.probes, page)
 
 
-def shares(made: Sequence[Reply]) -> list[Share]:
+def shares(made: Sequence[Reply]) -> list[AnsweredShare]:
     """The share of each kind, and of all."""
     rows = [(kind, [one for one in made if one.probe.kind == kind]) for kind in KINDS]
-    return [Share(kind, len(of), sum(one.answered for one in of)) for kind, of in (*rows, ("all", list(made)))]
+    return [AnsweredShare(kind, len(of), sum(one.answered for one in of)) for kind, of in (*rows, ("all", list(made)))]

@@ -12,9 +12,9 @@ from memctl.record.kinds import DECISION, ISSUE, LEARNING, STATE, Kind
 from memctl.record.record import Record
 from memctl.record.required_text import is_said
 from memctl.session import labels, tasks
-from memctl.session.extraction import Found
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.text.plain import plain
 from memctl.write.create import Draft
 
@@ -43,7 +43,7 @@ class Proposal(msgspec.Struct, frozen=True):
         return Draft(kind=kinds[self.kind], values=values, content=dict(self.content))
 
 
-def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
+def propose(summary: SessionSummary, known: Iterable[Record]) -> list[Proposal]:
     """What a summary proposes; what has a label comes first. What is a record already, by its title, says which.
 
     What says nothing ("Decision: TBD") is left out, for `decide` refuses it. What is a record keeps its place: people
@@ -61,7 +61,7 @@ def propose(summary: Summary, known: Iterable[Record]) -> list[Proposal]:
     return sorted(told, key=lambda one: not one.explicit)
 
 
-def _decision(found: Found, where: str) -> Proposal:
+def _decision(found: Extract, where: str) -> Proposal:
     values = {"importance": _IMPORTANCE[found.explicit], "status": "accepted" if found.explicit else "proposed"}
     content: dict[str, str | list[str]] = {"decision": plain(found.text), "context": where}
     if found.reason:
@@ -71,7 +71,7 @@ def _decision(found: Found, where: str) -> Proposal:
     return Proposal(DECISION.name, _title(found.text), values, content, found.explicit)
 
 
-def _issue(found: Found, where: str) -> Proposal:
+def _issue(found: Extract, where: str) -> Proposal:
     severity = "high" if found.label == labels.BLOCKER or _SEVERE.search(found.text) else "medium"
     place = f" (`{plain(found.path)}`)" if found.path else ""
     content: dict[str, str | list[str]] = {"description": f"{plain(found.text)}{place}\n\n{where}."}
@@ -87,14 +87,14 @@ def _unresolved(failure: Failure, where: str) -> Proposal:
     )
 
 
-def _learning(found: Found, where: str) -> Proposal:
+def _learning(found: Extract, where: str) -> Proposal:
     content: dict[str, str | list[str]] = {"lesson": plain(found.text), "context": where}
     return Proposal(
         LEARNING.name, _title(found.text), {"importance": 5 if found.explicit else 4}, content, found.explicit
     )
 
 
-def _state(summary: Summary) -> list[Proposal]:
+def _state(summary: SessionSummary) -> list[Proposal]:
     """Where the work stands: one record, if the session said anything of it."""
     steps = summary.next_steps
     if not steps and not summary.tasks and summary.completion is None:

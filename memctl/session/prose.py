@@ -15,9 +15,9 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed, json_object
 from memctl.session import labels
-from memctl.session.extraction import Found
-from memctl.session.invented import Known
-from memctl.session.summary import Prose, Summary
+from memctl.session.extraction import Extract
+from memctl.session.invented import KnownNames
+from memctl.session.summary import Prose, SessionSummary
 from memctl.text import xml
 from memctl.text.plain import plain
 from memctl.transcript.events import ANSWER, DIGEST, PROMPT, Event, Session
@@ -48,12 +48,12 @@ class _Answer(msgspec.Struct):
     reasons: dict[str, str] = {}
 
 
-def added(summary: Summary, session: Session, provider: Provider) -> Summary:
+def added(summary: SessionSummary, session: Session, provider: Provider) -> SessionSummary:
     """A summary with prose by a provider; raises ProviderFailed if there is no answer, or none that can be used."""
     record = _record(summary, session)
     text = ElementTree.tostring(record, encoding="unicode")
     answer = _read(provider.answer(f"{_TASK}\n{text}\n"), provider.name)
-    known = Known(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
+    known = KnownNames(" ".join(record.itertext()), (entry.path for entry in summary.trail.entries))
     decisions = {str(number): one for number, one in enumerate(_unexplained(summary), start=1)}
     prose = Prose(
         intent=_kept(answer.intent, "intent", known),
@@ -66,7 +66,7 @@ def added(summary: Summary, session: Session, provider: Provider) -> Summary:
     return msgspec.structs.replace(summary, prose=prose)
 
 
-def _record(summary: Summary, session: Session) -> ElementTree.Element:
+def _record(summary: SessionSummary, session: Session) -> ElementTree.Element:
     """What is known of a session, as a tree: serialised, nothing in it can leave its element."""
     root = ElementTree.Element("session")
     _list(root, "decisions_without_a_reason", "decision", (one.text for one in _unexplained(summary)), numbered=True)
@@ -97,11 +97,11 @@ def _safe(text: str) -> str:
     return line if len(line) <= _MOST_SAID else line[:_MOST_SAID].rpartition(" ")[0] + " …"
 
 
-def _told(found: Found) -> str:
+def _told(found: Extract) -> str:
     return f"{found.text} — because {found.reason}"
 
 
-def _unexplained(summary: Summary) -> list[Found]:
+def _unexplained(summary: SessionSummary) -> list[Extract]:
     return [one for one in summary.having(labels.DECISION) if not one.reason][-_MOST_DECISIONS:]
 
 
@@ -125,13 +125,13 @@ def _read(answer: str, name: str) -> _Answer:
         raise ProviderFailed(f"{name} gave an answer that is not the JSON asked for") from None
 
 
-def _reasons(given: Mapping[str, str], decisions: Mapping[str, Found], known: Known) -> dict[str, str]:
+def _reasons(given: Mapping[str, str], decisions: Mapping[str, Extract], known: KnownNames) -> dict[str, str]:
     """Reasons by the texts of their decisions; what belongs to no decision is dropped."""
     reasons = {decisions[n].text: _kept(text, "reason", known) for n, text in given.items() if n in decisions}
     return {text: reason for text, reason in reasons.items() if reason}
 
 
-def _kept(text: str, part: str, known: Known) -> str:
+def _kept(text: str, part: str, known: KnownNames) -> str:
     """What of a model's text can be used: sentences that name nothing invented, as many as there is room for."""
     longest = _LONGEST[part]
     kept = ""

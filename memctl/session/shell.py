@@ -59,7 +59,7 @@ def _without_messages(text: str) -> str:
     return "".join([*parts, text[done:]])
 
 
-class Command(msgspec.Struct, frozen=True):
+class ShellCommand(msgspec.Struct, frozen=True):
     """A simple command: its words, its redirections as pairs of operator and target, and what it is given to read.
 
     `unknown` counts the words that only the shell could have told. `text` is how it was written, without what it is
@@ -73,13 +73,13 @@ class Command(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def commands(text: str) -> Iterator[Command]:
+def commands(text: str) -> Iterator[ShellCommand]:
     """The simple commands of a text, in the order in which they stand there."""
-    reader = _Reader(text[:_MOST])
+    reader = _ShellReader(text[:_MOST])
     yield from reader.commands()
 
 
-class _Reader:
+class _ShellReader:
     def __init__(self, text: str) -> None:
         self._text = _without_messages(text)
         self._variables: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ class _Reader:
         self._unknown = 0
         self._written = ""
 
-    def commands(self) -> Iterator[Command]:
+    def commands(self) -> Iterator[ShellCommand]:
         place = start = 0
         while (match := _TOKEN.match(self._text, place)) is not None:
             place = match.end()
@@ -131,7 +131,7 @@ class _Reader:
         self._document += self._text[start:stop]
         self._text = self._text[:start] + self._text[match.end() + 1 if match else stop :]
 
-    def _command(self) -> Iterator[Command]:
+    def _command(self) -> Iterator[ShellCommand]:
         words = self._words
         while words and words[0] in _KEYWORDS:
             words = words[1:]
@@ -140,7 +140,7 @@ class _Reader:
             words = []
         if words or self._redirects:
             written = self._written.replace(_TOLD, '"…"')
-            yield Command(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
+            yield ShellCommand(tuple(words), tuple(self._redirects), self._document, self._unknown, written)
         self._start_afresh()
 
     def _expanded(self, token: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from memctl.session import patches, shell
-from memctl.session.shell import Command
-from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.session.shell import ShellCommand
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 
 _PREFIXES = ("sudo", "env", "command", "nohup", "exec", "builtin", "nice", "stdbuf", "xargs", "time")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
@@ -68,7 +68,7 @@ _WITH_PATTERN = ("grep", "egrep", "fgrep", "rg", "awk", "jq")  # their first wor
 _NEVER = re.compile(r"/dev/(?:null|std(?:in|out|err)|tty|fd/\d+|zero|u?random)|-|\d+|&\d+")
 
 
-def touched(text: str, cwd: str, *, failed: bool = False) -> Iterator[Touch]:
+def touched(text: str, cwd: str, *, failed: bool = False) -> Iterator[FileAction]:
     """What the commands of a text do to files; `cd` among them moves the folder for those that follow.
 
     Of a text that `failed`, the last command has failed or was not come to: the shell says by it how all went. Those
@@ -115,17 +115,17 @@ def _bare(words: Sequence[str]) -> list[str]:
     return left
 
 
-def _redirected(command: Command, cwd: str) -> Iterator[Touch]:
+def _redirected(command: ShellCommand, cwd: str) -> Iterator[FileAction]:
     for operator, target in command.redirects:
         if _NEVER.fullmatch(target) or operator in ("<&", "<<<"):
             continue
         if operator in ("<", "<>"):
-            yield Touch(target, READ, cwd)
+            yield FileAction(target, READ, cwd)
         else:
-            yield Touch(target, WRITTEN, cwd, "appended to" if operator in (">>", "&>>") else "")
+            yield FileAction(target, WRITTEN, cwd, "appended to" if operator in (">>", "&>>") else "")
 
 
-def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[Touch]:
+def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
     if name == "git" and args:
         yield from _git(args, document, cwd)
     elif name in _SHELLS:
@@ -133,7 +133,7 @@ def _of_command(name: str, args: list[str], document: str, cwd: str) -> Iterator
         yield from touched(script, cwd)
     elif name in ("apply_patch", "applypatch", "patch"):
         text = document or "\n".join(args)
-        yield from (Touch(path, action, cwd, what) for action, path, what in patches.files(text))
+        yield from (FileAction(path, action, cwd, what) for action, path, what in patches.files(text))
     elif name in _READERS:
         yield from _each(_files(name, args), READ, cwd)
     elif name in _WITH_PATTERN:
@@ -165,11 +165,11 @@ def _files(name: str, args: Sequence[str]) -> list[str]:
     return found
 
 
-def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[Touch]:
-    yield from (Touch(path, action, cwd, what) for path in paths if not _NEVER.fullmatch(path))
+def _each(paths: Sequence[str], action: str, cwd: str, what: str = "") -> Iterator[FileAction]:
+    yield from (FileAction(path, action, cwd, what) for path in paths if not _NEVER.fullmatch(path))
 
 
-def _git(args: list[str], document: str, cwd: str) -> Iterator[Touch]:
+def _git(args: list[str], document: str, cwd: str) -> Iterator[FileAction]:
     while args[:1] == ["-C"] or args[:1] == ["-c"]:
         cwd = posixpath.join(cwd, args[1]) if args[0] == "-C" and len(args) > 1 else cwd
         args = args[2:]
@@ -179,14 +179,14 @@ def _git(args: list[str], document: str, cwd: str) -> Iterator[Touch]:
     elif verb == "mv":
         yield from _move(rest, cwd)
     elif verb == "apply":
-        yield from (Touch(path, action, cwd, what) for action, path, what in patches.files(document))
+        yield from (FileAction(path, action, cwd, what) for action, path, what in patches.files(document))
     elif verb == "restore" and not {"--staged", "-S"} & set(rest):
         yield from _each(_files("git", rest), MODIFIED, cwd, "restored from Git")
     elif verb == "checkout" and "--" in rest:
         yield from _each(rest[rest.index("--") + 1 :], MODIFIED, cwd, "restored from Git")
 
 
-def _remove(args: list[str], cwd: str) -> Iterator[Touch]:
+def _remove(args: list[str], cwd: str) -> Iterator[FileAction]:
     yield from _each(_files("rm", args), DELETED, cwd)
 
 
@@ -200,21 +200,21 @@ def _targets(args: list[str]) -> tuple[list[str], str, bool]:
     return sources, target, len(sources) > 1 or target.endswith(("/", "/.", "..")) or target == "."
 
 
-def _move(args: list[str], cwd: str) -> Iterator[Touch]:
+def _move(args: list[str], cwd: str) -> Iterator[FileAction]:
     sources, target, is_folder = _targets(args)
     for source in sources:
         name = posixpath.basename(source.rstrip("/"))
         new = posixpath.join(target, name) if is_folder else target
-        yield Touch(source, DELETED, cwd, f"moved to {new}")
-        yield Touch(new, WRITTEN, cwd, f"moved from {source}", target="" if is_folder else name)
+        yield FileAction(source, DELETED, cwd, f"moved to {new}")
+        yield FileAction(new, WRITTEN, cwd, f"moved from {source}", target="" if is_folder else name)
 
 
-def _copy(args: list[str], cwd: str) -> Iterator[Touch]:
+def _copy(args: list[str], cwd: str) -> Iterator[FileAction]:
     sources, target, is_folder = _targets(args)
     for source in sources:
         name = posixpath.basename(source.rstrip("/"))
-        yield Touch(source, READ, cwd)
-        yield Touch(
+        yield FileAction(source, READ, cwd)
+        yield FileAction(
             posixpath.join(target, name) if is_folder else target,
             WRITTEN,
             cwd,
@@ -223,14 +223,14 @@ def _copy(args: list[str], cwd: str) -> Iterator[Touch]:
         )
 
 
-def _link(args: list[str], cwd: str) -> Iterator[Touch]:
+def _link(args: list[str], cwd: str) -> Iterator[FileAction]:
     sources, target, is_folder = _targets(args)
     yield from _each(
         [target] if sources and not is_folder else [], CREATED, cwd, f"a link to {sources[0]}" if sources else ""
     )
 
 
-def _stream_edit(args: list[str], cwd: str) -> Iterator[Touch]:
+def _stream_edit(args: list[str], cwd: str) -> Iterator[FileAction]:
     in_place = any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", arg) for arg in args)
     if in_place and "-i" in args[:-1] and args[args.index("-i") + 1] == "":  # as on BSD
         args = [arg for arg in args if arg]
@@ -239,22 +239,22 @@ def _stream_edit(args: list[str], cwd: str) -> Iterator[Touch]:
     yield from _each(files[0 if has_script else 1 :], MODIFIED if in_place else READ, cwd)
 
 
-def _perl(args: list[str], cwd: str) -> Iterator[Touch]:
+def _perl(args: list[str], cwd: str) -> Iterator[FileAction]:
     script = next((place for place, arg in enumerate(args) if re.fullmatch(r"-[a-zA-Z0-9]*e", arg)), -1)
     if script >= 0:
         in_place = any(re.match(r"-[a-zA-Z0-9]*i", arg) for arg in args[: script + 1])
         yield from _each(_files("perl", args[script + 2 :]), MODIFIED if in_place else READ, cwd)
 
 
-def _write(args: list[str], cwd: str) -> Iterator[Touch]:
+def _write(args: list[str], cwd: str) -> Iterator[FileAction]:
     yield from _each(_files("touch", args), WRITTEN, cwd)
 
 
-def _change_mode(args: list[str], cwd: str) -> Iterator[Touch]:
+def _change_mode(args: list[str], cwd: str) -> Iterator[FileAction]:
     yield from _each(_files("chmod", args)[1:], MODIFIED, cwd, "its mode")
 
 
-def _download(args: list[str], cwd: str) -> Iterator[Touch]:
+def _download(args: list[str], cwd: str) -> Iterator[FileAction]:
     named = [
         args[n + 1]
         for n, arg in enumerate(args[:-1])
@@ -263,7 +263,7 @@ def _download(args: list[str], cwd: str) -> Iterator[Touch]:
     yield from _each([name for name in named if "://" not in name], WRITTEN, cwd, "downloaded")
 
 
-_COMMANDS: dict[str, Callable[[list[str], str], Iterator[Touch]]] = {
+_COMMANDS: dict[str, Callable[[list[str], str], Iterator[FileAction]]] = {
     "rm": _remove,
     "unlink": _remove,
     "mv": _move,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from memctl.session import calls, shell
-from memctl.session.shell import Command
+from memctl.session.shell import ShellCommand
 from memctl.text.markdown import one_line
 from memctl.transcript.events import Event
 
@@ -60,7 +60,7 @@ def is_doing(call: Event) -> bool:
     )
 
 
-def _is_reader(simple: Command) -> bool:
+def _is_reader(simple: ShellCommand) -> bool:
     first, *rest = simple.words
     return first in _READERS or (first == "git" and next((w for w in rest if w[0:1] != "-"), "") in _READING_GIT)
 

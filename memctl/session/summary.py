@@ -8,7 +8,7 @@ import msgspec
 
 from memctl.record import timestamps
 from memctl.session import extraction, failures, labels, tasks
-from memctl.session.extraction import Found
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.tasks import Task
 from memctl.session.touches import CREATED, DELETED, MODIFIED
@@ -20,7 +20,7 @@ _INTENT = 800  # characters of the prompt that a session began with
 _LAST_WORD = 600  # characters of what the agent said last
 
 
-class Metrics(msgspec.Struct, frozen=True):
+class SessionMetrics(msgspec.Struct, frozen=True):
     """Figures of a session, and what tells how far the transcript can be trusted.
 
     `turns` are prompts of the user, `answers` requests to the model; tokens are as the model reported them, summed
@@ -47,7 +47,7 @@ class Prose(msgspec.Struct, frozen=True):
     by: str = ""
 
 
-class Summary(msgspec.Struct, frozen=True):
+class SessionSummary(msgspec.Struct, frozen=True):
     """A session, summed up. `started` and `ended` are canonical times, "" if nobody knows them."""
 
     id: str
@@ -61,16 +61,16 @@ class Summary(msgspec.Struct, frozen=True):
     branch: str = ""
     root: str = ""
     scope: tuple[str, ...] = ()
-    found: tuple[Found, ...] = ()
+    found: tuple[Extract, ...] = ()
     failures: tuple[Failure, ...] = ()
     succeeded: frozenset[str] = frozenset()
     tasks: tuple[Task, ...] = ()
     records: tuple[str, ...] = ()  # ids of those that the session made or changed
     last_word: str = ""
-    metrics: Metrics = Metrics()
+    metrics: SessionMetrics = SessionMetrics()
     prose: Prose = Prose()
 
-    def having(self, *kinds: str) -> list[Found]:
+    def having(self, *kinds: str) -> list[Extract]:
         return [one for one in self.found if one.label in kinds]
 
     @property
@@ -91,12 +91,12 @@ class Summary(msgspec.Struct, frozen=True):
         return None
 
 
-def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> Summary:
+def summarize(session: Session, trail: Trail, identifier: str, agent: str, root: str = "") -> SessionSummary:
     """The summary of a session, with the files that are known to be touched."""
     found = extraction.of_events(session.events)
     prompts = [event for event in session.events if event.kind == PROMPT and not event.agent]
     said = [event for event in session.events if event.kind == ANSWER and not event.agent]
-    return Summary(
+    return SessionSummary(
         id=identifier,
         agent=agent,
         form=session.form,
@@ -117,11 +117,11 @@ def summarize(session: Session, trail: Trail, identifier: str, agent: str, root:
     )
 
 
-def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Metrics:
+def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> SessionMetrics:
     minutes = 0.0
     if session.started and session.ended:
         minutes = timestamps.days_between(session.started, session.ended) * 24 * 60
-    return Metrics(
+    return SessionMetrics(
         turns=len(prompts),
         answers=session.answers,
         tool_calls=session.count(CALL),
@@ -134,12 +134,12 @@ def _metrics(session: Session, prompts: Sequence[Event], trail: Trail) -> Metric
     )
 
 
-def latest_changes(summary: Summary, limit: int = 5) -> list[str]:
+def latest_changes(summary: SessionSummary, limit: int = 5) -> list[str]:
     """The paths of the files that were changed last."""
     return [entry.path for entry in summary.trail.having(CREATED, MODIFIED, DELETED)][-limit:]
 
 
-def _last_said(steps: Sequence[Found]) -> list[Found]:
+def _last_said(steps: Sequence[Extract]) -> list[Extract]:
     """The next steps that were named together last."""
     if not steps or not steps[-1].moment:
         return list(steps[-10:])

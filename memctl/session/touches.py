@@ -8,7 +8,7 @@ CREATED, MODIFIED, DELETED, READ = "created", "modified", "deleted", "read"
 WRITTEN = "written"  # created if there was no such file before, else modified
 
 
-class Touch(msgspec.Struct, frozen=True):
+class FileAction(msgspec.Struct, frozen=True):
     """One file, touched: its path as it was given, the folder that it is seen from, what was done, and a word on it.
 
     `target` is set where the path may be a folder into which a file of this name was put.

@@ -15,7 +15,7 @@ from memctl.git import differences
 from memctl.git.differences import FileChange
 from memctl.session import calls, failures, shell_files
 from memctl.session.paths import Places
-from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, Touch
+from memctl.session.touches import CREATED, DELETED, MODIFIED, READ, WRITTEN, FileAction
 from memctl.transcript.events import CALL, RESULT, Event, Session, unanswered
 
 _REFUSED = (
@@ -30,7 +30,7 @@ _VERBS = {differences.ADDED: CREATED, differences.DELETED: DELETED, differences.
 _MOST_WORDS = 4  # different words on one file
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TrailEntry(msgspec.Struct, frozen=True):
     """One file: its path, its action (created, modified, deleted or read), and what changed, in words.
 
     `is_inside` says whether it lies in the repository; `by` where it is known from.
@@ -46,10 +46,10 @@ class Entry(msgspec.Struct, frozen=True):
 class Trail(msgspec.Struct, frozen=True):
     """All files in the order of their last change; `unknown` words of shell commands may have been further ones."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TrailEntry, ...]
     unknown: int = 0
 
-    def having(self, *actions: str, inside: bool = True) -> list[Entry]:
+    def having(self, *actions: str, inside: bool = True) -> list[TrailEntry]:
         return [entry for entry in self.entries if entry.action in actions and entry.is_inside == inside]
 
 
@@ -78,7 +78,7 @@ def effective(events: Sequence[Event]) -> Iterator[tuple[Event, Event | None]]:
                 yield event, result
 
 
-def touches(call: Event, result: Event | None) -> Iterator[Touch]:
+def touches(call: Event, result: Event | None) -> Iterator[FileAction]:
     """What a call with such a result did to files."""
     return calls.touched(call, failed=result is not None and failures.is_failure(result, call))
 
@@ -98,7 +98,7 @@ class _Fold:
         self._places = places
         self._base = base
         self._folders = {folder for path in base for folder in _above(path)}
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, TrailEntry] = {}
 
     def take(self, event: Event, result: Event | None) -> None:
         told = result.details.get("type") if result else None  # Claude Code says whether a file was there
@@ -108,7 +108,7 @@ class _Fold:
                 action = CREATED if told == "create" else MODIFIED
             self._touch(touch, action, event.agent)
 
-    def _touch(self, touch: Touch, action: str, agent: str) -> None:
+    def _touch(self, touch: FileAction, action: str, agent: str) -> None:
         path, is_inside = self._places.locate(touch.path, touch.cwd)
         if touch.target and path in self._folders:
             path = posixpath.join(path, touch.target)
@@ -123,12 +123,12 @@ class _Fold:
         self._put(path, is_inside, action, touch.what, f"agent {agent}" if agent else "")
 
     def _put(self, path: str, is_inside: bool, action: str, what: str, by: str) -> None:
-        old = self.entries.get(path, Entry(path, READ, is_inside=is_inside))
+        old = self.entries.get(path, TrailEntry(path, READ, is_inside=is_inside))
         words = (*old.what, what) if what and what not in old.what else old.what
         makers = (*old.by, by) if by and by not in old.by else old.by
         if action != READ:
             self.entries.pop(path, None)  # what was changed last stands last
-        self.entries[path] = Entry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
+        self.entries[path] = TrailEntry(path, after(old.action, action), words[-_MOST_WORDS:], is_inside, makers)
 
     def take_git(self, changes: Iterable[FileChange]) -> None:
         """What Git knows is right: a file that it had before was not created, one that is gone was deleted."""

@@ -12,7 +12,7 @@ from memctl.git import threeway
 from memctl.git.threeway import Preference
 from memctl.record import frontmatter, session_page
 from memctl.record.errors import InvalidRecord
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.session import fitting, merging
 from memctl.tokens.count import Counter
 from memctl.write.merge import WHOLE, Merged
@@ -56,7 +56,7 @@ def merge(base: str, ours: str, theirs: str, counter: Counter, *, prefer: Prefer
     return Merged(text, (_BY_HAND,) if count and not prefer else (), _notes(lost), tuple(lost))
 
 
-def _text(made: Page, sides: tuple[Page, Page], counter: Counter) -> str:
+def _text(made: SessionPage, sides: tuple[SessionPage, SessionPage], counter: Counter) -> str:
     """The text of a merged page within its budget, or of a merged list of files.
 
     A file beside a page is merged by itself: of how many files there are the page knows what the larger side said.
@@ -69,7 +69,7 @@ def _text(made: Page, sides: tuple[Page, Page], counter: Counter) -> str:
     return session_page.render(fitting.alone(made, counter))
 
 
-def _read(text: str) -> Page | None:
+def _read(text: str) -> SessionPage | None:
     try:
         found = session_page.parse(text, "")
     except InvalidRecord:
@@ -77,7 +77,7 @@ def _read(text: str) -> Page | None:
     return found if found.id else None
 
 
-def _order(version: Page) -> tuple[str, str, str]:
+def _order(version: SessionPage) -> tuple[str, str, str]:
     return (
         str(version.values.get("ended") or ""),
         str(version.values.get("summarized") or ""),

@@ -9,11 +9,11 @@ from memctl.record import session_page
 from memctl.record.change import Change, Delete, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS
-from memctl.record.session_page import Page
+from memctl.record.session_page import SessionPage
 from memctl.session import composing, fitting, merging
 from memctl.session.fitting import Fitted
 from memctl.session.proposals import Proposal
-from memctl.session.summary import Summary
+from memctl.session.summary import SessionSummary
 from memctl.store import files, load
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence as IdSequence
@@ -25,7 +25,7 @@ from memctl.write import create
 OP = "summarize"
 
 
-def plan(memory: Memory, sequence: IdSequence, summary: Summary, accepted: Sequence[Proposal] = ()) -> Change:
+def plan(memory: Memory, sequence: IdSequence, summary: SessionSummary, accepted: Sequence[Proposal] = ()) -> Change:
     """The Change that writes a summary down, or merges it into what there is; raises MemctlError."""
     old_texts, old = existing(memory, summary.id)
     writes, deletes = replaced(memory, old_texts, made(memory, summary, old))
@@ -63,7 +63,7 @@ def replaced(memory: Memory, old: Mapping[str, str], new: Fitted) -> tuple[list[
     return writes, [Delete(path, text) for path, text in old.items() if path not in texts]
 
 
-def made(memory: Memory, summary: Summary, old: Page | None) -> Fitted:
+def made(memory: Memory, summary: SessionSummary, old: SessionPage | None) -> Fitted:
     """The page of a summary, merged with an older one, within its budget."""
     new = composing.compose(summary, memory.config.project, memory.now)
     if old is not None:
@@ -71,7 +71,7 @@ def made(memory: Memory, summary: Summary, old: Page | None) -> Fitted:
     return fitted(memory, new)
 
 
-def fitted(memory: Memory, whole: Page) -> Fitted:
+def fitted(memory: Memory, whole: SessionPage) -> Fitted:
     """A page within its budget. To count tokens takes 180 ms the first time, so one that surely fits is not counted:
     ASCII has at most .75 tokens a character for any model (logs have .40 by o200k, and a model counts 1.8 times that).
     """
@@ -91,7 +91,7 @@ def _counter(memory: Memory) -> Counter:
     return Counter(family_of(memory.config.model), load.open_cache(memory))
 
 
-def existing(memory: Memory, identifier: str) -> tuple[dict[str, str], Page | None]:
+def existing(memory: Memory, identifier: str) -> tuple[dict[str, str], SessionPage | None]:
     """The files of the page that a session has already, and the page with all its files; none if there is none.
 
     Raises MemctlError if they can't be read.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memctl.pages import code_lines, definitions
 from memctl.pages.code_lines import GO
-from memctl.pages.definitions import Parsed, language
+from memctl.pages.definitions import ParsedCode, language
 
 if TYPE_CHECKING:
     from tree_sitter import Query
@@ -40,7 +40,7 @@ def in_code(suffix: str, text: str) -> Iterator[str]:
         yield from filter(_is_one, code_lines.imports(suffix, text))
 
 
-def in_piece(suffix: str, piece: Parsed) -> Iterator[str]:
+def in_piece(suffix: str, piece: ParsedCode) -> Iterator[str]:
     """The imports in one piece of parsed code."""
     from tree_sitter import QueryCursor
 

@@ -16,8 +16,8 @@ from memctl.sources import facts, ignored, recency, refused, task
 from memctl.sources.facts import Content, Progress
 from memctl.sources.loading import Choice, Room, Scored, chosen
 from memctl.sources.nearness import nearness
-from memctl.sources.score import Known, score
-from memctl.sources.sizes import Sizes
+from memctl.sources.score import FileKnowledge, score
+from memctl.sources.sizes import TokenSizes
 from memctl.store import load, source_facts
 from memctl.store.memory import Memory
 from memctl.store.repository_files import FilesOnDisk
@@ -25,7 +25,7 @@ from memctl.text.globs import is_pattern
 from memctl.tokens.count import Counter
 
 
-class Wish(msgspec.Struct, frozen=True):
+class FileRequest(msgspec.Struct, frozen=True):
     """What files are wanted for: the task's text, active files as named by a person in a folder, globs of those that
     count at all (() for all), and how many of the best are shown, whose tokens are to be counted.
     """
@@ -46,13 +46,18 @@ class Priorities(msgspec.Struct, frozen=True):
 
 
 def priorities(
-    memory: Memory, snapshot: Snapshot, wish: Wish, room: Room, counter: Counter, progress: Progress | None = None
+    memory: Memory,
+    snapshot: Snapshot,
+    wish: FileRequest,
+    room: Room,
+    counter: Counter,
+    progress: Progress | None = None,
 ) -> Priorities:
     """Rank the files of the worktree; those with a higher score first, then by path."""
     files, cache, now = FilesOnDisk(memory), load.open_cache(memory), memory.now
     known = source_facts.recall(cache)
     found = facts.gather(memory.repository.top, files, cache, known, progress)
-    contents, refusals = _admitted(memory.repository.top, found, snapshot.veil.files)
+    contents, refusals = _admitted(memory.repository.top, found, snapshot.withheld.files)
     dirty = frozenset(path for path, blob in files.unchanged().items() if not blob and path in contents)
     lately = recency.recent(memory.repository, dirty, now)
     named: task.Mentions = {}
@@ -69,7 +74,7 @@ def priorities(
         Scored(path, contents[path], score(path, each, now))
         for path in _within(contents, wish.globs)
         for each in [
-            Known(
+            FileKnowledge(
                 mention=named.get(path),
                 changed=lately.moments.get(path, ""),
                 is_modified=path in lately.operations,
@@ -80,13 +85,13 @@ def priorities(
         ]
     ]
     scored.sort(key=lambda file: (-file.score.score, file.path not in given, file.path))
-    sizes = Sizes(counter, files, cache, known)
+    sizes = TokenSizes(counter, files, cache, known)
     choices = tuple(chosen(scored, room, sizes.known, sizes.count, wish.shown))
     sizes.keep()
     return Priorities(choices, tuple(sorted(active)), tuple(sorted(refusals.items())))
 
 
-def _given(wish: Wish, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
+def _given(wish: FileRequest, memory: Memory, contents: Collection[str], refusals: Mapping[str, str]) -> set[str]:
     """The active files that a person named; raises MemctlError for one that is none, or that never enters."""
     names = frozenset(contents) | refusals.keys()
     found = {file_named(names, memory.repository.top, wish.folder, text) for text in wish.active}

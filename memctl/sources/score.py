@@ -12,7 +12,7 @@ import msgspec
 
 from memctl.record import timestamps
 from memctl.sources.nearness import Near
-from memctl.sources.task import Mention
+from memctl.sources.task import FileMention
 
 RELEVANCE, RECENCY, DEPENDENCY = 50, 30, 20  # points at most
 PRELOAD_SCORE = 70  # the score from which a file is loaded ahead
@@ -39,12 +39,12 @@ _UTILITY = re.compile(
 )
 
 
-class Known(msgspec.Struct, frozen=True):
+class FileKnowledge(msgspec.Struct, frozen=True):
     """What is known of a file beside its path: how a task mentions it, when it was changed (canonical UTC, "" for long
     ago), whether in the last operations, its open TODOs, the open issues that name it, how near it is to active files.
     """
 
-    mention: Mention | None = None
+    mention: FileMention | None = None
     changed: str = ""
     is_modified: bool = False
     todos: int = 0
@@ -62,7 +62,7 @@ class Score(msgspec.Struct, frozen=True):
     reasons: tuple[tuple[float, str], ...]
 
 
-def score(path: str, known: Known, now: str) -> Score:
+def score(path: str, known: FileKnowledge, now: str) -> Score:
     """Score a file; each part has its points capped. What is needed for sure scores enough to be loaded ahead."""
     relevance = [*_relevance(path, known)]
     recency = _recency(known.changed, now)
@@ -78,7 +78,7 @@ def score(path: str, known: Known, now: str) -> Score:
     return Score(round(total, 1), round(parts[0], 1), round(parts[1], 1), round(parts[2], 1), reasons)
 
 
-def _relevance(path: str, known: Known) -> list[tuple[float, str]]:
+def _relevance(path: str, known: FileKnowledge) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     if known.mention is not None:
         found.append((round(MENTIONED * known.mention.share, 1), known.mention.why))

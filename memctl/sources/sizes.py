@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
-from memctl.sources.facts import Content, Facts
+from memctl.sources.facts import Content, FileFacts
 from memctl.store import source_facts
 from memctl.store.cache import Cache
 from memctl.store.repository_files import FilesOnDisk
@@ -24,7 +24,7 @@ _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Count).decode
 
 
-class Sizes:
+class TokenSizes:
     """The tokens of files for one family of models; what is counted once is kept in the cache by blob."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Sizes:
         packed = self._known.get(key) or self._counted.get(key)
         return _DECODE(packed) if packed else self.estimate(content.facts)
 
-    def estimate(self, facts: Facts) -> Count:
+    def estimate(self, facts: FileFacts) -> Count:
         factor = PER_BYTE[facts.kind] * self._counter.factor(facts.kind)
         error = self._counter.family.error + (_ERROR_OF_JSON if facts.kind == "json" else ERROR)
         return Count(math.ceil(facts.size * factor), f"size x {factor:.3f}", round(error, 2))

@@ -15,7 +15,7 @@ from memctl.pages import outline
 from memctl.record.frontmatter import clean_newlines
 from memctl.record.snapshot import Snapshot
 from memctl.sources import refused, views
-from memctl.sources.views import Row
+from memctl.sources.views import ViewRow
 from memctl.tokens.count import Count, Counter
 from memctl.tokens.families import kind_of_text
 
@@ -25,7 +25,7 @@ UNREAD = f"it has more than {_LARGEST >> 20} MB, or is gone"
 _HINT = "the whole file is for whoever may see it, outside of a model's context"
 
 
-class Summary(msgspec.Struct, frozen=True):
+class FileSummary(msgspec.Struct, frozen=True):
     """The view of a file: its text with its tokens, what the file itself has, how many lines a fuller one would add."""
 
     path: str
@@ -37,7 +37,7 @@ class Summary(msgspec.Struct, frozen=True):
     left_out: int
 
 
-def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Summary:
+def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> FileSummary:
     """The view of one of the repository's files, never of more tokens than the budget.
 
     Raises MemctlError for a file that never enters a model's context, or that can't be told of in so few tokens.
@@ -57,7 +57,7 @@ def summary(snapshot: Snapshot, path: str, budget: int, counter: Counter) -> Sum
         raise MemctlError(f"{path} can't be told of in {budget:,} tokens", "give --budget more", USAGE)
     shown = page.text(number)
     left_out = page.missing(page.chosen(number))
-    return Summary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
+    return FileSummary(path, shown, tokens(shown), page.size, page.lines, page.of_file, left_out)
 
 
 def _most(fits: Callable[[int], bool], most: int) -> int:
@@ -77,7 +77,7 @@ class _Page(msgspec.Struct, frozen=True):
 
     path: str
     about: str
-    rows: list[Row]
+    rows: list[ViewRow]
     size: int
     lines: int
     of_file: Count

@@ -31,14 +31,14 @@ _LINE = re.compile(r":\d+(?:-\d+)?$")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|[A-Z]{2}[a-z]")
 
 
-class Mention(msgspec.Struct, frozen=True):
+class FileMention(msgspec.Struct, frozen=True):
     """That a task is about a file: from 0 to 1 of a full mention, and how one can tell."""
 
     share: float
     why: str
 
 
-Mentions = dict[str, Mention]
+Mentions = dict[str, FileMention]
 
 
 def mentions(task: str, contents: Mapping[str, Content]) -> Mentions:
@@ -99,7 +99,7 @@ def joined(*several: Mentions) -> Mentions:
 def _add(found: Mentions, paths: Iterable[str], share: float, why: str) -> None:
     for path in paths:
         if share > 0 and (path not in found or found[path].share < share):
-            found[path] = Mention(round(share, 3), why)
+            found[path] = FileMention(round(share, 3), why)
 
 
 def _without_lines(task: str) -> str:

@@ -27,7 +27,7 @@ _IMPORTS_AT_ONCE = 8
 _DEFINITIONS, _HEADINGS = "Definitions, by line", "Headings, by line"
 
 
-class Row(msgspec.Struct, frozen=True):
+class ViewRow(msgspec.Struct, frozen=True):
     """A line of a view: how much it matters, the group that it stands in, its text.
 
     With `is_rest` it is what may follow in the line before, and matters less than that.
@@ -39,7 +39,7 @@ class Row(msgspec.Struct, frozen=True):
     is_rest: bool = False
 
 
-def rows(path: str, text: str) -> list[Row]:
+def rows(path: str, text: str) -> list[ViewRow]:
     """The lines that may be told of a text with LF line ends, in the order in which they are to stand."""
     suffix = suffix_of(path)
     if suffix in definitions.OUTLINED:
@@ -54,12 +54,12 @@ def rows(path: str, text: str) -> list[Row]:
     return list(_toml(text) if suffix == "toml" else _yaml(text) if suffix in _DATA else _lines(text))
 
 
-def _code(suffix: str, path: str, text: str) -> list[Row]:
+def _code(suffix: str, path: str, text: str) -> list[ViewRow]:
     names = list(dict.fromkeys(each.partition(imports.NAME)[0] for each in imports.in_code(suffix, text)))
     result = []
     for start in range(0, len(names), _IMPORTS_AT_ONCE):
         some = _BETWEEN_IMPORTS.join(names[start : start + _IMPORTS_AT_ONCE])
-        result.append(Row((1 if start == 0 else 3, 0, start), "Imports", some))
+        result.append(ViewRow((1 if start == 0 else 3, 0, start), "Imports", some))
     lines, markers = text.split("\n"), outline.markers(path, text)
     spans = _spans(markers, len(lines))
     width = len(str(len(lines)))
@@ -67,9 +67,9 @@ def _code(suffix: str, path: str, text: str) -> list[Row]:
         is_private = re.search(r"(?:^|[ .])[_#]\w+(?:\(\))?$", marker.title) is not None
         level = 2 * (marker.level + is_private)
         shown = f"{marker.line:>{width}}{'  ' * marker.level}{marker.title}"
-        result.append(Row((2, level, -span, marker.line), _DEFINITIONS, shown))
+        result.append(ViewRow((2, level, -span, marker.line), _DEFINITIONS, shown))
         if about := outline.plain(docstrings.of_definition(suffix, lines, marker.line)):
-            result.append(Row((2, level + 1, -span, marker.line), _DEFINITIONS, f": {about}", is_rest=True))
+            result.append(ViewRow((2, level + 1, -span, marker.line), _DEFINITIONS, f": {about}", is_rest=True))
     return result or list(_lines(text))
 
 
@@ -84,32 +84,32 @@ def _spans(markers: list[Marker], lines: int) -> list[int]:
     return [end - marker.line for end, marker in zip(ends, markers, strict=True)]
 
 
-def _markdown(text: str) -> Iterator[Row]:
+def _markdown(text: str) -> Iterator[ViewRow]:
     """The headings, each with the first sentence below it."""
     last: Marker | None = None
     for block in outline.blocks(text):
         if block.level:
             shown = f"{block.line:>5}  {'#' * block.level} {block.title}"
-            yield Row((1, 2 * block.level, block.line), _HEADINGS, shown)
+            yield ViewRow((1, 2 * block.level, block.line), _HEADINGS, shown)
         elif last is None:
-            yield Row((0, 0), _HEADINGS, markdown.first_sentence(block.title))
+            yield ViewRow((0, 0), _HEADINGS, markdown.first_sentence(block.title))
         elif last.level:
             rank = (1, 2 * last.level + 1, last.line)
-            yield Row(rank, _HEADINGS, f": {markdown.first_sentence(block.title)}", is_rest=True)
+            yield ViewRow(rank, _HEADINGS, f": {markdown.first_sentence(block.title)}", is_rest=True)
         last = block
 
 
-def _json(value: Any) -> Iterator[Row]:
+def _json(value: Any) -> Iterator[ViewRow]:
     """The keys of an object and of those in it; of an array, the first item."""
     if isinstance(value, list):
-        yield Row((0, 0), "Content", _shape(value))
+        yield ViewRow((0, 0), "Content", _shape(value))
         value = value[0] if value else None
     if not isinstance(value, dict):
         return
     for number, (key, inner) in enumerate(islice(value.items(), _MOST_KEYS)):
-        yield Row((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner, key)}")
+        yield ViewRow((1, number), "Keys", f"{outline.plain(key)}: {_shape(inner, key)}")
         for place, (name, deep) in enumerate(islice(inner.items(), _MOST_KEYS) if isinstance(inner, dict) else ()):
-            yield Row((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep, name)}")
+            yield ViewRow((2, place, number), "Keys", f"  {outline.plain(name)}: {_shape(deep, name)}")
 
 
 def _shape(value: Any, key: str = "") -> str:
@@ -131,7 +131,7 @@ _YAML_KEY = re.compile(r"( *)(?:- )?([\w\"'./@*<-][^:#]{0,80}?):(?:[ \t]+(.*))?$
 _BLOCK = re.compile(r"[|>][+-]?\d?\s*(?:#.*)?$")
 
 
-def _yaml(text: str) -> Iterator[Row]:
+def _yaml(text: str) -> Iterator[ViewRow]:
     """The keys at the left edge, and those one step in."""
     step, skipped = 0, -1
     for number, line in enumerate(text.split("\n"), 1):
@@ -154,7 +154,7 @@ _TOML_TABLE = re.compile(r"\s*(\[\[?[^\]]+\]\]?)\s*(?:#.*)?$")
 _TOML_KEY = re.compile(r"\s*([\w\"'.-]{1,80})\s*=\s*(.*)$")
 
 
-def _toml(text: str) -> Iterator[Row]:
+def _toml(text: str) -> Iterator[ViewRow]:
     """The tables, and the keys in each."""
     quote, level = "", 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -172,24 +172,24 @@ def _toml(text: str) -> Iterator[Row]:
             yield _key(number, level, f"{match[1]} = {'…' if opened else _value(match[1], value)}")
 
 
-def _key(number: int, level: int, text: str) -> Row:
-    return Row((1 + level, number), "Keys, by line", f"{number:>5}{'  ' * (level + 1)}{outline.plain(text)}")
+def _key(number: int, level: int, text: str) -> ViewRow:
+    return ViewRow((1 + level, number), "Keys, by line", f"{number:>5}{'  ' * (level + 1)}{outline.plain(text)}")
 
 
 _FREQUENT = "Most frequent lines (# for numbers, ids and quotes)"
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+|\"[^\"]*\"|'[^']*'")
 
 
-def _lines(text: str) -> Iterator[Row]:
+def _lines(text: str) -> Iterator[ViewRow]:
     """How a text begins and ends, and which shapes of lines are the most frequent: numbers, ids, quotes left aside."""
     lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines[:_EDGE]):
-        yield Row((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))
+        yield ViewRow((number, 0), "It begins", outline.plain(line[:_LONGEST_LINE]))
     shapes = Counter(_VARIABLE.sub("#", line[:_LONGEST_LINE]) for line in lines)
     frequent = sorted(shapes.items(), key=lambda item: (-item[1], item[0]))[:_SHAPES]
     for number, (shape, count) in enumerate(frequent):
         if count > 1:
-            yield Row((number, 2), _FREQUENT, f"{count:>7,} x {outline.plain(shape)}")
+            yield ViewRow((number, 2), _FREQUENT, f"{count:>7,} x {outline.plain(shape)}")
     last = lines[_EDGE:][-_EDGE:]
     for number, line in enumerate(last):
-        yield Row((len(last) - 1 - number, 1), "It ends", outline.plain(line[:_LONGEST_LINE]))
+        yield ViewRow((len(last) - 1 - number, 1), "It ends", outline.plain(line[:_LONGEST_LINE]))

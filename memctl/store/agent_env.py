@@ -25,13 +25,15 @@ CODEX = Shell("codex", "Codex", "CODEX_SESSION_ID", "CODEX_SESSION_ID")
 GEMINI = Shell("gemini", "Gemini CLI", "GEMINI_CLI")  # only hooks are told the session's name
 _SHELLS = (CLAUDE_CODE, CODEX, GEMINI)
 
+# What an agent may run without asking once `install` has told its program so. Only commands are named of which no
+# option writes to a file, reads one that is named, or starts a program; where one does, `refuse` is its callback.
 READ, RECORD = "read", "record"
-# What `memctl install` offers to let agents run without asking (hooks/permissions.py writes the rules of each host).
 COMMANDS: Mapping[str, Sequence[str]] = {
     READ: (
         *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
         *("checkpoint show", "checkpoint list", "checkpoint resume"),
     ),
+    # The first are the verbs of record types; after a tool call there is no time to import those.
     RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
 }
 

@@ -40,12 +40,12 @@ def locate(folder: Path, path: str) -> Path:
 def read(folder: Path, path: str) -> str:
     """The text of a file of the memory; raises InvalidRecord if it is no readable text, FileNotFoundError if absent."""
     try:
-        return Reader(folder).read(path)
+        return FolderReader(folder).read(path)
     except PermissionError as error:
         raise InvalidRecord([Fault(path, 1, "", f"the file can't be read: {error.strerror}")]) from None
 
 
-class Reader:
+class FolderReader:
     """Reads many files of a memory: of each folder on the way it asks only once whether that is a symbolic link."""
 
     def __init__(self, folder: Path) -> None:

@@ -31,7 +31,7 @@ class NotNow(Exception):
     """What a note says has to wait for something that only a user mends; it was not begun."""
 
 
-class Note(NamedTuple):
+class JobNote(NamedTuple):
     """A note of an event: its file, the session's key, and how often its work was begun."""
 
     file: Path
@@ -56,7 +56,7 @@ def leave(folder: SessionDir, entry: Mapping[str, Any]) -> None:
         raise
 
 
-def notes(root: Path) -> list[Note]:
+def notes(root: Path) -> list[JobNote]:
     """The notes of all sessions of a memory, oldest first."""
     try:
         names = sorted(os.listdir(root / JOBS))
@@ -67,11 +67,11 @@ def notes(root: Path) -> list[Note]:
         moment, _, rest = name.removesuffix(".json").partition("-")
         tries, _, key = rest.partition("-")
         if moment.isdecimal() and tries.isdecimal() and key and name.endswith(".json"):
-            found.append(Note(root / JOBS / name, key, int(tries)))
+            found.append(JobNote(root / JOBS / name, key, int(tries)))
     return found
 
 
-def of(folder: SessionDir) -> list[Note]:
+def of(folder: SessionDir) -> list[JobNote]:
     """The notes of one session."""
     return [note for note in notes(folder.root) if note.key == folder.key]
 
@@ -142,7 +142,7 @@ def wait(root: Path, patience: float) -> bool:
     return not notes(root)
 
 
-def _tried(note: Note, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
+def _tried(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """The same as `_done`; a note that can't be read or moved is left, with the fault in our log."""
     try:
         return _done(note, do, fault)
@@ -151,7 +151,7 @@ def _tried(note: Note, do: Callable[[Mapping[str, Any]], bool], fault: Fault) ->
         return False
 
 
-def _done(note: Note, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
+def _done(note: JobNote, do: Callable[[Mapping[str, Any]], bool], fault: Fault) -> bool:
     """Do what a note says; whether it is gone then."""
     if note.tries >= MOST_TRIES:  # nobody who began it came so far as to say what became of it
         fault(MemctlError(f"given up: the {note.tries} processes that began what an event left were ended"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memctl.errors import USAGE, MemctlError
 from memctl.git import trust
-from memctl.git.changes import Asked
+from memctl.git.changes import StatusProcess
 from memctl.git.git import GitFailed
 from memctl.git.repository import Repository, open_repository
 from memctl.record import config as configuration
@@ -29,7 +29,7 @@ class Memory:
         self.environ = environ
         self.prefix = folder.relative_to(repository.top).as_posix()
         self.config = config
-        self.asked: Asked | None = None  # what Git was asked before this memory was opened
+        self.asked: StatusProcess | None = None  # what Git was asked before this memory was opened
         self.differing: tuple[str, frozenset[str]] = "", frozenset()  # HEAD, and what was unlike it when Git was asked
         self.written: list[str] = []  # what was written so far, in words, in case the answer can't be printed
         self.by_hand = False  # whether somebody runs a command and reads what it remarks: nobody does so in a hook
@@ -65,15 +65,20 @@ class Memory:
         named = self.environ.get("MEMCTL_SEMANTIC_MODEL", "").strip()
         return named or self.repository.settings().get("memctl.semanticmodel", "").strip()
 
-    def new_memory_id(self, record_id: str) -> str:
-        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated."""
+    def new_memory_id(self, record_id: str, *, is_imported: bool = False) -> str:
+        """A UUIDv7; under MEMCTL_NOW it follows from that time and the id, so that runs can be repeated.
+
+        That of a record which is imported has no time: when it came in, nobody was at work (`Record.recorded`).
+        """
         fixed = fixed_now(self.environ)
         if fixed is None:
-            return ids.uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+            return ids.uuid7(0 if is_imported else time.time_ns() // 1_000_000, os.urandom(10))
         from hashlib import blake2b
 
         seed = f"{self.config.project}\0{record_id}".encode()
-        return ids.uuid7(timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest())
+        return ids.uuid7(
+            0 if is_imported else timestamps.to_epoch(fixed) * 1000, blake2b(seed, digest_size=10).digest()
+        )
 
     @cached_property
     def trust(self) -> str:
@@ -124,10 +129,10 @@ class Memory:
         """Whether a hook may have left work to be done (`store.job_queue`)."""
         return (self.hooks / JOBS).is_dir()
 
-    def ask(self) -> Asked:
+    def ask(self) -> StatusProcess:
         """What differs from HEAD: as asked ahead, but that answer serves only once."""
         asked, self.asked = self.asked, None
-        return asked or Asked(self.repository.top, self.prefix)
+        return asked or StatusProcess(self.repository.top, self.prefix)
 
     def tracked(self, path: str) -> str:
         """The path that Git has for a path below `.memory/`."""
@@ -166,11 +171,18 @@ def fixed_now(environ: Mapping[str, str]) -> str | None:
         raise MemctlError(f"MEMCTL_NOW: {value!r} is not a time", f"give {timestamps.ALLOWED}", USAGE) from None
 
 
-def open_memory(start: Path, environ: Mapping[str, str], asked: Asked | None = None) -> Memory:
+def open_memory(start: Path, environ: Mapping[str, str], asked: StatusProcess | None = None) -> Memory:
     """The memory nearest to `start`, looking upwards within its worktree; raises MemctlError if there is none."""
     _, folder = place.find(start)
     memory = Memory(folder, open_repository(folder.parent), environ, read_config(folder))
     memory.asked = asked
+    return memory
+
+
+def open_for_agent(start: Path, environ: Mapping[str, str], agent: str, session: str) -> Memory:
+    """Open the memory for a hook of an agent's program: what is written is the agent's, and of its session."""
+    memory = open_memory(start, {**environ, "MEMCTL_AGENT": agent, "MEMCTL_SESSION": session})
+    memory.by_agent = True
     return memory
 
 

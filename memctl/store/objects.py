@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from memctl.git import index, trees
-from memctl.git.trees import Entry
+from memctl.git.trees import TreeEntry
 from memctl.record import mentions, snapshot
 from memctl.record.config import Config
 from memctl.record.config import parse as parse_config
@@ -15,7 +15,7 @@ from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import Record, parse
 from memctl.store import files
-from memctl.store.cache import Cache, Parsed
+from memctl.store.cache import Cache, ParsedFile
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.store.repository_files import FilesInGit
@@ -56,7 +56,7 @@ class InGit:
         self,
         memory: Memory,
         name: str,
-        entries: Sequence[Entry],
+        entries: Sequence[TreeEntry],
         commit: str,
         known: Callable[[], Known],
     ) -> None:
@@ -77,7 +77,7 @@ class InGit:
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         view = self._cache.view(only_open=only_open)
-        return view.records(), view.faults()
+        return view.decoded()
 
     def read(self, path: str) -> str:
         entry = self._entries.get(path)
@@ -123,7 +123,7 @@ class InGit:
             cache.update([self._parse(path) for path in stale], there - paths, head, head)
         return cache
 
-    def _parse(self, path: str) -> Parsed:
+    def _parse(self, path: str) -> ParsedFile:
         try:
             return parsed(self.read(path), path)
         except InvalidRecord as error:
@@ -139,7 +139,7 @@ class InGit:
         return snapshot.body_of(self.read(path), path)
 
 
-def parsed(text: str, path: str, stat: str = "") -> Parsed:
+def parsed(text: str, path: str, stat: str = "") -> ParsedFile:
     """What the text of a record file comes to; raises InvalidRecord."""
     record, body = parse(text, path)
     first_line = text.count("\n", 0, len(text) - len(body)) + 1
@@ -147,7 +147,9 @@ def parsed(text: str, path: str, stat: str = "") -> Parsed:
     if text.find(_IGNORE, 0, len(text) - len(body)) >= 0:
         found.append(mentions.Mention(1, mentions.IGNORE))
     weight = len(text) if text.isascii() else 2 * len(text.encode()) - len(text)
-    return Parsed(path, stat, record, body, found, [], weight, _has_credential(text), bool(characters.first_in(text)))
+    return ParsedFile(
+        path, stat, record, body, found, [], weight, _has_credential(text), bool(characters.first_in(text))
+    )
 
 
 def _has_credential(text: str) -> bool:
@@ -156,6 +158,6 @@ def _has_credential(text: str) -> bool:
     return is_in(text)
 
 
-def broken(path: str, faults: list[Fault], stat: str = "") -> Parsed:
+def broken(path: str, faults: list[Fault], stat: str = "") -> ParsedFile:
     """What a file comes to that is no valid record, or none at all."""
-    return Parsed(path, stat, None, "", [], faults)
+    return ParsedFile(path, stat, None, "", [], faults)

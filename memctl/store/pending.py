@@ -24,7 +24,7 @@ from memctl.store import files
 WRITING, PENDING, HELD = "writing", "pending", "held"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PendingEntry(msgspec.Struct, frozen=True):
     """A change on its way: its file, how far it has come, why it waits, and whether somebody asked for no commit.
 
     `base` is the commit that HEAD was when it began ("" if there was none, or an older memctl noted none). `undone`
@@ -64,13 +64,13 @@ class _Stored(msgspec.Struct):
     allow_secret: bool = False
 
 
-def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> Entry:
+def begin(folder: Path, change: Change, *, held: bool, base: str, allow_secret: bool) -> PendingEntry:
     """Note a change before the first of its files is touched, on top of the commit `base`."""
     file = folder / f"{time.time_ns():020d}-{os.getpid()}.{WRITING}.json"
-    return _stored(Entry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
+    return _stored(PendingEntry(file, WRITING, change, held=held, base=base, allow_secret=allow_secret))
 
 
-def advance(entry: Entry, stage: str, why: str = "") -> Entry:
+def advance(entry: PendingEntry, stage: str, why: str = "") -> PendingEntry:
     """Bring a change to the next stage."""
     if why != entry.why:
         entry = update(entry, why=why)
@@ -79,23 +79,23 @@ def advance(entry: Entry, stage: str, why: str = "") -> Entry:
     return msgspec.structs.replace(entry, file=file, stage=stage)
 
 
-def update(entry: Entry, **fields: Any) -> Entry:
+def update(entry: PendingEntry, **fields: Any) -> PendingEntry:
     """Note something else of a change: its `why`, its `change`, whether it is `undone`, …"""
     return _stored(msgspec.structs.replace(entry, **fields))
 
 
-def _stored(entry: Entry) -> Entry:
+def _stored(entry: PendingEntry) -> PendingEntry:
     values = {name: getattr(entry, name) for name in _Stored.__struct_fields__}
     files.replace_private(entry.file, msgspec.json.encode(_Stored(**values)).decode())
     return entry
 
 
-def drop(entry: Entry) -> None:
+def drop(entry: PendingEntry) -> None:
     """Forget a change: it is committed, or given up."""
     entry.file.unlink(missing_ok=True)
 
 
-def entries(folder: Path) -> list[Entry]:
+def entries(folder: Path) -> list[PendingEntry]:
     """All changes on their way, oldest first; a file that can't be read is passed over."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json") and not name.startswith("."))
@@ -109,11 +109,11 @@ def entries(folder: Path) -> list[Entry]:
         except (OSError, msgspec.MsgspecError):
             continue
         if stage in (WRITING, PENDING, HELD):
-            found.append(Entry(folder / name, stage, **msgspec.structs.asdict(stored)))
+            found.append(PendingEntry(folder / name, stage, **msgspec.structs.asdict(stored)))
     return found
 
 
-def unfinished(folder: Path, entry: Entry) -> Change:
+def unfinished(folder: Path, entry: PendingEntry) -> Change:
     """What is left to do of a change that was interrupted: the files that still have their old text.
 
     A file with neither the old nor the new text was edited since, and is left alone.

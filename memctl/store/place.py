@@ -10,10 +10,11 @@ from memctl.errors import USAGE, MemctlError
 from memctl.git.repository import find_top
 
 if TYPE_CHECKING:
-    from memctl.git.changes import Asked
+    from memctl.git.changes import StatusProcess
 
 FOLDER = ".memory"
 CONFIG = "config.yaml"
+DOCUMENTS = "docs"  # the folder of the rendered documents
 JOBS = "undone"  # the folder, beside those of sessions, with what hooks have left to be done
 _FOREIGN = ("memory.db", "config.json")
 
@@ -36,13 +37,13 @@ def find(start: Path) -> tuple[Path, Path]:
     raise MemctlError(f"there is no memory in {top}", "`memctl init` makes one")
 
 
-def ask(start: Path) -> Asked:
+def ask(start: Path) -> StatusProcess:
     """Let Git look at the files of the memory; raises MemctlError if there is none. It can be asked before anything
     else of memctl is imported."""
-    from memctl.git.changes import Asked
+    from memctl.git.changes import StatusProcess
 
     top, memory = find(start)
-    return Asked(top, memory.relative_to(top).as_posix())
+    return StatusProcess(top, memory.relative_to(top).as_posix())
 
 
 def refuse_link(folder: Path) -> None:

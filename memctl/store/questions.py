@@ -16,7 +16,7 @@ from memctl.text.words import STOP_WORDS, parts_of, whole_words
 Instead = Callable[[str], tuple[str, ...]]  # what to look for instead of a word that occurs nowhere
 
 
-class Question(msgspec.Struct, frozen=True):
+class FtsQuery(msgspec.Struct, frozen=True):
     """A query in FTS5's language: what results have, or have if there are no such, and what one has that has all of it.
 
     Each is "" if the query has nothing of that. `words` are what `without_phrases` has between its "OR"s.
@@ -29,7 +29,7 @@ class Question(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
 
 
-def read(query: str, instead: Instead) -> Question:
+def read(query: str, instead: Instead) -> FtsQuery:
     """Understand a query."""
     phrases: list[str] = []
     needed: list[str] = []  # an expression for each word
@@ -55,7 +55,7 @@ def read(query: str, instead: Instead) -> Question:
     anything = " OR ".join([*phrases, *wanted])
     any_of_it = " AND ".join([*phrases, f"({anything})"]) if phrases else anything
     all_of_it = " AND ".join([*phrases, *needed])
-    return Question(any_of_it, anything if wanted else "", all_of_it, replaced, tuple(wanted))
+    return FtsQuery(any_of_it, anything if wanted else "", all_of_it, replaced, tuple(wanted))
 
 
 def _without_stop_words(chunks: list[str]) -> list[str]:

@@ -6,14 +6,15 @@ import math
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any
 
 from memctl.record.snapshot import Excerpt, Hit
 from memctl.store import questions, texts, vocabulary
+from memctl.store.cache import Cache
 from memctl.store.memory import Memory
-from memctl.store.questions import Question
+from memctl.store.questions import FtsQuery
 from memctl.text.words import STOP_WORDS, words_of
 
 # What a word counts in the title, the body, the terms (id, tags, code references, section) and the parts of
@@ -59,7 +60,7 @@ class StoredTexts:
     def __init__(self, database: sqlite3.Connection, memory: Memory) -> None:
         self._database = database
         self._memory = memory
-        self._questions: dict[str, Question] = {}
+        self._questions: dict[str, FtsQuery] = {}
 
     @property
     def semantic_model(self) -> str:
@@ -76,7 +77,7 @@ class StoredTexts:
         complete = {row[0] for row in self._rows(_NUMBERS, asked.all_of_it)} if rows else set()
         return [Hit(path, title, text, number in complete) for number, path, title, text in rows]
 
-    def _best(self, asked: Question, most: int) -> list[Any]:
+    def _best(self, asked: FtsQuery, most: int) -> list[Any]:
         """The rows of a match but for texts that have none of its rarer words; [] if one of those may be among the
         `most` best, or have the best title. To score 10,000 texts takes 40 ms, and a prompt mostly has a word that all
         of them have."""
@@ -114,7 +115,7 @@ class StoredTexts:
             found += self._rows(_EXCERPTS.format(", ".join("?" * len(some))), expression, *some)
         return found
 
-    def _of_best_piece(self, path: str, asked: Question) -> str:
+    def _of_best_piece(self, path: str, asked: FtsQuery) -> str:
         """The excerpt with marks of a long text, "" if no piece of it matches."""
         body: str = self._database.execute(_BODY, (path,)).fetchone()[0]
         with closing(sqlite3.connect(":memory:")) as database:
@@ -155,6 +156,9 @@ class StoredTexts:
             self._database.executemany("INSERT OR IGNORE INTO embeddings VALUES (?, ?)", values.items())
             self._database.execute("COMMIT")
 
+    def without(self, paths: Collection[str]) -> StoredTexts:
+        return StoredTexts(Cache(self._database).without(paths).database, self._memory) if paths else self
+
     def _telling(self, text: str) -> list[str]:
         """The words that tell a text from others: those that it has often and other records seldom (TF-IDF)."""
         words = Counter(word for word in words_of(text) if not word.isdigit() and word not in STOP_WORDS)
@@ -163,7 +167,7 @@ class StoredTexts:
         weights = {word: times * math.log(1 + total / max(frequent[word], 1)) for word, times in words.items()}
         return sorted(weights, key=lambda word: (-weights[word], word))[:_TELLING_WORDS]
 
-    def _asked(self, query: str) -> Question:
+    def _asked(self, query: str) -> FtsQuery:
         if query not in self._questions:
             self._questions[query] = questions.read(query, lambda word: vocabulary.instead(self._database, word))
         return self._questions[query]

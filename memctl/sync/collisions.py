@@ -27,7 +27,7 @@ from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.write import id_collisions
 from memctl.write import pages as lifecycle_pages
-from memctl.write.id_collisions import File, Holder
+from memctl.write.id_collisions import Holder, MemoryFile
 from memctl.write.references import Rewriting
 
 Leaves = Mapping[str, Leaf]
@@ -149,6 +149,6 @@ def _parsed(texts: Mapping[str, str]) -> dict[str, Record]:
     return found
 
 
-def _files(texts: Mapping[str, str]) -> list[File]:
+def _files(texts: Mapping[str, str]) -> list[MemoryFile]:
     records = _parsed(texts)
-    return [File(path, text, records.get(path)) for path, text in texts.items()]
+    return [MemoryFile(path, text, records.get(path)) for path, text in texts.items()]

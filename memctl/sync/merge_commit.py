@@ -19,7 +19,7 @@ from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG
 from memctl.sync import collisions, merge_file, merge_tree
-from memctl.sync.merge_tree import Lost, MergedTree
+from memctl.sync.merge_tree import LostInFile, MergedTree
 from memctl.write import autofix, documents
 from memctl.write.id_collisions import Holder
 from memctl.write.merge import WHOLE
@@ -37,7 +37,7 @@ class MergeCommit(msgspec.Struct, frozen=True):
     commit: str
     both: tuple[str, ...] = ()
     renamed: tuple[Holder, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostInFile, ...] = ()
     revived: tuple[str, ...] = ()
     warning: str = ""
 
@@ -135,7 +135,7 @@ def _rendered(memory: Memory, snapshot: Snapshot) -> tuple[dict[str, Leaf | None
         found = comparing.compare(making)
         texts = dict(found.stale)
         if found.sources_stale:
-            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory))
+            texts[f"{FOLDER}/{SOURCES}"] = making.sources(memory.repository, documents.counter(memory).tokens_of)
     except MemctlError as error:
         return {}, f"the documents are not rendered: {error.message}"
     warning = "; ".join(f"some documents are not rendered: {why}" for why in found.faults)
@@ -165,7 +165,7 @@ def _change(memory: Memory, upstream: Upstream, made: MergeCommit) -> Change:
     )
 
 
-def describe(item: Lost) -> str:
+def describe(item: LostInFile) -> str:
     """Return one line: `status: 'open' gave way to 'resolved'`."""
     loss = item.loss
     values = [repr(merge_file.one_line(value)) if value else "nothing" for value in (loss.lost, loss.kept)]

@@ -31,7 +31,7 @@ from memctl.write.redact_file import is_readable
 _LARGEST = files.MAX_BYTES * 8  # of a file that people put into the memory
 
 
-class Lost(msgspec.Struct, frozen=True):
+class LostInFile(msgspec.Struct, frozen=True):
     """What of one file gave way to the other side: its path below `.memory/`, and its id or § marker."""
 
     path: str
@@ -49,7 +49,7 @@ class MergedTree(msgspec.Struct, frozen=True):
 
     files: Leaves
     both: tuple[str, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostInFile, ...] = ()
     revived: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ class _Merge:
             elif (leaf := one if other == before or one == other else other) is not None:
                 self.found[path] = leaf
         self.texts: dict[str, str] = {}
-        self.lost: list[Lost] = []
+        self.lost: list[LostInFile] = []
         self.revived: list[str] = []
         self.conflicts: list[str] = []
         self.written: list[tuple[str, str, str]] = []  # path, mode, text
@@ -144,7 +144,7 @@ def _merge_path(work: _Merge, path: str) -> None:
     elif is_authored(path):
         counter = partial(rendering.counter, work.memory)
         text, losses = merge_file.merge(path, work.text(before), work.text(one), work.text(other), counter)
-        work.lost += [Lost(path, name_of(path), loss) for loss in losses]
+        work.lost += [LostInFile(path, name_of(path), loss) for loss in losses]
         work.put(path, text)
     else:
         _merge_lines(work, path)

@@ -18,15 +18,15 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
-from memctl.git.pushing import Refused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.turns import Turn
-from memctl.store import load, lock, sessions_ref
+from memctl.store import entry_state, load, lock, sessions_ref
 from memctl.store.memory import Memory
 from memctl.sync import merge_commit, publish_checks, reconcile_ownership, result, session_pages
 from memctl.sync.result import SyncResult
 from memctl.team import coordination_ref
-from memctl.write import checkout_log, commit, entry_state, recovery
+from memctl.write import checkout_log, commit, recovery
 from memctl.write.checkout_log import Move
 
 # Seconds in which other clones may be first again and again. Who has lost takes a turn (`git/turns.py`).
@@ -239,7 +239,7 @@ def _carry_out(memory: Memory, planned: SyncResult, *, push: bool, dry_run: bool
             if not remotes.push(memory.repository, upstream, new):
                 checkout_log.drop(memory)
                 return False
-        except Refused as error:
+        except PushRefused as error:
             checkout_log.drop(memory)
             raise MemctlError(
                 f"{upstream.name} was not pushed to; nothing was changed:\n{error.why}",

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from memctl.policy.notices import escape_model_tokens
 from memctl.record.checkpoint import Checkpoint, Noted
 from memctl.task.completeness import Missing
-from memctl.task.environment import Drift
+from memctl.task.environment import EnvironmentDrift
 from memctl.text.host_limits import LIMIT, length
-from memctl.text.markdown import escape_model_tokens, one_line
+from memctl.text.markdown import one_line
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # rules.md#checkpoints
@@ -35,7 +36,7 @@ class Bootstrap(msgspec.Struct, frozen=True):
 def bootstrap(
     saved: Checkpoint,
     lacking: Sequence[Missing],
-    drift: Sequence[Drift],
+    drift: Sequence[EnvironmentDrift],
     *,
     is_trusted: bool = True,
     limit: int = LIMIT,
@@ -80,7 +81,7 @@ class _Part(NamedTuple):
     sure: int = _SURE
 
 
-def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[Drift]) -> list[_Part]:
+def _parts(saved: Checkpoint, lacking: Sequence[Missing], drift: Sequence[EnvironmentDrift]) -> list[_Part]:
     """The most important first: what is good to know comes last."""
     files = [f"{one.path}{' (deleted)' if one.deleted else ''}" for one in saved.files_touched]
     return [

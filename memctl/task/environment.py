@@ -37,7 +37,7 @@ class Environment(msgspec.Struct, frozen=True):
     under_way: str  # a merge, a rebase, …
 
 
-class Drift(msgspec.Struct, frozen=True):
+class EnvironmentDrift(msgspec.Struct, frozen=True):
     """One way in which the environment is another than it was: its `kind`, what it is, and the files or commits."""
 
     kind: str
@@ -73,23 +73,25 @@ def touched_since(
     return tuple(Touched(path, path in gone or not _is_there(memory, path)) for path in first)
 
 
-def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[Drift]:
+def drift(memory: Memory, saved: Checkpoint, now: Environment) -> list[EnvironmentDrift]:
     """How the environment differs from what a checkpoint says of it."""
     return [
         *_of_branch(saved, now),
         *_of_head(memory, saved, now),
         *_of_files(memory, saved),
         *_of_dirt(saved, now),
-        *([Drift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
+        *([EnvironmentDrift("under_way", f"{now.under_way} is under way")] if now.under_way else []),
     ]
 
 
-def _of_branch(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+def _of_branch(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
     if saved.branch != now.branch:
-        yield Drift("branch", f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}")
+        yield EnvironmentDrift(
+            "branch", f"it was on {saved.branch or 'no branch'}, and HEAD is on {now.branch or 'no branch'}"
+        )
 
 
-def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
     if not saved.head or saved.head == now.head:
         return
     repository = memory.repository
@@ -99,16 +101,16 @@ def _of_head(memory: Memory, saved: Checkpoint, now: Environment) -> Iterator[Dr
     except GitFailed:  # mostly it does not, so that asking before would cost a process each time
         if _has(memory, saved.head):
             raise
-        yield Drift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
+        yield EnvironmentDrift("head", f"this clone does not have {saved.head[:10]}, which was HEAD: fetch it")
         return
     if is_lost:
         at = now.head[:10] or "no commit"
-        yield Drift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({at})")
+        yield EnvironmentDrift("head", f"{saved.head[:10]}, which was HEAD, is not in the history of HEAD ({at})")
     since = [one for one in found if any(not _is_ours(memory, path) for path in one.paths)]
     if since:
         number = f"{len(since)} commit{'s' if len(since) > 1 else ''}"
         number += " or more" if len(found) >= _MOST_COMMITS else ""
-        yield Drift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
+        yield EnvironmentDrift("commits", f"{number} since", tuple(f"{one.commit[:10]} {one.subject}" for one in since))
 
 
 def _has(memory: Memory, commit: str) -> bool:
@@ -118,21 +120,21 @@ def _has(memory: Memory, commit: str) -> bool:
         return False
 
 
-def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[Drift]:
+def _of_files(memory: Memory, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     missing = [one.path for one in saved.files_touched if not one.deleted and not _is_there(memory, one.path)]
     if missing:
-        yield Drift("missing_files", "gone since", tuple(missing))
+        yield EnvironmentDrift("missing_files", "gone since", tuple(missing))
 
 
-def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[Drift]:
+def _of_dirt(saved: Checkpoint, now: Environment) -> Iterator[EnvironmentDrift]:
     dirty = {one.path: f"{one.path}{' (deleted)' if one.deleted else ''}" for one in now.dirty}
     is_whole = len(saved.dirty_files) < MOST_DIRTY
     if is_whole and (fresh := [shown for path, shown in dirty.items() if path not in saved.dirty_files]):
-        yield Drift("dirty", "not committed, and not so then", tuple(fresh))
+        yield EnvironmentDrift("dirty", "not committed, and not so then", tuple(fresh))
     if same := [shown for path, shown in dirty.items() if path in saved.dirty_files]:
-        yield Drift("still_dirty", "still not committed", tuple(same))
+        yield EnvironmentDrift("still_dirty", "still not committed", tuple(same))
     if clean := [path for path in saved.dirty_files if path not in dirty]:
-        yield Drift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
+        yield EnvironmentDrift("clean", "was not committed then, and differs from HEAD no more", tuple(clean))
 
 
 def _commits(memory: Memory, after: str, until: str) -> list[Commit]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import Element, SubElement
 
-from memctl.record.event import PHASES, Event, Sizes
+from memctl.record.event import PHASES, ContextSizes, Event
 from memctl.task import elements
 from memctl.task.elements import listed, texts
 
@@ -62,7 +62,7 @@ def _meta(root: Element, event: Event) -> None:
     texts(SubElement(root, "meta"), values)
 
 
-def _sizes(parent: Element, sizes: Sizes) -> None:
+def _sizes(parent: Element, sizes: ContextSizes) -> None:
     texts(
         parent,
         {

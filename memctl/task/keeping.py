@@ -11,12 +11,12 @@ from memctl.record.checkpoint import Checkpoint
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import saving
-from memctl.task.saving import Said
+from memctl.task.saving import StatedProgress
 from memctl.write import transaction
 from memctl.write.commit import Outcome
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SavedCheckpoint(msgspec.Struct, frozen=True):
     """A checkpoint that was saved, what came of the change, and why the event stream does not tell of it ("": it does).
 
     With `options.dry_run` it is the checkpoint that would have been saved.
@@ -27,7 +27,7 @@ class Kept(msgspec.Struct, frozen=True):
     untold: str = ""
 
 
-def keep(memory: Memory, said: Said, options: WriteOptions) -> Kept:
+def keep(memory: Memory, said: StatedProgress, options: WriteOptions) -> SavedCheckpoint:
     """Save what is said of a task; raises MemctlError if it is stale, or refused otherwise."""
     outcome = transaction.carry_out(memory, lambda _: saving.save(memory, load.disk(memory), said), options)
     write = outcome.change.writes[0]
@@ -36,5 +36,5 @@ def keep(memory: Memory, said: Said, options: WriteOptions) -> Kept:
         try:
             saving.note(memory, made)
         except MemctlError as error:  # the checkpoint is saved all the same
-            return Kept(made, outcome, error.message)
-    return Kept(made, outcome)
+            return SavedCheckpoint(made, outcome, error.message)
+    return SavedCheckpoint(made, outcome)

@@ -11,10 +11,10 @@ from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.snapshot import Snapshot
 from memctl.store import event_stream
 from memctl.store.memory import Memory
-from memctl.task import emitting, environment, handed, readable, versions
+from memctl.task import emitting, environment, handed, versions
 from memctl.task.bootstrap import Bootstrap, bootstrap
 from memctl.task.completeness import Missing, missing
-from memctl.task.environment import Drift
+from memctl.task.environment import EnvironmentDrift
 
 
 class Resumption(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Resumption(msgspec.Struct, frozen=True):
 
     checkpoint: Checkpoint
     missing: list[Missing]
-    drift: list[Drift]
+    drift: list[EnvironmentDrift]
     newer: Version | None
     twins: list[str]
     bootstrap: Bootstrap
@@ -47,7 +47,7 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
 
     Raises MemctlError if there is none, or if it can't be read. One named by its whole id has no twins to mind.
     """
-    saved, closed = readable.without_closed(versions.resolve(snapshot, reference, workflow), snapshot)
+    saved, closed = versions.readable(snapshot, versions.resolve(snapshot, reference, workflow))
     twins = [] if reference else versions.twins(versions.read(snapshot, workflow), saved)
     lacking = missing(saved)
     drift = drifted(memory, snapshot, saved)
@@ -63,13 +63,15 @@ def look(memory: Memory, snapshot: Snapshot, reference: str, workflow: str) -> R
     )
 
 
-def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[Drift]:
+def drifted(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> list[EnvironmentDrift]:
     """How the environment and the events have gone on since a checkpoint."""
-    now = readable.open_environment(environment.look(memory), snapshot)
+    now = environment.look(memory)
+    withheld = snapshot.withheld.among(one.path for one in now.dirty)
+    now = msgspec.structs.replace(now, dirty=tuple(one for one in now.dirty if one.path not in withheld))
     return [*environment.drift(memory, saved, now), *_of_events(memory, snapshot, saved)]
 
 
-def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[Drift]:
+def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterator[EnvironmentDrift]:
     """What this clone's event stream has that the checkpoint does not, and whether the stream is whole.
 
     Why the stream is checked: rules.md#checkpoints.
@@ -78,7 +80,7 @@ def _of_events(memory: Memory, snapshot: Snapshot, saved: Checkpoint) -> Iterato
     waiting = emitting.since_checkpoint(stream.events, saved.workflow_id)
     if since := emitting.told([event for event in waiting if event.timestamp >= saved.saved_at]):
         more = f"{len(since)} event{'s' if len(since) > 1 else ''} since"
-        yield Drift("events", more, handed.up_to_date(since, snapshot))
+        yield EnvironmentDrift("events", more, handed.up_to_date(since, snapshot))
     numbers = [event.sequence for event in stream.events]
     if stream.broken or any(later != earlier + 1 for earlier, later in pairwise(numbers)):
-        yield Drift("event_stream", "lines of the event stream are unreadable or missing")
+        yield EnvironmentDrift("event_stream", "lines of the event stream are unreadable or missing")

@@ -21,7 +21,7 @@ from memctl.store.memory import Memory
 from memctl.task import emitting, environment, versions
 from memctl.task.markdown import document
 from memctl.task.progress import moved
-from memctl.task.versions import Found
+from memctl.task.versions import Checkpoints
 from memctl.text.markdown import one_line
 
 DECISIONS, ISSUES, LEARNINGS = 10, 15, 5  # as in a rehydration; rules.md#rehydration
@@ -32,7 +32,7 @@ _SAID = (
 )  # fmt: skip
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class StatedProgress(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody says of the state of a task; what is empty or None is taken over or found out.
 
     `base` is the checkpoint that the state goes on from, by its version or id ("": the newest in this worktree),
@@ -63,7 +63,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     aws_size: int | None = None
 
 
-def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
+def save(memory: Memory, snapshot: Snapshot, said: StatedProgress) -> Change:
     """The Change that adds a checkpoint. Raises MemctlError if it is stale, or if something said is wrong."""
     said, wrong = _tidy(said)
     found = versions.read(snapshot, said.workflow)
@@ -102,12 +102,12 @@ def save(memory: Memory, snapshot: Snapshot, said: Said) -> Change:
     return _change(memory, _made(memory, number, values))
 
 
-def _added(before: Checkpoint | None, said: Said, name: str) -> tuple[str, ...]:
+def _added(before: Checkpoint | None, said: StatedProgress, name: str) -> tuple[str, ...]:
     """What was said so far with what is said now; the latest stay."""
     return tuple(dict.fromkeys((*(getattr(before, name) if before else ()), *getattr(said, name))))[-MOST_LINES:]
 
 
-def _tidy(said: Said) -> tuple[Said, list[tuple[str, str]]]:
+def _tidy(said: StatedProgress) -> tuple[StatedProgress, list[tuple[str, str]]]:
     """Every text on one line; and the fields in which one says nothing, with that."""
     values: dict[str, Any] = {}
     wrong: list[tuple[str, str]] = []
@@ -122,7 +122,7 @@ def _tidy(said: Said) -> tuple[Said, list[tuple[str, str]]]:
     return msgspec.structs.replace(said, **values), wrong
 
 
-def _last(found: Found, said: Said) -> Checkpoint | None:
+def _last(found: Checkpoints, said: StatedProgress) -> Checkpoint | None:
     """The checkpoint whose state is taken over; raises MemctlError if two clones left one each of that version."""
     named = next((one for one in found.checkpoints if one.checkpoint_id == said.base), None)
     if named is not None or not found.checkpoints:
@@ -137,7 +137,7 @@ def _last(found: Found, said: Said) -> Checkpoint | None:
 
 
 def _number(
-    memory: Memory, snapshot: Snapshot, said: Said, last: Checkpoint | None, here: Sequence[Checkpoint]
+    memory: Memory, snapshot: Snapshot, said: StatedProgress, last: Checkpoint | None, here: Sequence[Checkpoint]
 ) -> Version:
     """The next version of a workflow; raises MemctlError if what it goes on from is not the newest there is."""
     base = last.version if last else 0
@@ -157,7 +157,7 @@ def _number(
     return Version(base + 1, window, workflow=said.workflow)
 
 
-def _window(memory: Memory, said: Said, here: Sequence[Checkpoint]) -> int:
+def _window(memory: Memory, said: StatedProgress, here: Sequence[Checkpoint]) -> int:
     """The window as given; else the session's own, if it has saved before; else a new session opens a new one."""
     if said.window is not None:
         return said.window
@@ -203,7 +203,7 @@ def _last_phase(events: Sequence[Event]) -> str:
     return next((event.phase for event in reversed(events) if event.phase), "")
 
 
-def _metrics(said: Said, events: Sequence[Event], before: Checkpoint | None) -> Metrics:
+def _metrics(said: StatedProgress, events: Sequence[Event], before: Checkpoint | None) -> Metrics:
     """Sizes as they were said, or as the latest event has them."""
     sizes = [event.after_state for event in events]
     old = before.context_metrics if before else Metrics()

@@ -11,22 +11,24 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import history
-from memctl.record import checkpoint
+from memctl.record import checkpoint, ids
 from memctl.record.checkpoint import Checkpoint, Version
 from memctl.record.errors import Fault, InvalidRecord
 from memctl.record.snapshot import Snapshot
 from memctl.store import sessions_ref
 from memctl.store.memory import Memory
 
+_RECORDS = ("recorded_decisions", "open_issues", "learnings")  # fields with records
 
-class Found(msgspec.Struct, frozen=True):
+
+class Checkpoints(msgspec.Struct, frozen=True):
     """The checkpoints of a Snapshot, newest first, and the faults of files that are none."""
 
     checkpoints: tuple[Checkpoint, ...]
     faults: tuple[Fault, ...]
 
 
-def read(snapshot: Snapshot, workflow: str = "") -> Found:
+def read(snapshot: Snapshot, workflow: str = "") -> Checkpoints:
     """The checkpoints of one workflow, or of all (then by time)."""
     checkpoints: list[Checkpoint] = []
     faults: list[Fault] = []
@@ -40,7 +42,7 @@ def read(snapshot: Snapshot, workflow: str = "") -> Found:
             except FileNotFoundError:
                 continue
     newest = sorted(checkpoints, key=lambda one: ("" if workflow else one.saved_at, one.number), reverse=True)
-    return Found(tuple(newest), tuple(faults))
+    return Checkpoints(tuple(newest), tuple(faults))
 
 
 def known(memory: Memory, snapshot: Snapshot, workflow: str) -> set[Version]:
@@ -67,7 +69,7 @@ def newer(known: Iterable[Version], than: Version) -> Version | None:
     return max((version for version in known if than.is_behind(version)), default=None)
 
 
-def twins(found: Found, of: Checkpoint) -> list[Checkpoint]:
+def twins(found: Checkpoints, of: Checkpoint) -> list[Checkpoint]:
     """Other checkpoints of the same version: two clones made them at once, and neither is newer."""
     return [
         one
@@ -104,7 +106,7 @@ def _raise_none(snapshot: Snapshot, workflow: str) -> None:
     raise MemctlError(f"there is no checkpoint of {workflow}", hint)
 
 
-def _refuse_broken(snapshot: Snapshot, found: Found, reference: str) -> None:
+def _refuse_broken(snapshot: Snapshot, found: Checkpoints, reference: str) -> None:
     """A broken file may be the one that is meant, or the newest: it is not passed over."""
     for fault in found.faults:
         version = checkpoint.version_at(fault.path)
@@ -112,3 +114,19 @@ def _refuse_broken(snapshot: Snapshot, found: Found, reference: str) -> None:
             raise MemctlError(
                 f"{snapshot.prefix}/{fault}", "bring it back with Git, or delete it: a checkpoint is never changed"
             )
+
+
+def readable(snapshot: Snapshot, saved: Checkpoint) -> tuple[Checkpoint, int]:
+    """Return a checkpoint without what is withheld from the reader of a snapshot, and how many files and records it is.
+
+    What the one who saved it says in words of its own is for whoever takes over, and stays.
+    """
+    files = snapshot.withheld.among({*(one.path for one in saved.files_touched), *saved.dirty_files})
+    gone = {ids.id_in_path(path) for path in snapshot.withheld.records}
+    records = {name: tuple(one for one in getattr(saved, name) if one.id not in gone) for name in _RECORDS}
+    number = len(files) + sum(len(getattr(saved, name)) - len(kept) for name, kept in records.items())
+    if not number:
+        return saved, 0
+    touched = tuple(one for one in saved.files_touched if one.path not in files)
+    dirty = tuple(path for path in saved.dirty_files if path not in files)
+    return msgspec.structs.replace(saved, files_touched=touched, dirty_files=dirty, **records), number

@@ -14,7 +14,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import message, refs, tree_merge
-from memctl.git.refs import File
+from memctl.git.refs import RefFile
 from memctl.record.change import Change
 from memctl.store import lock
 from memctl.store.memory import Memory
@@ -25,12 +25,12 @@ from memctl.text.credentials import describe, find
 _TRIES = 50  # of other programs that move the ref all the while; those of memctl wait for each other
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ReadState(msgspec.Struct, frozen=True):
     """A state as it was read: at which commit ("" if there is none yet), and its files there."""
 
     state: State
     commit: str = ""
-    files: dict[str, File] = {}
+    files: dict[str, RefFile] = {}
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Terms(msgspec.Struct, frozen=True):
     expected: int | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class StateOutcome(msgspec.Struct, frozen=True):
     """What became of a step: the `commit` ("" if nothing changed or it was only tried), and the state before it.
 
     `lost` says what of this clone gave way to what a remote had; `theirs` is the commit that it had ("" for none).
@@ -67,20 +67,20 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 Plan = Callable[[State], Step]
-Prepare = Callable[[Outcome], None]  # called with the commit of a step before anybody can see it; may refuse
+Prepare = Callable[[StateOutcome], None]  # called with the commit of a step before anybody can see it; may refuse
 
 
-def read(memory: Memory) -> Seen:
+def read(memory: Memory) -> ReadState:
     """The state as it is now, empty if nobody has written any; raises MemctlError if it can't be read."""
     return at(memory, refs.tip(memory.repository, ref(memory)))
 
 
-def at(memory: Memory, commit: str) -> Seen:
+def at(memory: Memory, commit: str) -> ReadState:
     """The state as a commit has it; "" stands for the time before the first."""
     if not commit:
-        return Seen(State(project_id=memory.config.project))
+        return ReadState(State(project_id=memory.config.project))
     files = refs.read(memory.repository, commit, FILES)
-    return Seen(decode({name: file.data for name, file in files.items()}, ref(memory)), commit, files)
+    return ReadState(decode({name: file.data for name, file in files.items()}, ref(memory)), commit, files)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def alone(memory: Memory) -> Iterator[None]:
         yield
 
 
-def update(memory: Memory, plan: Plan, terms: Terms) -> Outcome:
+def update(memory: Memory, plan: Plan, terms: Terms) -> StateOutcome:
     """Change the state by what `plan` makes of it; raises MemctlError if that, or the expected version, forbids it.
 
     Where another program moves the ref in between, the plan is asked anew about the newer state.
@@ -99,12 +99,12 @@ def update(memory: Memory, plan: Plan, terms: Terms) -> Outcome:
         return update_alone(memory, plan, terms)
 
 
-def update_alone(memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> Outcome:
+def update_alone(memory: Memory, plan: Plan, terms: Terms, prepare: Prepare | None = None) -> StateOutcome:
     """The same for a caller that keeps others away by `alone`; `prepare` is called before the ref moves."""
     for _ in range(_TRIES):
         seen = read(memory)
         step = planned(memory, seen, plan, terms)
-        outcome = Outcome(step, seen.state)
+        outcome = StateOutcome(step, seen.state)
         if not terms.dry_run and outcome.changed:
             outcome = msgspec.structs.replace(outcome, commit=commit_step(memory, seen, step, terms.reason))
         if prepare:
@@ -127,7 +127,7 @@ def update_within(memory: Memory, plan: Plan) -> str:
     raise MemctlError(f"{ref(memory)} is moved by something else all the while", "try again")
 
 
-def planned(memory: Memory, seen: Seen, plan: Plan, terms: Terms) -> Step:
+def planned(memory: Memory, seen: ReadState, plan: Plan, terms: Terms) -> Step:
     """What a plan makes of a state, with the next version if that differs; raises MemctlError for a stale writer."""
     if terms.expected is not None and terms.expected != seen.state.sync_version:
         raise _stale(memory, seen, terms.expected)
@@ -152,7 +152,7 @@ def _texts(state: State) -> list[str]:
     return [line for data in encode(state).values() for line in data.decode().split("\n")]
 
 
-def commit_step(memory: Memory, seen: Seen, step: Step, reason: str, *others: str) -> str:
+def commit_step(memory: Memory, seen: ReadState, step: Step, reason: str, *others: str) -> str:
     """Store a step as a commit after what was seen (and after `others`, where histories meet); the ref stays."""
     known = {file.data: file.blob for file in seen.files.values()}
     contents = encode(step.state)
@@ -178,7 +178,7 @@ def content(state: State) -> State:
     return state.with_(sync_version=0, last_sync_timestamp="", project_id="")
 
 
-def _stale(memory: Memory, seen: Seen, expected: int) -> MemctlError:
+def _stale(memory: Memory, seen: ReadState, expected: int) -> MemctlError:
     said = refs.message(memory.repository, seen.commit) if seen.commit else ""
     trailers = message.parse(said)
     subject = said.partition("\n")[0].partition(": ")[2]

@@ -13,10 +13,10 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, refs
-from memctl.git.pushing import Refused
+from memctl.git.push import PushRefused
 from memctl.store.memory import Memory
 from memctl.team import coordination_ref, merging, ref_state
-from memctl.team.ref_state import Outcome, Plan, Prepare, Seen, Step, Terms
+from memctl.team.ref_state import Plan, Prepare, ReadState, StateOutcome, Step, Terms
 from memctl.team.state import State
 
 _TRIES = 50  # each time some other machine was first
@@ -30,7 +30,7 @@ class Unfinished(MemctlError):
 class Taken(msgspec.Struct, frozen=True):
     """The state with that of a remote taken in, the remote's commit ("" if it has none), and what gave way to it."""
 
-    seen: Seen
+    seen: ReadState
     theirs: str
     lost: tuple[str, ...] = ()
 
@@ -44,7 +44,7 @@ def take_in(memory: Memory, remote: str, *, is_fetched: bool = False) -> Taken:
         return take_in_alone(memory, remote, is_fetched=is_fetched)
 
 
-def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> Outcome:
+def update(memory: Memory, remote: str, plan: Plan, terms: Terms, *, is_fetched: bool = False) -> StateOutcome:
     """Change the state of this clone and of a remote, both or neither; raises MemctlError as `shared.update` does.
 
     What this clone has and the remote lacks is pushed along. A process that dies right after the push leaves the
@@ -62,7 +62,7 @@ def update_alone(
     prepare: Prepare | None = None,
     *,
     is_fetched: bool = False,
-) -> Outcome:
+) -> StateOutcome:
     """The same for a caller that keeps others away by `shared.alone`; `prepare` is called before each push."""
     lost: list[str] = []
     tips: set[str] = set()
@@ -71,7 +71,7 @@ def update_alone(
         lost += taken.lost
         tips.add(taken.theirs)
         step = ref_state.planned(memory, taken.seen, plan, terms)
-        outcome = Outcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
+        outcome = StateOutcome(step, taken.seen.state, lost=tuple(lost), theirs=taken.theirs)
         if outcome.changed and not terms.dry_run:
             commit = ref_state.commit_step(memory, taken.seen, step, terms.reason)
             outcome = msgspec.structs.replace(outcome, commit=commit)
@@ -100,7 +100,7 @@ def _pushed(memory: Memory, remote: str, commit: str, theirs: str) -> bool:
     """
     try:
         return refs.push(memory.repository, remote, coordination_ref.ref(memory), commit, theirs)
-    except Refused as error:
+    except PushRefused as error:
         why = error.why
     except git.GitFailed as error:  # the connection broke, and nobody knows when
         why = error.said or error.message
@@ -174,7 +174,9 @@ def _fetched(memory: Memory, remote: str) -> str:
     )
 
 
-def _merged(memory: Memory, remote: str, base: State, ours: Seen, theirs: Seen) -> tuple[Seen, tuple[str, ...]]:
+def _merged(
+    memory: Memory, remote: str, base: State, ours: ReadState, theirs: ReadState
+) -> tuple[ReadState, tuple[str, ...]]:
     """A commit after both histories."""
     state, lost = merging.merge(base, ours.state, theirs.state)
     step = Step(state, "merge", f"the state of {remote}")

@@ -19,17 +19,17 @@ from memctl.tokens import messages
 from memctl.tokens.calibration import digest_of, name_of
 from memctl.tokens.count import Counter
 from memctl.tokens.families import KINDS, family_of, kind_of_text
+from memctl.tokens.growth import Growth, GrowthReader
 from memctl.tokens.messages import Part
-from memctl.tokens.transcripts import Growth, Transcript
-from memctl.transcript.line import context_of
-from memctl.transcript.messages import lines
+from memctl.transcript.claude_code import LineReader
+from memctl.transcript.line import Line, context_tokens
 
 SHORTEST = 50  # estimated tokens; in shorter texts the frame of the request weighs more than the factor
 
 ReadFile = Callable[[str], str]
 
 
-class Report(msgspec.Struct, frozen=True):
+class TokenReport(msgspec.Struct, frozen=True):
     """A text by its parts, what the model reported of it, and how many of those tokens are not the text's."""
 
     model: str
@@ -60,24 +60,30 @@ class _Unfit(Exception):
 def observe(text: str, read_file: ReadFile) -> Observed:
     """The observations in the text of a file; `read_file` gives the text of a `file` that a line names."""
     observed = Observed(defaultdict(list), [])
-    transcript = Transcript()
-    for number, line in lines(text):
+    reader, growths = LineReader(), GrowthReader()
+    for raw in text.split("\n"):
+        broken = reader.broken
+        line = reader.read(raw)
         try:
-            if not isinstance(line, dict):
+            if line is None and reader.broken > broken:
                 raise _Unfit("no JSON object")
-            if "message" in line or "subtype" in line:
-                for growth in transcript.read(line):
-                    _take(_report_of_growth(growth), observed)
-            else:
-                _take(_report(line, read_file), observed)
+            if line is not None:
+                _take_line(line, growths, read_file, observed)
         except _Unfit as unfit:
-            observed.asides.append(Aside(number, str(unfit)))
+            observed.asides.append(Aside(reader.number, str(unfit)))
         except MemctlError as error:  # a model not known, a file not readable
-            observed.asides.append(Aside(number, error.message))
+            observed.asides.append(Aside(reader.number, error.message))
     return observed
 
 
-def _take(report: Report, observed: Observed) -> None:
+def _take_line(line: Line, growths: GrowthReader, read_file: ReadFile, observed: Observed) -> None:
+    if "message" not in line.fields and "subtype" not in line.fields:
+        _take(_report(line.fields, read_file), observed)
+    elif (growth := growths.take(line)) is not None:
+        _take(_report_of_growth(growth), observed)
+
+
+def _take(report: TokenReport, observed: Observed) -> None:
     family = family_of(report.model)
     if family.error == 0:
         raise _Unfit(f"{family.name} is counted exactly, there is nothing to learn")
@@ -95,30 +101,30 @@ def _take(report: Report, observed: Observed) -> None:
     observed.by_model[name].append(Observation(digest_of(key), kinds, estimate, reported))
 
 
-def _report_of_growth(growth: Growth) -> Report:
+def _report_of_growth(growth: Growth) -> TokenReport:
     if growth.fault:
         raise _Unfit(growth.fault)
-    return Report(growth.model, growth.parts, growth.overhead, growth.tokens)
+    return TokenReport(growth.model, growth.parts, growth.overhead, growth.tokens)
 
 
-def _report(line: dict[str, Any], read_file: ReadFile) -> Report:
+def _report(line: dict[str, Any], read_file: ReadFile) -> TokenReport:
     request = line["request"] if isinstance(line.get("request"), dict) else line
     response = line["response"] if isinstance(line.get("response"), dict) else line
     model = response.get("model") or request.get("model")
     if not isinstance(model, str):
         raise _Unfit("names no model")
-    reported = line.get("input_tokens") or context_of(response.get("usage") or line.get("usage"))
+    reported = line.get("input_tokens") or context_tokens(response.get("usage") or line.get("usage"))
     if not isinstance(reported, int) or reported <= 0:
         raise _Unfit("has no count of input tokens")
     if isinstance(request.get("text"), str) or isinstance(request.get("file"), str):
         part, overhead = _text(request, read_file), messages.PER_REQUEST + messages.PER_MESSAGE
-        return Report(model, [part], overhead, reported, is_one_text=True)
+        return TokenReport(model, [part], overhead, reported, is_one_text=True)
     conversation = messages.parse(request)
     if conversation is None:
         raise _Unfit("has no text, file or messages")
     if conversation.uncounted:
         raise _Unfit(f"has {', '.join(conversation.uncounted)}, which no text stands for")
-    return Report(model, conversation.parts, conversation.overhead, reported)
+    return TokenReport(model, conversation.parts, conversation.overhead, reported)
 
 
 def _text(line: dict[str, Any], read_file: ReadFile) -> Part:

@@ -10,7 +10,8 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.text.credentials import redact
 from memctl.text.markdown import one_line
-from memctl.transcript.events import decoded
+from memctl.transcript.messages import decode_json
+from memctl.transcript.window import Compaction
 from memctl.window.budget.accounting import COMPONENTS
 from memctl.window.budget.profiles import BudgetComponent
 from memctl.window.budget.tracking import limits_of
@@ -20,7 +21,7 @@ from memctl.window.messages import reading
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
 from memctl.window.messages.reading import Loaded, Opened
 from memctl.window.pressure import curve as curves
-from memctl.window.pressure.curve import Curve, CurveReader
+from memctl.window.pressure.curve import Curve
 from memctl.window.pressure.limits import Limit
 from memctl.window.pressure.monitor import MODEL_REPORTED, ContextPressureMonitor, PressureReading
 
@@ -30,7 +31,7 @@ _TELLING = ("file_path", "path", "notebook_path", "command", "pattern", "query",
 _FRAME = (BudgetComponent.SYSTEM_PROMPT, BudgetComponent.TOOL_DEFINITIONS)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenConversation(msgspec.Struct, frozen=True):
     """A conversation as it was read, with its curve, the model that it names ("": none), and what counted it."""
 
     opened: Opened
@@ -43,7 +44,7 @@ class Seen(msgspec.Struct, frozen=True):
         return self.opened.transcript is not None
 
 
-class Part(msgspec.Struct, frozen=True):
+class ComponentUse(msgspec.Struct, frozen=True):
     """What components use of their budget, in tokens: two of them where nobody can tell them apart."""
 
     components: tuple[BudgetComponent, ...]
@@ -69,30 +70,30 @@ class Status(msgspec.Struct, frozen=True):
     """A window now: its last reading, what the parts use, the largest results, and a snapshot for each request."""
 
     reading: PressureReading
-    parts: tuple[Part, ...]
+    parts: tuple[ComponentUse, ...]
     largest: tuple[Large, ...]
     history: tuple[HealthSnapshot, ...]
 
 
-def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> Seen:
+def read(lines: Iterable[str], name: str, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
     """Read a transcript or messages, a transcript line by line; `counter_for` gives what counts for a model, "" for one
     that nobody names. Raises MemctlError for what is no conversation.
     """
-    watched = CurveReader()
-    loaded = reading.load(watched.watch(lines), name)
-    return of_loaded(loaded, watched.curve(), counter_for)
+    return of_loaded(reading.load(lines, name), counter_for)
 
 
-def of_loaded(loaded: Loaded, curve: Curve, counter_for: Callable[[str], TokenCounter]) -> Seen:
-    """What was read, counted, with the curve of its lines; that of what nobody reported on is counted, too."""
+def of_loaded(loaded: Loaded, counter_for: Callable[[str], TokenCounter]) -> SeenConversation:
+    """Return what was read, counted, with its curve: that of what nobody reported on is counted, too."""
     counter = counter_for(loaded.model)
     opened = loaded.opened(counter)
-    if loaded.transcript is None or not curve.points:
+    if loaded.transcript is not None and loaded.transcript.requests:
+        curve = curves.of_transcript(loaded.transcript)
+    else:
         curve = curves.of_blocks(opened.conversation.blocks, opened.conversation.overhead)
-    return Seen(opened, curve, loaded.model, counter)
+    return SeenConversation(opened, curve, loaded.model, counter)
 
 
-def judge(seen: Seen, limit: Limit, config: WindowConfig) -> Status:
+def judge(seen: SeenConversation, limit: Limit, config: WindowConfig) -> Status:
     """The state of a window that holds `limit.usable` tokens. Raises MemctlError if that is too few for a budget."""
     pressure = config.pressure
     monitor = ContextPressureMonitor(limit.usable, pressure.velocity_window, pressure.thresholds)
@@ -114,7 +115,7 @@ def judge(seen: Seen, limit: Limit, config: WindowConfig) -> Status:
 
 
 def _snapshot(
-    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, curves.Compaction]
+    number: int, tokens: int, before: int, monitor: ContextPressureMonitor, cuts: Mapping[int, Compaction]
 ) -> HealthSnapshot:
     """The health after a request. What a compaction came to is measured, else what the host said it would be."""
     cut = cuts.get(number)
@@ -128,7 +129,7 @@ def _snapshot(
     )
 
 
-def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tuple[Part, ...]:
+def _parts(seen: SeenConversation, current: int, limit: Limit, config: WindowConfig) -> tuple[ComponentUse, ...]:
     """What each component uses. The parts of a window of which the model reported the whole sum to that."""
     try:
         limits = limits_of(limit.usable, config.budget.allocations.by_component())
@@ -141,18 +142,18 @@ def _parts(seen: Seen, current: int, limit: Limit, config: WindowConfig) -> tupl
     used[BudgetComponent.OUTPUT_RESERVED] = max(limits[BudgetComponent.OUTPUT_RESERVED] - left, 0)
     others = tuple(component for component in BudgetComponent if component not in _FRAME)
     if seen.curve.source != MODEL_REPORTED:
-        return tuple(Part((component,), used[component], limits[component]) for component in BudgetComponent)
+        return tuple(ComponentUse((component,), used[component], limits[component]) for component in BudgetComponent)
     frame = _frame(seen)
     counted = sum(used[component] for component in others if component is not BudgetComponent.OUTPUT_RESERVED)
     scale = max(current - frame, 0) / counted if counted else 0.0
     scaled = {c: used[c] if c is BudgetComponent.OUTPUT_RESERVED else round(used[c] * scale) for c in others}
     return (
-        Part(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
-        *(Part((component,), scaled[component], limits[component]) for component in others),
+        ComponentUse(_FRAME, frame if counted else current, sum(limits[component] for component in _FRAME)),
+        *(ComponentUse((component,), scaled[component], limits[component]) for component in others),
     )
 
 
-def _frame(seen: Seen) -> int:
+def _frame(seen: SeenConversation) -> int:
     """The system prompt and the tools, which no transcript holds: what the first request had beside its text.
 
     No request has had less than that.
@@ -181,7 +182,7 @@ def _largest(found: Sequence[ContentBlock]) -> list[Large]:
 
 def _about(call: ContentBlock | None) -> str:
     """The argument of a call that says most, on one line and without credentials."""
-    given: Any = decoded(call.content) if call is not None else None
+    given: Any = decode_json(call.content) if call is not None else None
     if not isinstance(given, dict):
         return ""
     text = next((given[key] for key in _TELLING if isinstance(given.get(key), str)), "")

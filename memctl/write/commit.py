@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
-from memctl.git.preparation import Preparation
+from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import files, following, lock, pending
+from memctl.store import entry_state, files, following, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, Entry
+from memctl.store.pending import HELD, PendingEntry
 from memctl.store.place import CONFIG
-from memctl.write import credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write import credentials, manual_edits, recovery, rerender
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "
@@ -44,6 +45,14 @@ class Outcome(msgspec.Struct, frozen=True):
     @property
     def paths(self) -> tuple[str, ...]:
         return self.change.paths + self.by_hand
+
+    @property
+    def described(self) -> str:
+        """A line for somebody who interrupted a write that was made all the same."""
+        change = f"{self.change.op} {self.change.title}"
+        if self.commit:
+            return f"it was written already, in commit {self.commit[:10]}: {change}"
+        return f"it was written already, and waits for its commit (`memctl commit`): {change}"
 
 
 def commit_all(
@@ -86,7 +95,7 @@ def commit_all(
         return [*outcomes, *(_left_alone(memory, path, *found) for path, found in odd.items())]
 
 
-def commit_waiting(memory: Memory, newest: Entry) -> Outcome:
+def commit_waiting(memory: Memory, newest: PendingEntry) -> Outcome:
     """Commit what waits, the newest change last; what is kept back on purpose only if it shares a file with another."""
     outcome = Outcome(newest.change)
     refused: Outcome | None = None
@@ -121,12 +130,12 @@ def signed(memory: Memory, change: Change, reason: str = "") -> Change:
     )
 
 
-def _groups(entries: list[Entry]) -> list[list[Entry]]:
+def _groups(entries: list[PendingEntry]) -> list[list[PendingEntry]]:
     """Changes that share a file go into one commit, since the disk holds only the last state of it.
 
     The disk has nothing of what was undone.
     """
-    groups: list[list[Entry]] = []
+    groups: list[list[PendingEntry]] = []
     for entry in (entry for entry in entries if not entry.undone):
         paths = set(entry.change.paths)
         touching = [group for group in groups if any(paths & set(other.change.paths) for other in group)]
@@ -135,7 +144,7 @@ def _groups(entries: list[Entry]) -> list[list[Entry]]:
     return groups
 
 
-def _joint(group: list[Entry]) -> Change:
+def _joint(group: list[PendingEntry]) -> Change:
     """One change that stands for a group when it is reported."""
     first = group[0].change
     if len(group) == 1:
@@ -148,7 +157,7 @@ def _joint(group: list[Entry]) -> Change:
 
 def _commit_group(
     memory: Memory,
-    group: list[Entry],
+    group: list[PendingEntry],
     *,
     is_fresh: bool = False,
     refused: Outcome | None = None,
@@ -182,7 +191,7 @@ def _commit_group(
     return Outcome(change, commit=name, warning=warning, documents=rendered) if name else None
 
 
-def _postpone(group: list[Entry], refused: Outcome) -> Outcome:
+def _postpone(group: list[PendingEntry], refused: Outcome) -> Outcome:
     """Note why a group waits: for the reason that an outcome has."""
     for entry in group:
         pending.advance(entry, entry.stage, refused.pending)
@@ -255,7 +264,7 @@ def _refuse_credentials(memory: Memory, paths: Iterable[str]) -> None:
         change = Change(op="", title="", writes=(Write(path, text or "", ""),))
         try:
             credentials.refuse(change, lambda write: manual_edits.text_in_head(memory, write.path))
-        except credentials.CredentialFound as error:
+        except CredentialFound as error:
             raise commits.CommitPending(f"{memory.tracked(path)}: {error.message}", manual_edits.PASSING) from None
 
 

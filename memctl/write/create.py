@@ -58,10 +58,8 @@ def complete(memory: Memory, draft: Draft) -> dict[str, Any]:
         if name in values:
             later = name == "expires_at"
             values[name] = timestamps.parse_option(str(values[name]), now, ahead=later, whole_day=later)
-    if draft.kind.name == "issue":
-        values.setdefault("severity", "medium")
-    if draft.kind.name == "state":
-        values.setdefault("completion_percentage", 0)
+    for name, default in draft.kind.defaults.items():
+        values.setdefault(name, default)
     values.setdefault("status", draft.kind.statuses[0])
     values.setdefault("importance", IMPORTANCE_BY_SEVERITY.get(str(values.get("severity")), draft.kind.importance))
     values.setdefault("project_id", memory.config.project)
@@ -112,12 +110,11 @@ def template(memory: Memory, kind: Kind) -> list[str]:
 
 
 def template_text(memory: Memory, kind: Kind) -> str:
-    """The template of a type's body: headings, and under each a comment that says what belongs there."""
-    name = f"{kind.name}.md"
+    """The template of a type's body, the project's own if it has one, or else that of the type."""
     try:
-        return files.read(memory.folder, f"templates/{name}")
+        return files.read(memory.folder, f"templates/{kind.name}.md")
     except (FileNotFoundError, NotADirectoryError):
-        return (files.templates() / name).read_text(encoding="utf-8")
+        return kind.template
     except InvalidRecord as error:
         raise MemctlError(f"{memory.prefix}/{error}") from None
 

@@ -13,10 +13,9 @@ from memctl.record import content_fields, frontmatter, handoff, timestamps
 from memctl.record.change import Change, Write
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import Field
-from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems
+from memctl.record.record import FIXED, LISTS, ORDER, TIMES, Record, found_allowed, parse, problems, refuse_transition
 from memctl.record.required_text import refuse_stand_in
 from memctl.record.snapshot import Snapshot
-from memctl.write import transitions
 
 _NUMBERS = ("importance", "completion_percentage")
 _ELSEWHERE = {
@@ -74,7 +73,7 @@ def edit_text(snapshot: Snapshot, record: Record, text: str, *, allow_accepted: 
     for name in FIXED:
         if getattr(new, name) != getattr(record, name):
             raise MemctlError(f"{name} never changes", f"it was {getattr(record, name)!r}")
-    transitions.check(record, new.status)
+    refuse_transition(record, new.status)
     if new.section and new.section != record.section:
         refuse_nowhere(snapshot.outline, new.section)
     if new.title != record.title:
@@ -113,16 +112,18 @@ def close(snapshot: Snapshot, references: Sequence[str], resolution: str = "") -
     records = [snapshot.resolve(reference) for reference in references]
     writes = []
     for record in records:
-        status = {"issue": "resolved", "state": "done"}.get(record.memory_type)
-        if status is None:
+        status = record.kind.resolved
+        if not status:
             raise MemctlError(
                 f"{record.id} is a {record.memory_type}, and those are not resolved",
                 "`memctl supersede OLD NEW`, or `memctl edit ID --set status=…`",
             )
-        transitions.check(record, status)
-        text: dict[str, str | list[str]] = {"resolution": resolution} if resolution and status == "resolved" else {}
+        refuse_transition(record, status)
+        text: dict[str, str | list[str]] = (
+            {"resolution": resolution} if resolution and _content_field(record, "resolution") else {}
+        )
         values: dict[str, Any] = {"status": status}
-        if status == "done":
+        if "completion_percentage" in record.kind.defaults:
             values["completion_percentage"] = 100
         writes.append(rewrite(snapshot, record, values, text))
     return _of_many("resolve", records, writes, resolution)
@@ -132,11 +133,11 @@ def reopen(snapshot: Snapshot, references: Sequence[str]) -> Change:
     """Open issues again that were resolved, and states that were done."""
     records = [snapshot.resolve(reference) for reference in references]
     for record in records:
-        if record.memory_type not in ("issue", "state"):
+        if not record.kind.resolved:
             raise MemctlError(
                 f"{record.id} is a {record.memory_type}, and those are not reopened", "`memctl edit ID --set status=…`"
             )
-        transitions.check(record, record.kind.statuses[0])
+        refuse_transition(record, record.kind.statuses[0])
     writes = []
     for record in records:
         values: dict[str, Any] = {"status": record.kind.statuses[0]}
@@ -269,7 +270,7 @@ def scalar(record: Record, name: str, value: str, now: str) -> Any:
                 f"the status of {record.id} changes together with who owns its sections",
                 "`memctl handoff accept`, `decline` or `withdraw` does both",
             )
-        transitions.check(record, value)
+        refuse_transition(record, value)
     if value == "":
         return None
     if name in TIMES:

@@ -18,7 +18,7 @@ from memctl.team import handoff_ownership, reconcile, ref_state, remote_state
 from memctl.team.handoff_ownership import Given
 from memctl.team.ref_state import Terms
 from memctl.team.state import plain_line
-from memctl.write import edit, two_phase
+from memctl.write import edit, transaction, two_phase
 from memctl.write.two_phase import Done
 
 _OPS = {ACCEPTED: "accept", DECLINED: "decline", WITHDRAWN: "withdraw"}
@@ -34,13 +34,13 @@ def answer(
     declined: Sequence[str] = (),
     force: bool = False,
     remote: str = "",
-) -> Answered:
+) -> HandoffAnswer:
     """Accept a handoff (but for the `declined` sections), decline it, or withdraw it.
 
     The taker accepts and declines, the giver withdraws; others need `force`, with a reason. Raises MemctlError if the
     handoff is answered already.
     """
-    two_phase.recover(memory, ask_remote=bool(remote))
+    two_phase.recover(memory, transaction.write, ask_remote=bool(remote))
     snapshot = load.disk(memory)
     one = handoff.of(snapshot, snapshot.resolve(reference))
     _refuse(memory, one, status, options, force, declined)
@@ -61,10 +61,10 @@ def answer(
         title += f" without {', '.join(declined)}" if declined else ""
         return Change(op=_OPS[status], title=title, ids=(one.record.id,), writes=(write,))
 
-    return Answered(two_phase.carry_out(memory, plan, make, options, remote), one, given)
+    return HandoffAnswer(two_phase.carry_out(memory, transaction.write, plan, make, options, remote), one, given)
 
 
-class Answered(msgspec.Struct, frozen=True):
+class HandoffAnswer(msgspec.Struct, frozen=True):
     """What became of an answer, the handoff as it was before, and what that gives."""
 
     done: Done

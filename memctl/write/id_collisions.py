@@ -26,7 +26,7 @@ _NEVER = 1 << 62  # later than anything that a commit has
 _NUMBER = re.compile(r"[23]\.[1-9][0-9]*")
 
 
-class File(msgspec.Struct, frozen=True):
+class MemoryFile(msgspec.Struct, frozen=True):
     """A file of the memory, with the record that it is, if it is one; `apart` if only one side of a merge has it so."""
 
     path: str

@@ -35,7 +35,7 @@ _DRIVER = f'{_PROGRAMS} "$memctl" merge-file {{what}} %O %A %B %P; code=$?; [ $c
 _DOCS_DRIVER = f"{_PROGRAMS} exit 0; {_AT_LAST}"
 
 
-class Step(msgspec.Struct, frozen=True):
+class InstallStep(msgspec.Struct, frozen=True):
     """One part of an installation: what becomes of it, and what has to be done for that.
 
     `state` is `installed`, `refreshed`, `removed`, `unchanged`, `left` or `by hand`; `note` says more. A `fault` keeps
@@ -66,7 +66,7 @@ def own_program(called: str, python: str) -> str:
     return ""
 
 
-def plan(memory: Memory, program: str) -> list[Step]:
+def plan(memory: Memory, program: str) -> list[InstallStep]:
     """What sets up this clone for a memory; `program` is used where the PATH has no memctl, if it is not "".
 
     Raises MemctlError if that is impossible; what only the user can do is in the steps.
@@ -92,7 +92,7 @@ def plan(memory: Memory, program: str) -> list[Step]:
     return [*steps, *_set_drivers(repository, program)]
 
 
-def plan_removal(repository: Repository) -> list[Step]:
+def plan_removal(repository: Repository) -> list[InstallStep]:
     """What takes away from this clone all that `plan` has put there, and brings back what was there before."""
     usual, configured = repository.common_dir / "hooks", hooks.folder(repository)
     elsewhere = os.path.realpath(configured) != os.path.realpath(usual)
@@ -103,11 +103,11 @@ def plan_removal(repository: Repository) -> list[Step]:
         file = hooks.written_by_hand(configured) / name
         if hooks.calls_memctl(file):
             note = f"{_shown(repository, file)} calls memctl: take the lines out by hand"
-            steps.append(Step(f"hook {name}", "left", note, fault=True))
+            steps.append(InstallStep(f"hook {name}", "left", note, fault=True))
     return [*steps, *_unset_drivers(repository)]
 
 
-def carry_out(repository: Repository, steps: Sequence[Step]) -> None:
+def carry_out(repository: Repository, steps: Sequence[InstallStep]) -> None:
     """Do what the steps say, in their order; raises MemctlError where one fails, with those before it done."""
     for step in steps:
         try:
@@ -135,42 +135,44 @@ def _ours_or_first(place: Path, name: str) -> Hook:
     return hooks.look(place / (name + _LEGACY)) if hook.is_framework else hook
 
 
-def _place(hook: Hook, kept: Path, part: str, text: str) -> Step:
+def _place(hook: Hook, kept: Path, part: str, text: str) -> InstallStep:
     """Put our script in the place of a hook."""
     note = "the pre-commit framework runs it before its own" if hook.file.name.endswith(_LEGACY) else ""
     if hook.whose == "ours, changed":
-        return Step(part, "left", f"{hook.file} is not as memctl wrote it: delete it and run this again", fault=True)
+        return InstallStep(
+            part, "left", f"{hook.file} is not as memctl wrote it: delete it and run this again", fault=True
+        )
     if hook.whose == "ours":
         old = os.fsdecode(hook.data)
         if old == text and os.access(hook.file, os.X_OK):
-            return Step(part, "unchanged", note)
-        return Step(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
+            return InstallStep(part, "unchanged", note)
+        return InstallStep(part, "refreshed", note, files=HookChange(hook.file, text=text, old=old))
     if hook.whose == "nobody's":
-        return Step(part, "installed", note, files=HookChange(hook.file, text=text))
+        return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
     if not os.path.lexists(kept):
         note = note or f"the hook that is there is kept as {kept.name} and runs first"
-        return Step(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
+        return InstallStep(part, "installed", note, files=HookChange(hook.file, keep=kept, text=text))
     if hooks.equal(kept, hook.file):
-        return Step(part, "installed", note, files=HookChange(hook.file, text=text))
+        return InstallStep(part, "installed", note, files=HookChange(hook.file, text=text))
     why = f"another hook is in the place of memctl's, and {kept} holds the one of before: delete the one not needed"
-    return Step(part, "left", why, fault=True)
+    return InstallStep(part, "left", why, fault=True)
 
 
-def _take_away(place: Path, name: str) -> Step:
+def _take_away(place: Path, name: str) -> InstallStep:
     """Take our script away, from where other tools may have moved it too, and bring back the hook of before."""
     part, hook, kept = f"hook {name}", hooks.look(place / name), place / (name + hooks.KEPT)
     beside = [hooks.look(file) for file in sorted(place.glob(f"{name}.*")) if file.is_file() and file != kept]
     ours = {found.file: found for found in (hook, *beside) if found.whose == "ours"}
     changed = [found.file for found in (hook, *beside) if found.whose == "ours, changed"]
     if changed:
-        return Step(part, "left", f"{changed[0]} is not as memctl wrote it: delete it by hand", fault=True)
+        return InstallStep(part, "left", f"{changed[0]} is not as memctl wrote it: delete it by hand", fault=True)
     prune = any(found.made_its_folder for found in ours.values())
     legacy, has_kept, note = place / (name + _LEGACY), os.path.lexists(kept), ""
     target = hook.file if hook.whose != "the user's" else legacy if legacy in ours else None
     if has_kept and target:
         gone = tuple(file for file in ours if file != target)
         note = f"the hook kept as {kept.name} comes back as {target.name}"
-        return Step(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
+        return InstallStep(part, "removed", note, files=HookChange(target, back=kept, deletes=gone, prune=prune))
     deletes = list(ours)
     if hook.whose == "the user's":
         note = f"{hook.file} is not memctl's and stays"
@@ -179,17 +181,17 @@ def _take_away(place: Path, name: str) -> Step:
         elif has_kept:
             note += f", and so does {kept.name}, the hook of before memctl"
     if deletes:
-        return Step(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
-    return Step(part, "left" if has_kept else "unchanged", note or "it is not installed")
+        return InstallStep(part, "removed", note, files=HookChange(hook.file, deletes=tuple(deletes), prune=prune))
+    return InstallStep(part, "left" if has_kept else "unchanged", note or "it is not installed")
 
 
-def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> Step:
+def _by_hand(repository: Repository, place: Path, name: str, memory: str, why: str) -> InstallStep:
     file = hooks.written_by_hand(place) / name
     shown = _shown(repository, file)
     if hooks.calls_memctl(file):
-        return Step(f"hook {name}", "unchanged", f"{shown} calls memctl")
+        return InstallStep(f"hook {name}", "unchanged", f"{shown} calls memctl")
     lines = hooks.by_hand(name, memory) if file.exists() else f"#!/bin/sh\n{hooks.by_hand(name, memory)}"
-    return Step(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
+    return InstallStep(f"hook {name}", "by hand", why, fault=True, add_to=shown, lines=lines)
 
 
 def _whose(repository: Repository, place: Path) -> str:
@@ -202,7 +204,7 @@ def _shown(repository: Repository, file: Path) -> str:
     return str(file.relative_to(repository.top)) if file.is_relative_to(repository.top) else str(file)
 
 
-def _refuse_unwritable(repository: Repository, steps: Sequence[Step]) -> None:
+def _refuse_unwritable(repository: Repository, steps: Sequence[InstallStep]) -> None:
     for step in steps:
         if step.files:
             parent = step.files.file.parent
@@ -211,7 +213,7 @@ def _refuse_unwritable(repository: Repository, steps: Sequence[Step]) -> None:
                 raise MemctlError(f"{place} can't be written: permission denied", "nothing was changed")
 
 
-def _set_drivers(repository: Repository, program: str) -> list[Step]:
+def _set_drivers(repository: Repository, program: str) -> list[InstallStep]:
     programs = shlex.join(["memctl", *([program] if program else [])]).replace("%", "%%")
     steps = []
     for what, title in DRIVERS.items():
@@ -220,27 +222,29 @@ def _set_drivers(repository: Repository, program: str) -> list[Step]:
         wanted = {f"{section}.name": title, f"{section}.driver": driver}
         settings = tuple((key, value) for key, value in wanted.items() if present.get(key) != value)
         if not _is_ours(present, what):
-            steps.append(Step(part, "left", f"{section}.driver in Git's settings is not memctl's", fault=True))
+            steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's", fault=True))
         elif settings:
-            steps.append(Step(part, "refreshed" if present else "installed", settings=settings))
+            steps.append(InstallStep(part, "refreshed" if present else "installed", settings=settings))
         else:
-            steps.append(Step(part, "unchanged"))
+            steps.append(InstallStep(part, "unchanged"))
     return steps
 
 
-def _unset_drivers(repository: Repository) -> list[Step]:
+def _unset_drivers(repository: Repository) -> list[InstallStep]:
     steps = []
     for what in DRIVERS:
         part, section, present = f"merge driver memctl-{what}", f"merge.memctl-{what}", _present(repository, what)
         ours = {f"{section}.name", f"{section}.driver"}
         if not present:
-            steps.append(Step(part, "unchanged", "it is not installed"))
+            steps.append(InstallStep(part, "unchanged", "it is not installed"))
         elif not _is_ours(present, what):
-            steps.append(Step(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
+            steps.append(InstallStep(part, "left", f"{section}.driver in Git's settings is not memctl's and stays"))
         elif set(present) <= ours:
-            steps.append(Step(part, "removed", section=section))
+            steps.append(InstallStep(part, "removed", section=section))
         else:  # the user has set something more there
-            steps.append(Step(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present)))))
+            steps.append(
+                InstallStep(part, "removed", settings=tuple((key, None) for key in sorted(ours & set(present))))
+            )
     return steps
 
 

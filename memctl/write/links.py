@@ -9,9 +9,8 @@ from typing import Any
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write
 from memctl.record.kinds import OTHER_END
-from memctl.record.record import Record
+from memctl.record.record import Record, refuse_transition
 from memctl.record.snapshot import Snapshot
-from memctl.write import transitions
 from memctl.write.edit import rewrite
 
 PARENT = "parent"  # has one end only: the child names its parent's memory_id
@@ -118,7 +117,7 @@ def _end(record: Record, relation: str, other: Record, remove: bool) -> dict[str
     if not remove and other.id in getattr(record, relation):
         values = {}
     if relation == "superseded_by" and not remove:
-        transitions.check(record, "superseded")
+        refuse_transition(record, "superseded")
         values["status"] = "superseded"
     return values
 

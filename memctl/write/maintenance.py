@@ -13,16 +13,16 @@ from memctl.git import commits
 from memctl.record.change import Change, Deed, Delete, WriteOptions
 from memctl.record.record import Record, parse
 from memctl.record.snapshot import Snapshot
-from memctl.store import access, load, lock
+from memctl.store import access, entry_state, load, lock
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
 from memctl.store.sequence import Sequence
 from memctl.team import guard
-from memctl.write import entry_state, links, old_checkpoints, retention, transaction
+from memctl.write import links, old_checkpoints, retention, transaction
 from memctl.write.commit import Outcome
 from memctl.write.edit import rewrite
 from memctl.write.old_checkpoints import OldCheckpoint
-from memctl.write.retention import Judgement, Verdict
+from memctl.write.retention import Judgement, RetentionVerdict
 
 Values = dict[str, dict[str, Any]]  # front matter that changes, by the path of the record
 _UNCOMMITTED = "it has changes that are in no commit"
@@ -185,7 +185,7 @@ def _refuse_if_unsafe(memory: Memory) -> None:
         raise MemctlError(f"{error.why}, and maintenance can wait", "run it again once that is over") from None
 
 
-def _deed(verdict: Verdict) -> Deed:
+def _deed(verdict: RetentionVerdict) -> Deed:
     return Deed(verdict.action, verdict.record.id, verdict.reason)
 
 

@@ -17,13 +17,13 @@ from memctl.git import commits, index, trees
 from memctl.record.change import RENUMBER, Change
 from memctl.record.errors import InvalidRecord
 from memctl.record.frontmatter import clean_newlines
-from memctl.store import files, lock, pending
+from memctl.store import entry_state, files, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import PENDING
-from memctl.write import documents, entry_state
+from memctl.write import documents
 
 
-class Staged(msgspec.Struct, frozen=True):
+class StagedMerge(msgspec.Struct, frozen=True):
     """What became of a renumbering within a merge: the paths below `.memory/` that were `staged` (none if `why` says
     something), and the paths from the top that are in conflict still. `warning` is about the documents."""
 
@@ -33,7 +33,7 @@ class Staged(msgspec.Struct, frozen=True):
     warning: str = ""
 
 
-def stage(memory: Memory) -> Staged | None:
+def stage(memory: Memory) -> StagedMerge | None:
     """Stage what renumberings have written that wait for the merge under way; None if there is nothing of that."""
     with lock.hold(memory.repository.shared / "lock"):
         waiting = [one for one in entry_state.outstanding(memory) if one.stage == PENDING and not one.undone]
@@ -43,16 +43,16 @@ def stage(memory: Memory) -> Staged | None:
         paths = tuple(dict.fromkeys(path for entry in entries for path in entry.change.paths))
         held = _held(memory, paths)
         if odd := [path for entry in entries for path in _edited(memory, entry.change, held)]:
-            return Staged(why=f"{memory.tracked(odd[0])} has changes that are not staged")
+            return StagedMerge(why=f"{memory.tracked(odd[0])} has changes that are not staged")
         try:
             commits.update_index(memory.repository, [memory.tracked(path) for path in paths])
         except commits.CommitPending as error:
-            return Staged(why=error.why)
+            return StagedMerge(why=error.why)
         for entry in entries:
             pending.drop(entry)
         warning = _render(memory)
         memory.asked = None
-    return Staged(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
+    return StagedMerge(paths, conflicts=index.in_conflict(memory.repository), warning=warning)
 
 
 def _held(memory: Memory, paths: tuple[str, ...]) -> Mapping[str, str | None]:

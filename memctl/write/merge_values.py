@@ -7,19 +7,10 @@ from typing import Any
 
 from memctl.git import threeway
 from memctl.record import timestamps
+from memctl.record.kinds import KINDS
 
 Values = Mapping[str, Any]
 
-# How far a status is on its way, after the tables of `transitions`: what can be reached only through another comes
-# after it. `superseded` is last, because nothing follows it and the other record says it too. Of two that are
-# equally far (accepted or rejected, resolved or wontfix) a person chooses.
-_PROGRESS: dict[str, dict[str, int]] = {
-    "decision": {"proposed": 0, "accepted": 1, "rejected": 1, "deprecated": 2, "superseded": 3},
-    "issue": {"open": 0, "in-progress": 1, "resolved": 2, "wontfix": 2},
-    "state": {"active": 0, "done": 1, "superseded": 2},
-    "learning": {"active": 0, "retracted": 1, "superseded": 2},
-    "handoff": {"offered": 0, "accepted": 1, "declined": 1, "withdrawn": 1},
-}
 COUNT = "access_count"
 CONFLICT = object()  # for a value that a person has to choose
 
@@ -84,11 +75,11 @@ def _either(key: str, _: Values, ours: Values, theirs: Values) -> Any:
 
 
 def _furthest(key: str, _: Values, ours: Values, theirs: Values) -> Any:
-    progress = _PROGRESS.get(str(ours.get("memory_type")), {})
-    ranks = [progress.get(str(values.get(key)), -1) for values in (ours, theirs)]
-    if -1 in ranks or ranks[0] == ranks[1]:
+    kind = KINDS.get(str(ours.get("memory_type")))
+    one, other = (kind.step(str(values.get(key))) if kind else None for values in (ours, theirs))
+    if one is None or other is None or one.rank == other.rank:
         return CONFLICT
-    return (ours if ranks[0] > ranks[1] else theirs)[key]
+    return (ours if one.rank > other.rank else theirs)[key]
 
 
 def _who_came_later(key: str, base: Values, ours: Values, theirs: Values) -> Any:

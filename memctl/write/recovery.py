@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memctl.store import files, pending
+from memctl.store import entry_state, files, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import WRITING, Entry
-from memctl.write import checkout_log, entry_state
+from memctl.store.pending import WRITING, PendingEntry
+from memctl.write import checkout_log
 
 
 def recover(memory: Memory, *, remark: bool = True) -> None:
@@ -46,7 +46,7 @@ def drop_replaced(memory: Memory) -> None:
             pending.drop(entry)
 
 
-def _finish(memory: Memory, entry: Entry) -> None:
+def _finish(memory: Memory, entry: PendingEntry) -> None:
     """Write the files of a change that was killed, and note it as they stand then; forget it if none is left."""
     if entry.stage != WRITING:
         return

@@ -15,7 +15,7 @@ from memctl.record.kinds import OTHER_END
 from memctl.record.mentions import REFERENCE
 from memctl.record.record import ORDER, Record
 from memctl.write import id_collisions
-from memctl.write.id_collisions import File, Holder
+from memctl.write.id_collisions import Holder, MemoryFile
 
 _OWN = ("id", "memory_id", "aliases")  # keys that say what a file itself is called
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s<>()\[\]\"'`|]+")
@@ -44,7 +44,7 @@ class Unclear(msgspec.Struct, frozen=True):
 class Rewriting:
     """The references of some files to names that are shared, and what becomes of the files."""
 
-    def __init__(self, holders: Sequence[Holder], files: Sequence[File], history: History) -> None:
+    def __init__(self, holders: Sequence[Holder], files: Sequence[MemoryFile], history: History) -> None:
         self._by_name: dict[str, list[Holder]] = {}
         for holder in sorted(holders, key=lambda holder: holder.now != holder.name):  # who keeps the name comes first
             self._by_name.setdefault(holder.name, []).append(holder)
@@ -81,13 +81,13 @@ class Rewriting:
                 near[writer, name] = [one for one in self._by_name[name] if writer in later[one.origin]]
         return near
 
-    def texts(self) -> Iterator[tuple[File, Holder | None, str]]:
+    def texts(self) -> Iterator[tuple[MemoryFile, Holder | None, str]]:
         """The files with what renames them, and what their texts come to."""
         for file in self._files:
             moving = self._moving.get((file.path, file.mark))
             yield file, moving, self._rewritten(file, moving)
 
-    def _references(self, file: File) -> Iterator[Reference]:
+    def _references(self, file: MemoryFile) -> Iterator[Reference]:
         found = [(match, name) for match in REFERENCE.finditer(file.text) if (name := self._name(match[0]))]
         if not found and not (file.record and self._is_linked(file.record)):
             return
@@ -111,7 +111,7 @@ class Rewriting:
         page = ".".join(text.split(".")[:2])
         return page if page in self._by_name else ""
 
-    def _rewritten(self, file: File, moving: Holder | None) -> str:
+    def _rewritten(self, file: MemoryFile, moving: Holder | None) -> str:
         text = file.text
         links: dict[str, list[str]] = {}
         for found in reversed(self._found[file.path, file.mark]):  # from the end: what stands before keeps its place
@@ -130,7 +130,7 @@ class Rewriting:
             values |= {"memory_id": moving.memory_id} if file.record else {}
         return frontmatter.replace(text, values, ORDER if file.record else pages.ORDER) if values else text
 
-    def _links(self, file: File, key: str) -> list[str]:
+    def _links(self, file: MemoryFile, key: str) -> list[str]:
         names: list[str] = []
         found = {one.name: one for one in self._found[file.path, file.mark] if one.key == key}
         for name in getattr(file.record, key):
@@ -138,7 +138,7 @@ class Rewriting:
             names += [holder.now for holder in meant] or [name]
         return list(dict.fromkeys(names))
 
-    def _with_headings(self, file: File, moving: Holder | None, text: str) -> str:
+    def _with_headings(self, file: MemoryFile, moving: Holder | None, text: str) -> str:
         """The numbers that the headings of a page have written in them, brought into line."""
         if moving is not None and file.record is None:
             pattern = rf"^(## +§?){re.escape(moving.name[1:])}(?=\.[0-9])"
@@ -150,7 +150,7 @@ class Rewriting:
                 text = "\n".join(lines)
         return text
 
-    def _meant(self, file: File, found: Reference) -> list[Holder]:
+    def _meant(self, file: MemoryFile, found: Reference) -> list[Holder]:
         """Whom a reference means: of links it may be several, since both sides may have linked a record of theirs."""
         sharing = self._by_name[found.name]
         if heading := self._headings.get(Origin(file.path, found.line)):
@@ -170,7 +170,7 @@ class Rewriting:
             self.unclear += [one] if one not in self.unclear else []
         return meant
 
-    def _linked(self, file: File, found: Reference) -> list[Holder]:
+    def _linked(self, file: MemoryFile, found: Reference) -> list[Holder]:
         """Whom a link means: those that link back to its record, or else the one that its writer can have meant."""
         sharing, near = self._by_name[found.name], self._near[_writer(file, found), found.name]
         back = [(self._links_to(holder, OTHER_END[found.key], file), holder) for holder in sharing]
@@ -180,7 +180,7 @@ class Rewriting:
             return surely
         return near if len(near) == 1 else perhaps if len(perhaps) == 1 else []
 
-    def _links_to(self, holder: Holder, key: str, target: File) -> int:
+    def _links_to(self, holder: Holder, key: str, target: MemoryFile) -> int:
         """Whether a record has a link to that of another file, as far as its names tell."""
         key_of_file = (holder.path, holder.origin.mark)
         if target.record is None or holder.record is None:
@@ -200,12 +200,12 @@ def _names(record: Record) -> tuple[str, ...]:
     return (record.id, *record.aliases)
 
 
-def _writer(file: File, found: Reference) -> Origin:
+def _writer(file: MemoryFile, found: Reference) -> Origin:
     """Where a reference comes from: its line, or if no file has that, the file as one side of a merge added it."""
     return Origin(file.path, mark=file.mark) if file.apart else Origin(file.path, found.line)
 
 
-def _skipped(file: File) -> list[tuple[int, int]]:
+def _skipped(file: MemoryFile) -> list[tuple[int, int]]:
     """The pieces that are not looked through: addresses of web pages, which are not ours to change, and of a record's
     or page's front matter names of its own, and links."""
     found = [match.span() for match in _ADDRESS.finditer(file.text)]

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from memctl.git import remotes
 from memctl.git.repository import Repository
-from memctl.write.install import Step
+from memctl.write.install import InstallStep
 
 PART = "fetch of refs/memctl"
 
 
-def plan(repository: Repository) -> list[Step]:
+def plan(repository: Repository) -> list[InstallStep]:
     """What adds it for the remote of the branch; nothing in a clone without a remote."""
     remote = remote_of(repository)
     if not remote:
         return []
     if is_set(repository, remote):
-        return [Step(PART, "unchanged")]
-    return [Step(PART, "installed", f"from {remote}", added=(_setting(remote),))]
+        return [InstallStep(PART, "unchanged")]
+    return [InstallStep(PART, "installed", f"from {remote}", added=(_setting(remote),))]
 
 
-def plan_removal(repository: Repository) -> list[Step]:
+def plan_removal(repository: Repository) -> list[InstallStep]:
     """What takes it away, for all remotes that have it."""
     gone = tuple(_setting(remote) for remote in repository.remotes() if is_set(repository, remote))
-    return [Step(PART, "removed", taken=gone)] if gone else []
+    return [InstallStep(PART, "removed", taken=gone)] if gone else []
 
 
 def remote_of(repository: Repository) -> str:

@@ -9,10 +9,10 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.record.change import Change, Write, WriteOptions
-from memctl.store import lock, pending
+from memctl.store import entry_state, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import Entry
-from memctl.write import entry_state, merge, recovery, transaction
+from memctl.store.pending import PendingEntry
+from memctl.write import merge, recovery, transaction
 from memctl.write.commit import Outcome
 
 _SHOWN = 200  # lines of a difference that a message shows
@@ -46,7 +46,7 @@ def forget(memory: Memory, wanted: Sequence[str], *, dry_run: bool = False) -> l
     return [entry.change for entry in entries]
 
 
-def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[Entry]:
+def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[PendingEntry]:
     """The undone changes of some ids, or all; raises MemctlError for an id that none is of."""
     with lock.hold(memory.repository.shared / "lock"):
         if not dry_run:
@@ -58,12 +58,12 @@ def _chosen(memory: Memory, wanted: Sequence[str], *, dry_run: bool) -> list[Ent
     return [entry for entry in undone if not wanted or any(_is_of(entry, one) for one in wanted)]
 
 
-def _is_of(entry: Entry, wanted: str) -> bool:
+def _is_of(entry: PendingEntry, wanted: str) -> bool:
     names = entry.change.ids or (entry.change.title,)
     return any(name.upper().startswith(wanted.upper()) for name in names)
 
 
-def _on_top(memory: Memory, entry: Entry, texts: dict[str, str | None]) -> Change:
+def _on_top(memory: Memory, entry: PendingEntry, texts: dict[str, str | None]) -> Change:
     """A change as it is on top of `texts` by path (and of the disk for other paths), which are then those after it.
 
     Raises MemctlError with both texts of each file that can't have both.

@@ -26,7 +26,7 @@ from memctl.record.snapshot import Snapshot
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.write import id_collisions, merge
-from memctl.write.id_collisions import File, Holder
+from memctl.write.id_collisions import Holder, MemoryFile
 from memctl.write.merge_bodies import Lost
 from memctl.write.references import Rewriting, Unclear
 
@@ -174,23 +174,23 @@ def _packages(apart: Sequence[Apart], holders: Sequence[Holder]) -> dict[str, st
     return found
 
 
-def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[File]:
+def _records(snapshot: Snapshot, apart: Sequence[Apart]) -> Iterator[MemoryFile]:
     gone = {item.path for item in apart}
     for record in snapshot.records:
         if record.path not in gone:
-            yield File(record.path, snapshot.read(record.path), record)
+            yield MemoryFile(record.path, snapshot.read(record.path), record)
     for item in apart:
-        yield File(item.path, item.text, parse(item.text, item.path)[0], apart=True)
+        yield MemoryFile(item.path, item.text, parse(item.text, item.path)[0], apart=True)
 
 
-def _others(snapshot: Snapshot) -> Iterator[File]:
+def _others(snapshot: Snapshot) -> Iterator[MemoryFile]:
     """Pages, what is written of sessions and tasks, and packages; documents are rendered from the rest."""
     for page in snapshot.outline.pages:
-        yield File(page.path, snapshot.read(page.path))
+        yield MemoryFile(page.path, snapshot.read(page.path))
     packages = filter(handoff.record_path, snapshot.names(HANDOFF.folder))
     for path in (*snapshot.names(session_page.FOLDER), *snapshot.names(checkpoint.FOLDER), *packages):
         with suppress(InvalidRecord, OSError):  # `check` says what it is
-            yield File(path, snapshot.read(path))
+            yield MemoryFile(path, snapshot.read(path))
 
 
 def _text(snapshot: Snapshot, path: str) -> str | None:

@@ -22,7 +22,7 @@ from memctl.write import backlinks
 Action = Literal["archive", "delete", "date"]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class RetentionVerdict(msgspec.Struct, frozen=True):
     """What is due for a record, and by which rule. To `date` is to note that an archived record is archived since now.
 
     That is for one archived by hand, without `archived_at`: nobody knows how long it has been, so it is not deleted.
@@ -36,14 +36,14 @@ class Verdict(msgspec.Struct, frozen=True):
 class Spared(msgspec.Struct, frozen=True):
     """A record for which something is due, and why it is not done."""
 
-    verdict: Verdict
+    verdict: RetentionVerdict
     why: str
 
 
 class Judgement(msgspec.Struct, frozen=True):
     """What is due in a memory, and what is spared, in the order of the records' paths."""
 
-    due: tuple[Verdict, ...] = ()
+    due: tuple[RetentionVerdict, ...] = ()
     spared: tuple[Spared, ...] = ()
 
 
@@ -58,7 +58,7 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     found = [verdict for record in records if (verdict := due(record, rules, now)) is not None]
     latest = latest_states(records)
     twice = {identifier for identifier, count in Counter(record.id for record in records).items() if count > 1}
-    spared, kept = dict[str, Spared](), list[Verdict]()
+    spared, kept = dict[str, Spared](), list[RetentionVerdict]()
     for verdict in found:
         why = _protected(verdict.record, rules, latest, verdict.action)
         if verdict.record.path in untouchable:
@@ -81,14 +81,14 @@ def judge(snapshot: Snapshot, now: str, untouchable: Mapping[str, str] | None = 
     )
 
 
-def due(record: Record, rules: Lifecycle, now: str) -> Verdict | None:
+def due(record: Record, rules: Lifecycle, now: str) -> RetentionVerdict | None:
     """What the tables say of a record, without regard to what protects it."""
     if rules.delete and (reason := _delete_reason(record, rules, now)):
-        return Verdict(record, "delete", reason)
+        return RetentionVerdict(record, "delete", reason)
     if not record.is_archived and (reason := _archive_reason(record, rules, now)):
-        return Verdict(record, "archive", reason)
+        return RetentionVerdict(record, "archive", reason)
     if record.is_archived and record.archived_at is None and _counts_since_archived(record, rules):
-        return Verdict(record, "date", "archived, and nothing said since when")
+        return RetentionVerdict(record, "date", "archived, and nothing said since when")
     return None
 
 
@@ -154,13 +154,13 @@ def _lasts(record: Record, rules: Lifecycle, latest: Collection[str], closing: C
     return (record.is_open and record.path not in closing) or bool(_protected(record, rules, latest))
 
 
-def _held(verdict: Verdict, held: dict[str, str], spared: dict[str, Spared]) -> Verdict:
+def _held(verdict: RetentionVerdict, held: dict[str, str], spared: dict[str, Spared]) -> RetentionVerdict:
     """A verdict, or if its record is held, to archive that at least; then it is among the spared."""
     holder = held.get(verdict.record.path)
     if holder is None or verdict.action != "delete":
         return verdict
     spared[verdict.record.path] = Spared(verdict, f"{holder} refers to it")
-    return Verdict(verdict.record, "archive", verdict.reason)
+    return RetentionVerdict(verdict.record, "archive", verdict.reason)
 
 
 def _days(days: float) -> str:

@@ -14,6 +14,7 @@ from memctl.record.change import Change, Write
 from memctl.store import files
 from memctl.store.memory import Memory
 from memctl.store.place import CONFIG, FOLDER, refuse_foreign, refuse_link
+from memctl.write import documents
 
 
 def make_repository(folder: Path) -> None:
@@ -66,8 +67,7 @@ def _readme(folder: Path, project: str) -> tuple[Write, ...]:
 
 def _attributes(folder: Path) -> tuple[Write, ...]:
     name = ".gitattributes"
-    text = (files.templates() / "gitattributes").read_text(encoding="utf-8")
-    return () if (folder / name).exists() else (Write(name, text),)
+    return () if (folder / name).exists() else (Write(name, documents.attributes()),)
 
 
 def _config_text(project: str) -> str:

@@ -1,4 +1,4 @@
-"""The write door: the one function that changes the memory and makes commits.
+"""The one write path: the function that changes the memory and makes commits.
 
 Under the lock: finish what was interrupted, let the operation look at the memory and return a Change, note it, write
 the files, commit exactly those. If the commit can't be made, the files stay and the change waits with its message.
@@ -13,13 +13,13 @@ from memctl.record.change import REDACT, RENUMBER, Change, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import BY_FOLDER
 from memctl.record.record import parse
-from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store import entry_state, files, intents, interrupts, lock, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import Entry
+from memctl.store.pending import PendingEntry
 from memctl.store.sequence import Sequence
 from memctl.store.sessions_ref import FOLDERS
 from memctl.team import guard
-from memctl.write import commit, controls, credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write import commit, controls, credentials, manual_edits, recovery, rerender
 from memctl.write.commit import Outcome
 
 _CLOCK_STEP = 20_000_000  # ns: a file system's clock may lag behind by a tick
@@ -33,14 +33,14 @@ def carry_out(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
     What was interrupted is finished first. Raises MemctlError if the change is refused; then nothing was written.
     """
     if not options.dry_run and intents.entries(memory):
-        from memctl.write import two_phase  # which writes through this door
+        from memctl.write import two_phase  # most memories have no such step
 
-        two_phase.recover(memory)
+        two_phase.recover(memory, write)
     return write(memory, plan, options)
 
 
 def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
-    """The same without regard to steps that move ownership: for these steps themselves."""
+    """Make a change without finishing interrupted handoffs first; for `two_phase`, which finishes them."""
     with lock.hold(memory.repository.shared / "lock") as last_held:
         if memory.asked and last_held > memory.asked.started - _CLOCK_STEP:
             memory.asked = None  # somebody wrote after Git was asked
@@ -83,28 +83,20 @@ def write(memory: Memory, plan: Plan, options: WriteOptions) -> Outcome:
             memory.asked = asked
             try:
                 outcome = _committed(memory, entry, options)
-                done.append(told(outcome))
+                done.append(outcome.described)
                 memory.written += done
             finally:
                 memory.asked = None  # from before the write: whoever reads next has to ask anew
         return outcome
 
 
-def _committed(memory: Memory, entry: Entry, options: WriteOptions) -> Outcome:
+def _committed(memory: Memory, entry: PendingEntry, options: WriteOptions) -> Outcome:
     """Commit a change whose files are written, unless that is left to `memctl commit`."""
     if not options.no_commit:
         return commit.commit_waiting(memory, entry)
     _, warning = rerender.refresh(memory, [entry.change])
     hint = "`memctl commit` makes it"
     return Outcome(entry.change, pending="no commit was asked for", hint=hint, warning=warning)
-
-
-def told(outcome: Outcome) -> str:
-    """What to say to somebody who interrupted a write that was made all the same."""
-    change = f"{outcome.change.op} {outcome.change.title}"
-    if outcome.commit:
-        return f"it was written already, in commit {outcome.commit[:10]}: {change}"
-    return f"it was written already, and waits for its commit (`memctl commit`): {change}"
 
 
 def _check(memory: Memory, change: Change, options: WriteOptions) -> None:

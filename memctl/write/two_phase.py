@@ -18,27 +18,29 @@ from memctl.git import commits, refs
 from memctl.record import ids
 from memctl.record.change import Change, Write, WriteOptions
 from memctl.record.kinds import HANDOFF
-from memctl.store import files, intents, interrupts, lock, pending
+from memctl.store import entry_state, files, intents, interrupts, lock, pending
 from memctl.store.intents import Intent
 from memctl.store.memory import Memory
 from memctl.store.sequence import Sequence
 from memctl.team import coordination_ref, ref_state, remote_state
 from memctl.team.ref_state import Plan, Step, Terms
 from memctl.team.state import State
-from memctl.write import entry_state, merge, recovery, transaction
+from memctl.write import merge, recovery
 from memctl.write.commit import Outcome
 
-Make = Callable[[ref_state.Outcome], Change]
+Make = Callable[[ref_state.StateOutcome], Change]
+# How a change is written: `transaction.write`. It is passed in, for it has interrupted steps finished first.
+Writing = Callable[[Memory, Callable[[Sequence], Change], WriteOptions], Outcome]
 
 
 class Done(msgspec.Struct, frozen=True):
     """What became of a step: the write of its record, and the change of the shared state."""
 
     written: Outcome
-    agreed: ref_state.Outcome
+    agreed: ref_state.StateOutcome
 
 
-def carry_out(memory: Memory, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
+def carry_out(memory: Memory, write: Writing, plan: Plan, make: Make, options: WriteOptions, remote: str = "") -> Done:
     """Do both: the change of the shared state that `plan` makes, and that of the memory which `make` returns.
 
     `make` is asked once for each state that the plan was tried on. Raises MemctlError if either is refused; then
@@ -47,13 +49,13 @@ def carry_out(memory: Memory, plan: Plan, make: Make, options: WriteOptions, rem
     _refuse_unsafe(memory)
     terms = Terms(options.reason, options.dry_run)
     with ref_state.alone(memory):
-        _recover(memory, ask_remote=bool(remote))
+        _recover(memory, write, ask_remote=bool(remote))
         noted: list[tuple[Path, Intent]] = []
         tried: list[Outcome] = []
 
-        def prepare(outcome: ref_state.Outcome) -> None:
+        def prepare(outcome: ref_state.StateOutcome) -> None:
             change = make(outcome)
-            tried[:] = [transaction.write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
+            tried[:] = [write(memory, lambda _: change, msgspec.structs.replace(options, dry_run=True))]
             _forget(noted)
             if not options.dry_run:
                 intent = Intent(outcome.commit, remote, tried[0].change)
@@ -71,13 +73,13 @@ def carry_out(memory: Memory, plan: Plan, make: Make, options: WriteOptions, rem
             if options.dry_run:
                 return Done(tried[0], agreed)
             file, intent = noted[0]
-            written = _write(memory, file, intent, options)
+            written = _write(memory, write, file, intent, options)
             intents.drop(file)
-            done.append(transaction.told(written))
+            done.append(written.described)
         return Done(written, agreed)
 
 
-def recover(memory: Memory, *, ask_remote: bool = False) -> list[str]:
+def recover(memory: Memory, write: Writing, *, ask_remote: bool = False) -> list[str]:
     """Finish or undo the steps that were interrupted in this worktree, and say which of the two, a line each.
 
     Whether a remote has taken one is only asked with `ask_remote`; raises MemctlError if it can't be reached.
@@ -85,7 +87,7 @@ def recover(memory: Memory, *, ask_remote: bool = False) -> list[str]:
     if not intents.entries(memory):
         return []
     with ref_state.alone(memory):
-        return _recover(memory, ask_remote=ask_remote)
+        return _recover(memory, write, ask_remote=ask_remote)
 
 
 def interrupted(memory: Memory) -> list[str]:
@@ -100,7 +102,7 @@ def interrupted(memory: Memory) -> list[str]:
 
 def _agree(
     memory: Memory, plan: Plan, terms: Terms, remote: str, prepare: ref_state.Prepare | None = None
-) -> ref_state.Outcome:
+) -> ref_state.StateOutcome:
     if remote:
         return remote_state.update_alone(memory, remote, plan, terms, prepare)
     return ref_state.update_alone(memory, plan, terms, prepare)
@@ -111,7 +113,7 @@ def _forget(noted: list[tuple[Path, Intent]]) -> None:
         intents.drop(noted.pop()[0])
 
 
-def _write(memory: Memory, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
+def _write(memory: Memory, write: Writing, file: Path, intent: Intent, options: WriteOptions) -> Outcome:
     """Commit the record now that ownership has moved; if that is refused, take everything back."""
     change = intent.change
 
@@ -124,7 +126,7 @@ def _write(memory: Memory, file: Path, intent: Intent, options: WriteOptions) ->
         return _rebased(memory, change)
 
     try:
-        written = transaction.write(memory, plan, options)
+        written = write(memory, plan, options)
         why, hint = written.pending, written.hint
     except MemctlError as error:
         why, hint = error.message, error.hint or ""
@@ -137,27 +139,27 @@ def _write(memory: Memory, file: Path, intent: Intent, options: WriteOptions) ->
     raise MemctlError(f"nothing has changed hands, the record can't be committed: {why}", hint or "mend that first")
 
 
-def _recover(memory: Memory, *, ask_remote: bool) -> list[str]:
+def _recover(memory: Memory, write: Writing, *, ask_remote: bool) -> list[str]:
     told = []
     for file, intent in intents.entries(memory):
         if intent.remote and not ask_remote and (intent.back or not _has_moved(memory, intent)):
             continue
         if intent.back:
             _take_back(memory, intent)
-        is_done = not intent.back and _finish(memory, intent)
+        is_done = not intent.back and _finish(memory, write, intent)
         intents.drop(file)
         step = f"{intent.change.op} {intent.change.title}"
         told.append(f"finished: {step}" if is_done else f"undone: {step}; nothing has changed hands")
     return told
 
 
-def _finish(memory: Memory, intent: Intent) -> bool:
+def _finish(memory: Memory, write: Writing, intent: Intent) -> bool:
     """Write the record of a step if the ownership has moved; else nothing has happened, and nothing will: False."""
     if intent.remote and not _has_moved(memory, intent):
         remote_state.take_in_alone(memory, intent.remote)
     if not _has_moved(memory, intent):
         return False
-    transaction.write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
+    write(memory, lambda _: _rebased(memory, intent.change), WriteOptions(allow_secret=True))
     return True
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memctl.exchange import adr_text
 from memctl.exchange.adr_status import refreshed, statement_of
-from memctl.exchange.adr_text import KEY, Origin
+from memctl.exchange.adr_text import KEY, AdrOrigin
 from memctl.record import frontmatter, timestamps
 from memctl.record.errors import Malformed
 from memctl.record.kinds import DECISION
@@ -58,7 +58,7 @@ def test_a_title_is_told_from_its_number(file: str, line: str, title: str) -> No
     assert head.at(head.title) == title
 
 
-def taken_apart(text: str) -> tuple[Origin, str]:
+def taken_apart(text: str) -> tuple[AdrOrigin, str]:
     """A file as a record holds it: written to the record's file and read again."""
     origin, body = adr_text.take_apart("0007-odd.md", text)
     values = {"id": "x", KEY: msgspec.to_builtins(origin)}
@@ -70,7 +70,7 @@ def taken_apart(text: str) -> tuple[Origin, str]:
     return kept, body
 
 
-def decision(origin: Origin, body: str) -> Record:
+def decision(origin: AdrOrigin, body: str) -> Record:
     """The decision that a file becomes, as far as it is written out again."""
     head = adr_text.head_of(origin)
     return Record(

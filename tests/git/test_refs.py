@@ -12,7 +12,7 @@ import pytest
 from memctl.errors import MemctlError
 from memctl.git import refs, tree_merge
 from memctl.git.git import GitFailed
-from memctl.git.pushing import Refused
+from memctl.git.push import PushRefused
 from memctl.git.repository import Repository, open_repository
 from tests.conftest import commits, git
 
@@ -116,7 +116,7 @@ def test_a_remote_that_is_none_or_refuses_is_told(repo: Path, tmp_path: Path) ->
     hook.write_text("#!/bin/sh\necho no such refs here, fetch first the stale info >&2\nexit 1\n")
     hook.chmod(0o755)
     git(repo, "remote", "add", "strict", str(bare))
-    with pytest.raises(Refused, match="no such refs here"):
+    with pytest.raises(PushRefused, match="no such refs here"):
         refs.push(repository, "strict", REF, made(repository, "one"), "")
     hook.write_text("#!/bin/sh\nkill -9 $PPID\n")
     with pytest.raises(GitFailed):

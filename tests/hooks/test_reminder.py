@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from memctl.hooks import time_limit
 from memctl.hooks.compaction import INSTRUCTIONS
 from tests.conftest import Memctl
 from tests.hooks.session import Session
@@ -32,6 +33,22 @@ def test_a_decision_in_words_is_named_at_the_stop_once(session: Session) -> None
     session.send("PreCompact", trigger="auto")
     assert stops(session) == ""
     assert session.faults() == []
+
+
+def test_a_hook_that_is_killed_before_it_answers_leaves_the_line_to_the_next_stop(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.transcript.says(SAID)
+
+    def killed(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(time_limit, "within", killed)
+        with pytest.raises(KeyboardInterrupt):
+            stops(session)
+    assert NAMED in stops(session)
+    assert stops(session) == ""
 
 
 def test_the_agent_is_not_kept_going(session: Session) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from memctl.hooks import session_start, time_limit
 from memctl.hooks.primer import GUIDE
 from memctl.hooks.session_state import read
+from memctl.store import job_queue
 from tests.conftest import Memctl
 from tests.hooks.session import Session
 
@@ -64,3 +66,23 @@ def test_a_start_whose_pack_is_late_says_so(session: Session, memctl: Memctl, mo
     assert state is not None
     assert state.seen == ""  # a resumed session is given all of it, not what came since
     assert state.began is not None
+
+
+def test_what_waits_for_killed_sessions_is_in_the_time_of_the_start(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    real = time_limit.within
+
+    def watch(seconds: float, make: Callable[[], str]) -> str | None:
+        given.append(seconds)
+        time.sleep(0.2)
+        return real(20, make)
+
+    session.folder.path.mkdir(parents=True)
+    job_queue.leave(session.folder, {"what": "dance"})
+    monkeypatch.setattr(time_limit, "within", watch)
+    monkeypatch.setenv(time_limit.SETTING, "2")
+    session.said("SessionStart", source="startup")
+    assert given[0] == 1
+    assert given[1] <= 1.8

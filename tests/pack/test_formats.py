@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from memctl.pack.draft import NOTICED, Draft, Field, Item, Left, Note, Part
+from memctl.pack.draft import NOTICED, Item, ItemField, Left, PackDraft, PackNote, PackPart
 from memctl.pack.filling import fill
 from memctl.pack.formats import choice, token_optimised
 from tests.generated import COUNTERS
@@ -26,14 +26,17 @@ DECISION = Item(
     "d",
 )
 FILE = Item("file", "src/pay.py", "", "def pay():\n    ...\n", (("score", "80"),), "f")
-DRAFT = Draft(
+DRAFT = PackDraft(
     project="shop",
-    parts=(Part("decision", "Key decisions", (DECISION,)), Part("file", "Files", (FILE,))),
+    parts=(PackPart("decision", "Key decisions", (DECISION,)), PackPart("file", "Files", (FILE,))),
     opening=(
         NOTICED,
-        Note("task", "Chosen for the task", "pay", essential=True),
+        PackNote("task", "Chosen for the task", "pay", essential=True),
     ),
-    closing=(Note("next", "Next actions", "- Write it", of="d"), Note("next", "Next actions", "never", of="gone")),
+    closing=(
+        PackNote("next", "Next actions", "- Write it", of="d"),
+        PackNote("next", "Next actions", "never", of="gone"),
+    ),
     others=(Left("ISS-2025-11-04-001", "Slow", "too large"),),
     made="2025-11-04T14:32:00Z",
     source="ada",
@@ -168,9 +171,9 @@ def test_an_event_says_where_it_goes_and_how_large_it_is() -> None:
 @pytest.mark.parametrize("end", ["\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
 def test_no_line_of_an_item_begins_in_the_first_column(end: str) -> None:
     text = f"one{end}DECISIONS: none\r\ntwo"
-    made = Draft(
+    made = PackDraft(
         "shop",
-        (Part("issue", "Issues", (Item("issue", "ISS-1", "Odd", text), Item("file", "a.py", "", text, key="f"))),),
+        (PackPart("issue", "Issues", (Item("issue", "ISS-1", "Odd", text), Item("file", "a.py", "", text, key="f"))),),
     )
     packed = fill(made, "tokens", 5_000, COUNTERS["gpt"].tokens).text
     assert [line for line in packed.splitlines() if line.startswith("DECISIONS")] == []
@@ -180,7 +183,7 @@ def test_no_line_of_an_item_begins_in_the_first_column(end: str) -> None:
 @pytest.mark.parametrize("leading", [0, 9])
 def test_what_all_agents_share_is_measured_wherever_it_stands(leading: int) -> None:
     weighty = msgspec.structs.replace(DECISION, weight=9)
-    made = Draft("shop", (Part("critical_decisions", "Critical decisions", (weighty,)),), leading=leading)
+    made = PackDraft("shop", (PackPart("critical_decisions", "Critical decisions", (weighty,)),), leading=leading)
     text = fill(made, "event", 5_000, COUNTERS["gpt"].tokens).text
     shared, whole = (text.split(f"<{name}>")[1].split("<")[0] for name in ("scs_size", "aws_size"))
     assert shared == whole != "0"
@@ -188,10 +191,10 @@ def test_what_all_agents_share_is_measured_wherever_it_stands(leading: int) -> N
 
 def test_the_id_of_an_event_follows_from_what_it_says() -> None:
     def event_id(project: str) -> str:
-        made = Draft(project, DRAFT.parts, made=DRAFT.made)
+        made = PackDraft(project, DRAFT.parts, made=DRAFT.made)
         return fill(made, "event", 5_000, COUNTERS["gpt"].tokens).text.split("event_id>")[1]
 
-    other = Draft("shop", DRAFT.parts[:1], made=DRAFT.made)
+    other = PackDraft("shop", DRAFT.parts[:1], made=DRAFT.made)
     assert event_id("shop") == event_id("shop")
     assert event_id("shop") != fill(other, "event", 5_000, COUNTERS["gpt"].tokens).text.split("event_id>")[1]
 
@@ -224,22 +227,24 @@ def test_size_and_operation_choose_the_format(size: int, inter_agent: bool, form
 def test_auto_goes_by_what_there_is_to_say_and_by_the_budget(
     words: int, budget: int, inter_agent: bool, form: str
 ) -> None:
-    made = Draft("shop", (Part("learning", "Learnings", (Item("learning", "L", "T", "word " * words, key="k"),)),))
+    made = PackDraft(
+        "shop", (PackPart("learning", "Learnings", (Item("learning", "L", "T", "word " * words, key="k"),)),)
+    )
     assert fill(made, "auto", budget, COUNTERS["gpt"].tokens, inter_agent=inter_agent).format == form
 
 
 def test_the_body_of_an_item_falls_into_fields() -> None:
     body = "before\n\n## Lesson\n\nIt is so.\n\n## Mine\n\nown words\n\n## Evidence\n\n\n"
     assert Item("learning", "L", "T", body).fields() == [
-        Field("", "", "before"),
-        Field("lesson", "Lesson", "It is so."),
-        Field("", "Mine", "own words"),
+        ItemField("", "", "before"),
+        ItemField("lesson", "Lesson", "It is so."),
+        ItemField("", "Mine", "own words"),
     ]
 
 
 def test_headings_told_twice_are_both_in_yaml() -> None:
     item = Item("learning", "L", "T", "## Lesson\n\na\n\n## lesson\n\nb\n\n## is\n\nc\n", (("status", "active"),), "k")
-    text = fill(Draft("x", (Part("learning", "L", (item,)),)), "yaml", 5_000, COUNTERS["gpt"].tokens).text
+    text = fill(PackDraft("x", (PackPart("learning", "L", (item,)),)), "yaml", 5_000, COUNTERS["gpt"].tokens).text
     assert "  is: active\n  lesson: a\n  lesson 2: b\n  is 2: c\n" in text
 
 
@@ -263,5 +268,5 @@ def test_a_text_is_squeezed_without_losing_words(text: str, squeezed: str) -> No
 def test_what_is_left_out_twice_under_one_id_is_told_twice() -> None:
     """Two clones may have given the same id; and a file may be called `more`."""
     others = tuple(Left(name, title) for name, title in (("more", "a file"), ("x", "One"), ("x", "Other")))
-    text = fill(Draft("shop", (), others=others), "yaml", 5_000, COUNTERS["gpt"].tokens).text
+    text = fill(PackDraft("shop", (), others=others), "yaml", 5_000, COUNTERS["gpt"].tokens).text
     assert text.endswith("LEFT OUT:\n  more: a file\n  x: One\n  x 2: Other\n")

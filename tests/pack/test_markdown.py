@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from memctl.pack.draft import NOTICED, Contents, Draft, Group, Item, Left, Note, Part
+from memctl.pack.draft import NOTICED, Contents, Item, Left, LeftOut, PackDraft, PackNote, PackPart
 from memctl.pack.formats import markdown
 from memctl.pack.rehydrate import TITLES
 from memctl.text.markdown import contained
@@ -28,14 +28,14 @@ def entry(body: str = "", number: int = 1, **changes: Any) -> Item:
 
 def packed(parts: dict[str, list[str]], *, listed: Sequence[Left] = (), unlisted: int = 0) -> str:
     """A pack of these parts, without a task."""
-    made = tuple((Part(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items())
+    made = tuple((PackPart(name, TITLES[name], ()), tuple(texts)) for name, texts in parts.items())
     notes = (
         NOTICED,
-        Note("task", "Chosen for the task", "mend\nthe login"),
+        PackNote("task", "Chosen for the task", "mend\nthe login"),
     )
     named = ("Issues", "issues", "", "memctl list --type issue") if listed else ()
-    left_out = (Group(tuple(listed), unlisted, *named),) if listed or unlisted else ()
-    return markdown.pack(Contents("shop", notes, made, left_out, (), Draft("shop", ())))
+    left_out = (LeftOut(tuple(listed), unlisted, *named),) if listed or unlisted else ()
+    return markdown.pack(Contents("shop", notes, made, left_out, (), PackDraft("shop", ())))
 
 
 def headings(text: str) -> list[tuple[str, str]]:

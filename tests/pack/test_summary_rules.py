@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memctl.pack import summary_rules as rules
-from memctl.pack.summary_rules import Verdict, judge, leans, paths
+from memctl.pack.summary_rules import UnitVerdict, judge, leans, paths
 from memctl.statements.units import units
 
 
-def verdict(text: str) -> Verdict:
+def verdict(text: str) -> UnitVerdict:
     return judge(units(text)[-1])
 
 
@@ -47,7 +47,7 @@ def verdict(text: str) -> Verdict:
     ],
 )
 def test_what_s2_excludes_is_dropped_with_its_reason(sentence: str, reason: str) -> None:
-    assert verdict(sentence) == Verdict(drops=reason)
+    assert verdict(sentence) == UnitVerdict(drops=reason)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_what_s2_excludes_is_dropped_with_its_reason(sentence: str, reason: str)
     ],
 )
 def test_what_s2_includes_is_kept_for_what_it_is(sentence: str, keeps: str) -> None:
-    assert verdict(sentence) == Verdict(keeps=keeps)
+    assert verdict(sentence) == UnitVerdict(keeps=keeps)
 
 
 def test_a_step_in_which_something_binding_is_said_is_kept_and_marked() -> None:
-    assert verdict("I searched the callers and found that the lock must be held.") == Verdict(
+    assert verdict("I searched the callers and found that the lock must be held.") == UnitVerdict(
         keeps=rules.CONSTRAINT, warning=rules.MIXED
     )
     assert verdict("After analyzing all this, I think we should...").drops == rules.STEP
-    assert verdict("## What I did\n\nThe tests of the pool are flaky.") == Verdict(
+    assert verdict("## What I did\n\nThe tests of the pool are flaky.") == UnitVerdict(
         keeps=rules.PROBLEM, warning=rules.MIXED
     )
     assert verdict("## What I did\n\nSearched for errors.").drops == rules.STEP

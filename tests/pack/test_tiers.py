@@ -236,6 +236,24 @@ class TestLastSession:
         said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
         assert "ring buffer" in said
 
+    def test_those_before_it_have_a_line_each(self, memctl: Memctl, repo: Path, tmp_path: Path) -> None:
+        for name, hour in (("lexer", 1), ("parser", 2), ("writer", 3)):
+            file = tmp_path / "chat.txt"
+            long = f"ASSISTANT: Next: {'look at the tables of all ' * 30}.\n" * 9 if name == "writer" else ""
+            file.write_text(TRANSCRIPT.replace("parser", name).replace("ring buffer", f"{name} ring") + long)
+            memctl("session", "summarize", "-t", str(file), "--id", name)
+            page = repo / ".memory" / "sessions" / f"{name}.md"
+            page.write_text(re.sub(r"(ended|summarized): .*", rf"\1: 2025-11-04T0{hour}:00:00Z", page.read_text()))
+        said = Session(repo, tmp_path / "s.jsonl").said("SessionStart", source="startup")
+        assert "Session writer" in said
+        assert "writer ring" in said
+        lines = said.split("Sessions before it")[1].splitlines()[2:4]
+        for name, line in zip(("parser", "lexer"), lines, strict=True):
+            assert line.startswith(f"- Have the {name} stream its input; decided: ")
+            assert f"{name} ring" in line
+            assert line.endswith(f"`memctl session show {name}`")
+        assert len(said) < 9_500
+
     @pytest.mark.usefixtures("summed_up")
     def test_search_and_a_task_find_it(self, memctl: Memctl) -> None:
         results = memctl("search", "ring buffer", "--json").data["results"]

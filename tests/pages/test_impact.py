@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memctl.pages import impact
 from memctl.pages.impact import MATRIX
 from tests.conftest import Memctl, Once, commits, git
 from tests.pages.test_provenance import committed, write
@@ -368,6 +369,18 @@ def test_files_of_the_same_name_are_candidates_and_the_nearest_comes_first(shop:
         ("src/paying/api.py", "same name"),
         ("away/api.py", "same name"),
     ]
+
+
+def test_what_became_of_files_is_looked_for_up_to_a_number_of_them(
+    shop: Path, memctl: Memctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(shop, "mv", "src/pay/api.py", "src/pay/v2.py")
+    page = shop / ".memory/details/3.1-payment-details.md"
+    page.write_text(page.read_text() + "\n§4.src/gone.py\n")
+    monkeypatch.setattr(impact, "MOST_SOUGHT", 1)
+    found = memctl("impact", "--all", "--json").data["stale"][0]["broken"]
+    assert [item["candidates"] for item in found] == [[{"path": "src/pay/v2.py", "by": "renamed"}], None]
+    assert "the last 1 of these" in memctl("impact", "--all").err
 
 
 def test_a_file_deleted_made_again_and_deleted_in_the_worktree_is_not_followed_twice(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memctl.policy import compaction, discardable, redundancy
-from memctl.policy.compaction import Block, compact, score
+from memctl.policy.compaction import ContextBlock, compact, score
 
 SENTENCE = "the pool of connections is exhausted when a hundred buyers check out at once and nobody gives one back"
 WORDS = SENTENCE.split()
@@ -16,8 +16,8 @@ def count(text: str) -> int:
     return len(text.split())
 
 
-def block(key: str, text: str = "", **values: object) -> Block:
-    return Block(key, text or f"{key} " + " ".join(WORDS[: 4 + len(key)]), **values)  # type: ignore[arg-type]
+def block(key: str, text: str = "", **values: object) -> ContextBlock:
+    return ContextBlock(key, text or f"{key} " + " ".join(WORDS[: 4 + len(key)]), **values)  # type: ignore[arg-type]
 
 
 class TestScore:
@@ -84,7 +84,9 @@ class TestCompact:
         self, given_: list[tuple[list[str], bool, bool, float]], aim: float
     ) -> None:
         blocks = [
-            Block(str(n), " ".join([str(n), *words]), "kept" if keeps else "", "old" if drops else "", relevance=part)
+            ContextBlock(
+                str(n), " ".join([str(n), *words]), "kept" if keeps else "", "old" if drops else "", relevance=part
+            )
             for n, (words, keeps, drops, part) in enumerate(given_)
         ]
         found = compact(blocks, aim, count, discardable.shortened)

@@ -95,7 +95,7 @@ def test_a_description_is_yaml_or_json() -> None:
     found = state.parse("threshold: 1500\nunresolved_dependencies:\n- schema first\nevent_schema: true\n", "s.yaml")
     assert (found.threshold, found.unresolved_dependencies, found.event_schema) == (1_500, ["schema first"], True)
     assert state.parse('{"scs_history": [1, 2]}', "s.json").scs_history == [1, 2]
-    assert state.parse("", "s.yaml") == state.State()
+    assert state.parse("", "s.yaml") == state.ContextState()
     assert state.parse("---\nevents: 3\n", "s.yaml").events == 3
 
 
@@ -121,4 +121,4 @@ def test_a_wrong_description_is_refused_by_the_key(text: str, complaint: str) ->
 
 
 def test_every_key_of_the_description_is_documented() -> None:
-    assert [key for key in state.State.__struct_fields__ if f"    {key}: " not in str(state.__doc__)] == []
+    assert [key for key in state.ContextState.__struct_fields__ if f"    {key}: " not in str(state.__doc__)] == []

@@ -7,7 +7,7 @@ import pytest
 from memctl.policy import contexts, parallel
 from memctl.policy.contexts import Slice
 from memctl.policy.parallel import Criterion
-from memctl.policy.state import State
+from memctl.policy.state import ContextState
 from tests.policy.texts import context, parsed
 
 EVENT = """<agent_context><mission>sell lanterns</mission><inputs>the schema</inputs>
@@ -20,12 +20,12 @@ def slice_of(tokens: int) -> Slice:
 
 
 def judge(tokens: int = 500, threshold: int = 2_000, **said: object) -> dict[int, Criterion]:
-    state = State(**{"delta_payload": 0, **said})  # type: ignore[arg-type]
+    state = ContextState(**{"delta_payload": 0, **said})  # type: ignore[arg-type]
     return {item.number: item for item in parallel.judge(TWO, slice_of(tokens), state, threshold).criteria}
 
 
 def test_all_seven_are_granted_to_two_events() -> None:
-    verdict = parallel.judge(TWO, slice_of(500), State(delta_payload=600), 2_000)
+    verdict = parallel.judge(TWO, slice_of(500), ContextState(delta_payload=600), 2_000)
     assert [item.number for item in verdict.criteria] == [1, 2, 3, 4, 5, 6, 7, 0]
     assert verdict.is_granted
 
@@ -43,7 +43,7 @@ def test_the_branches_may_bring_40_percent_of_what_remains(delta: int, passed: b
 
 
 def test_what_the_branches_bring_is_guessed_on_the_safe_side() -> None:
-    verdict = parallel.judge(TWO, slice_of(1_000), State(), 2_000)
+    verdict = parallel.judge(TWO, slice_of(1_000), ContextState(), 2_000)
     assert (verdict.delta, verdict.is_delta_assumed) == (600, True)
     assert [item.number for item in verdict.criteria if not item.passed] == [2]
     assert "assumed: 300 for each of 2" in verdict.criteria[1].help
@@ -64,16 +64,16 @@ def test_no_more_than_one_compression_may_be_put_off(deferred: int, passed: bool
 
 def test_every_context_must_be_an_event_or_be_declared_to_be_one() -> None:
     loose = [*TWO, context("# Mission\n\nPlain text.", "c.md")]
-    found = parallel.judge(loose, slice_of(0), State(), 2_000).criteria[5]
+    found = parallel.judge(loose, slice_of(0), ContextState(), 2_000).criteria[5]
     assert (found.passed, found.measured, found.over) == (False, "2 of 3", "1")
     assert "c.md" in found.help
-    assert parallel.judge(loose, slice_of(0), State(event_schema=True), 2_000).criteria[5].passed
-    assert not parallel.judge(TWO, slice_of(0), State(event_schema=False), 2_000).criteria[5].passed
+    assert parallel.judge(loose, slice_of(0), ContextState(event_schema=True), 2_000).criteria[5].passed
+    assert not parallel.judge(TWO, slice_of(0), ContextState(event_schema=False), 2_000).criteria[5].passed
 
 
 def test_a_context_must_say_all_that_its_agent_needs() -> None:
     lacking = context("<a><mission>x</mission><constraints>y</constraints></a>", "c.xml")
-    found = parallel.judge([*TWO, lacking], slice_of(0), State(), 2_000).criteria[6]
+    found = parallel.judge([*TWO, lacking], slice_of(0), ContextState(), 2_000).criteria[6]
     assert (found.passed, found.measured) == (False, "2 of 3")
     assert found.help == "c.xml lacks its inputs, its outputs"
 
@@ -97,5 +97,5 @@ def test_the_threshold_can_be_another() -> None:
 
 def test_a_single_or_empty_context_is_judged_too() -> None:
     empty = context("", "empty.md")
-    verdict = parallel.judge([empty], contexts.shared_slice([empty.measures.parsed]), State(), 2_000)
+    verdict = parallel.judge([empty], contexts.shared_slice([empty.measures.parsed]), ContextState(), 2_000)
     assert [item.number for item in verdict.criteria if not item.passed] == [6, 7]

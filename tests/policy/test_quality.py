@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.policy import advice, quality, rot, staleness
 from memctl.policy.measures import Measures, stated_task
-from memctl.policy.quality import Metric
+from memctl.policy.quality import QualityMetric
 from memctl.policy.staleness import Over
 from memctl.record.record import Record
 from tests.policy.texts import NOW, measured, parsed, words
@@ -17,7 +17,7 @@ from tests.policy.texts import NOW, measured, parsed, words
 FIELD = "## Part {}\n\n{}\n\n"
 
 
-def metric(found: Measures, name: str) -> Metric:
+def metric(found: Measures, name: str) -> QualityMetric:
     return next(item for item in quality.metrics(found) if item.name == name)
 
 

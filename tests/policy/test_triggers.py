@@ -6,19 +6,19 @@ import pytest
 
 from memctl.policy import tiers, triggers
 from memctl.policy.contexts import GIVEN, Burst, Context, Debt, Slice, burst
-from memctl.policy.state import State
-from memctl.policy.triggers import Situation, Trigger
+from memctl.policy.state import ContextState
+from memctl.policy.triggers import Trigger, TriggerInput
 from tests.policy.texts import context, count, measured, parsed, words
 
 
-def situation(**given: object) -> Situation:
+def situation(**given: object) -> TriggerInput:
     values: dict[str, object] = {
         "contexts": [context(words(100))], "shared": Slice(100, [], GIVEN), "debt": Debt(0, 0.0, []),
         "burst": Burst(0, 0.0, -1), "growth": None, "validated": 1, "lacking": [], "events": 0,
-        "threshold": 2_000, "state": State(),
+        "threshold": 2_000, "state": ContextState(),
         **given,
     }  # fmt: skip
-    return Situation(**values)  # type: ignore[arg-type]
+    return TriggerInput(**values)  # type: ignore[arg-type]
 
 
 def fired(**given: object) -> list[int]:
@@ -39,7 +39,7 @@ def test_there_are_nine_and_a_quiet_context_fires_none() -> None:
 
 
 def test_the_end_of_a_phase_always_fires() -> None:
-    assert fired(state=State(phase_boundary=True)) == [1]
+    assert fired(state=ContextState(phase_boundary=True)) == [1]
 
 
 @pytest.mark.parametrize(("tokens", "found"), [(1_400, []), (1_401, [2]), (2_000, [2]), (2_001, [2, 7])])
@@ -67,11 +67,11 @@ def test_growth_beyond_15_percent_fires_before_it_happens(planned: int, found: l
     ("batches", "growth", "found"), [(2, 0.5, []), (3, 0.10, []), (3, 0.101, [5]), (7, 0.2, [5]), (3, -0.5, [])]
 )
 def test_three_batches_and_growth_beyond_10_percent_fire(batches: int, growth: float, found: list[int]) -> None:
-    assert fired(state=State(batches_since_compression=batches), growth=growth) == found
+    assert fired(state=ContextState(batches_since_compression=batches), growth=growth) == found
 
 
 def test_three_batches_of_unknown_growth_are_not_known() -> None:
-    trigger = one(5, state=State(batches_since_compression=3))
+    trigger = one(5, state=ContextState(batches_since_compression=3))
     assert trigger.fired is None
     assert "aws_before" in trigger.action
 
@@ -83,10 +83,10 @@ def test_a_working_set_beyond_8000_needs_a_macro_summary(tokens: int, found: lis
 
 
 def test_a_slice_that_would_grow_beyond_the_threshold_is_an_emergency() -> None:
-    trigger = one(7, shared=Slice(1_300, [], GIVEN), state=State(next_phase_scs=701))
+    trigger = one(7, shared=Slice(1_300, [], GIVEN), state=ContextState(next_phase_scs=701))
     assert (trigger.fired, trigger.over) == (True, "1")
     assert trigger.action.startswith("emergency: prune stale anchors, then remove duplicate plans, collapse reasoning")
-    assert not one(7, shared=Slice(1_300, [], GIVEN), state=State(delta_payload=700)).fired
+    assert not one(7, shared=Slice(1_300, [], GIVEN), state=ContextState(delta_payload=700)).fired
 
 
 @pytest.mark.parametrize(("events", "found"), [(50, []), (51, [8])])
@@ -101,8 +101,8 @@ def test_events_are_counted_in_a_context() -> None:
 
 def test_an_agent_that_cannot_resume_forces_a_rebuild() -> None:
     assert fired(lacking=["agent lacks its inputs"]) == [9]
-    assert fired(state=State(resumable=False)) == [9]
-    assert fired(lacking=["agent lacks its inputs"], state=State(resumable=True)) == []
+    assert fired(state=ContextState(resumable=False)) == [9]
+    assert fired(lacking=["agent lacks its inputs"], state=ContextState(resumable=True)) == []
 
 
 def test_what_is_no_event_is_not_validated() -> None:
@@ -166,7 +166,7 @@ def test_paths_that_recur_can_become_anchors() -> None:
 
 def test_a_high_slice_twice_in_four_batches_goes_to_the_context_agent() -> None:
     def asked(history: list[int], now: int) -> list[str]:
-        found = triggers.escalations(situation(shared=Slice(now, [], GIVEN), state=State(scs_history=history)))
+        found = triggers.escalations(situation(shared=Slice(now, [], GIVEN), state=ContextState(scs_history=history)))
         return [item.to for item in found]
 
     assert asked([1_700, 100, 100], 1_601) == ["context agent"]
@@ -176,7 +176,7 @@ def test_a_high_slice_twice_in_four_batches_goes_to_the_context_agent() -> None:
 
 @pytest.mark.parametrize(("added", "asked"), [(499, []), (500, ["context agent"])])
 def test_a_phase_that_adds_half_a_slice_goes_to_the_context_agent(added: int, asked: list[str]) -> None:
-    found = triggers.escalations(situation(shared=Slice(1_000, [], GIVEN), state=State(next_phase_scs=added)))
+    found = triggers.escalations(situation(shared=Slice(1_000, [], GIVEN), state=ContextState(next_phase_scs=added)))
     assert [item.to for item in found] == asked
 
 
@@ -184,12 +184,12 @@ def test_a_phase_that_adds_half_a_slice_goes_to_the_context_agent(added: int, as
     ("denials", "ratio", "asked"), [(3, 0.31, ["alpha"]), (2, 0.9, []), (3, 0.30, []), (5, 0.4, ["alpha"])]
 )
 def test_three_refusals_for_debt_go_to_alpha(denials: int, ratio: float, asked: list[str]) -> None:
-    found = triggers.escalations(situation(debt=Debt(1, ratio, []), state=State(parallel_denials=denials)))
+    found = triggers.escalations(situation(debt=Debt(1, ratio, []), state=ContextState(parallel_denials=denials)))
     assert [item.to for item in found] == asked
 
 
 def test_only_a_loss_goes_to_the_user() -> None:
-    found = triggers.escalations(situation(state=State(unresolved_details=["which VAT rate"])))
+    found = triggers.escalations(situation(state=ContextState(unresolved_details=["which VAT rate"])))
     assert [(item.to, "which VAT rate" in item.why) for item in found] == [("user", True)]
 
 

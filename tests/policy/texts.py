@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memctl.policy import measures
-from memctl.policy.blocks import Block, Parsed, take_apart
+from memctl.policy.blocks import ParsedText, TextBlock, take_apart
 from memctl.policy.contexts import Context
 from memctl.policy.measures import Measures
 from memctl.policy.staleness import Over
@@ -17,7 +17,7 @@ def count(text: str, kind: str = "markdown") -> int:
     return len(text.split())
 
 
-def parsed(text: str) -> Parsed:
+def parsed(text: str) -> ParsedText:
     return take_apart(text, "text", count)
 
 
@@ -29,7 +29,7 @@ def context(text: str, name: str = "agent") -> Context:
     return Context(name, measured(text))
 
 
-def blocks(text: str) -> list[Block]:
+def blocks(text: str) -> list[TextBlock]:
     return parsed(text).blocks
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memctl.errors import MemctlError
 from memctl.pack import items, rehydrate
-from memctl.pack.draft import NOTICED, REST, Part, harmless
+from memctl.pack.draft import NOTICED, REST, PackPart, harmless
 from memctl.pack.filling import fill
 from memctl.pack.formats import choice, markdown
 from memctl.pack.rehydrate import TITLES
@@ -67,7 +67,7 @@ def test_a_pack_is_not_empty_while_anything_fits(made: Memory, budget: int, fami
     draft = made.draft(budget, family)
     for item in (*draft.items(), *(draft.whole() if draft.whole else ())):
         others = tuple(left for left in pack.left_out if left.id != item.id)
-        part = Part(item.kind, TITLES[item.kind], (item,))
+        part = PackPart(item.kind, TITLES[item.kind], (item,))
         alone = replace(draft, parts=(part,), opening=(NOTICED,), closing=(), others=others, whole=None)
         assert not fill(alone, pack.format, budget, COUNTERS[family].tokens).included()
 

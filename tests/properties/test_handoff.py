@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memctl.errors import MemctlError
 from memctl.pack import handoff, handoff_context, handoff_said
 from memctl.pack.handoff import Package
-from memctl.pack.handoff_said import Asked, Said
+from memctl.pack.handoff_said import HandoffRequest, HandoffText
 from memctl.pack.phase import standing
 from tests.generated import COUNTERS, LINES, NOW, SOURCES, Memory, families, memories, memory
 
@@ -22,10 +22,10 @@ lines = st.lists(st.sampled_from([line for line in LINES if len(line) < 500]), m
 def made(memory: Memory, kind: str, form: str, family: str, budget: int, said: tuple[str, ...]) -> Package | None:
     """The package of a memory, None if it is refused."""
     snapshot, count = memory.snapshot, COUNTERS[family].tokens
-    given_ = Said(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
+    given_ = HandoffText(reason="The schema is done", immediate=("Write src/cascade.py",), observation=said)
     states = handoff_context.current_task(snapshot.records, "claude", lambda _: {})
     whole = handoff_said.completed(given_, snapshot, standing(snapshot, NOW), states, ())
-    asked = Asked(
+    asked = HandoffRequest(
         id="HND-2025-11-04-001",
         source="claude",
         target="bob",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memctl.record import session_page
 from memctl.session import composing, proposals, trail
 from memctl.session.paths import Places
-from memctl.session.summary import Summary, summarize
+from memctl.session.summary import SessionSummary, summarize
 from memctl.transcript import reading
 from memctl.transcript.events import Session
 
@@ -53,7 +53,7 @@ LINE = st.fixed_dictionaries(
 )
 
 
-def summed_up(session: Session) -> Summary:
+def summed_up(session: Session) -> SessionSummary:
     made = trail.of_session(session, Places(Path("/r"), session.cwd), frozenset(), [])
     return summarize(session, made, "s", "claude")
 

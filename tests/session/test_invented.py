@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from memctl.session.invented import Known
+from memctl.session.invented import KnownNames
 
 RECORD = """Fix the pool in src/shop/pool.py, see DEC-2025-11-04-001 and BUG-17; commit 5e4998f3be.
 It fails after 1,500 requests (42 %) in `Makefile`, config.toml: and ~/notes/a.md. Read src/shop/pool.py:12!"""
-KNOWN = Known(RECORD, ["lib/other/part.js", "odd name/x"])
+KNOWN = KnownNames(RECORD, ["lib/other/part.js", "odd name/x"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memctl.record import session_page
-from memctl.record.session_page import CHANGED, READ, Page, Row
+from memctl.record.session_page import CHANGED, READ, SessionPage, TrailRow
 from memctl.session import fitting, merging
 from memctl.store.files import MAX_BYTES
 from memctl.text.markdown import inline
@@ -18,10 +18,10 @@ WORDS = st.text(st.characters(blacklist_categories=("C",)), min_size=1, max_size
     lambda text: inline("x " + text)
 )
 PATHS = st.text(st.characters(blacklist_categories=("C", "Z")), min_size=1, max_size=30)
-ROWS = st.builds(Row, PATHS, st.sampled_from(["created", "modified", "deleted"]), st.just("") | WORDS)
-READS = st.builds(Row, PATHS, st.just("read"), st.just("") | WORDS)
+ROWS = st.builds(TrailRow, PATHS, st.sampled_from(["created", "modified", "deleted"]), st.just("") | WORDS)
+READS = st.builds(TrailRow, PATHS, st.just("read"), st.just("") | WORDS)
 PAGES = st.builds(
-    lambda rows, reads, decisions, errors: Page(
+    lambda rows, reads, decisions, errors: SessionPage(
         {"session_id": "s", "turns": 1},
         {session_page.CHANGED: tuple(rows), session_page.READ: tuple(reads)},
         {
@@ -39,8 +39,13 @@ PAGES = st.builds(
 
 
 @given(PAGES)
-@example(Page({"session_id": "s"}, {CHANGED: (Row("\\|", "created"), Row("|", "created"), Row("`a|b", "created"))}))
-def test_a_page_that_is_read_back_is_written_the_same(made: Page) -> None:
+@example(
+    SessionPage(
+        {"session_id": "s"},
+        {CHANGED: (TrailRow("\\|", "created"), TrailRow("|", "created"), TrailRow("`a|b", "created"))},
+    )
+)
+def test_a_page_that_is_read_back_is_written_the_same(made: SessionPage) -> None:
     text = session_page.render(made)
     again = session_page.parse(text, "sessions/s.md")
     assert session_page.render(again) == text
@@ -51,7 +56,7 @@ def test_a_page_that_is_read_back_is_written_the_same(made: Page) -> None:
 
 
 @given(PAGES, PAGES)
-def test_merging_twice_is_merging_once_and_loses_no_path(old: Page, new: Page) -> None:
+def test_merging_twice_is_merging_once_and_loses_no_path(old: SessionPage, new: SessionPage) -> None:
     once = merging.merge(old, new)
     assert session_page.render(merging.merge(once, new)) == session_page.render(once)
     paths = {row.path for side in (old, new) for rows in side.files.values() for row in rows}
@@ -62,9 +67,9 @@ def test_merging_twice_is_merging_once_and_loses_no_path(old: Page, new: Page) -
 
 
 def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
-    rows = tuple(Row(f"src/{n}.py", "modified", "something changed here " * 8) for n in range(100))
+    rows = tuple(TrailRow(f"src/{n}.py", "modified", "something changed here " * 8) for n in range(100))
     errors = tuple(f"resolved: `step {n}`: {'failed badly ' * 30}" for n in range(60))
-    made = Page(
+    made = SessionPage(
         {"session_id": "s"},
         {session_page.CHANGED: rows},
         {session_page.DECISIONS: ("Use Redis",), session_page.ERRORS: errors},
@@ -78,8 +83,8 @@ def test_what_is_too_long_is_shortened_but_for_paths_and_decisions() -> None:
 
 
 def test_a_list_too_long_to_be_read_back_keeps_its_paths_and_not_its_words() -> None:
-    rows = tuple(Row(f"src/{n}.py", "modified", "something changed " * 3) for n in range(30_000))
-    fitted = fitting.fit(Page({"session_id": "s"}, {CHANGED: rows}), Counter(family_of("gpt")))
+    rows = tuple(TrailRow(f"src/{n}.py", "modified", "something changed " * 3) for n in range(30_000))
+    fitted = fitting.fit(SessionPage({"session_id": "s"}, {CHANGED: rows}), Counter(family_of("gpt")))
     text = fitted.texts["sessions/files/s.md"]
     assert len(text.encode()) < MAX_BYTES
     assert {row.path for row in session_page.parse(text, "sessions/files/s.md").files[CHANGED]} == {
@@ -89,9 +94,11 @@ def test_a_list_too_long_to_be_read_back_keeps_its_paths_and_not_its_words() -> 
 
 @pytest.mark.parametrize("count", [0, 1, 79, 80, 500, 5_000])
 def test_no_path_is_lost_however_many_there_are(count: int) -> None:
-    rows = tuple(Row(f"src/part {n % 7}/a_long_name_of_module_{n}.py", "created", "one more") for n in range(count))
-    reads = tuple(Row(f"docs/{n}.md", "read") for n in range(count // 2))
-    made = Page({"session_id": "s", "files_accessed": count + count // 2}, {CHANGED: rows, READ: reads})
+    rows = tuple(
+        TrailRow(f"src/part {n % 7}/a_long_name_of_module_{n}.py", "created", "one more") for n in range(count)
+    )
+    reads = tuple(TrailRow(f"docs/{n}.md", "read") for n in range(count // 2))
+    made = SessionPage({"session_id": "s", "files_accessed": count + count // 2}, {CHANGED: rows, READ: reads})
     counter = Counter(family_of("gpt"))
     fitted = fitting.fit(made, counter, 2_000)
     assert counter.tokens(fitted.texts["sessions/s.md"]) <= 2_000

@@ -12,7 +12,7 @@ from memctl.record import session_page
 from memctl.session import asking, composing, probes, trail
 from memctl.session.paths import Places
 from memctl.session.probes import ARTIFACT, DECISION, FILES, GOAL, NEXT, RECALL, Probe
-from memctl.session.summary import Summary, summarize
+from memctl.session.summary import SessionSummary, summarize
 from memctl.transcript import reading
 from tests.transcript.claude import Transcript
 
@@ -21,14 +21,14 @@ SAID = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size
 NAMES = st.lists(st.text(min_size=1, max_size=12).filter(lambda name: "/" not in name), min_size=1, max_size=3)
 
 
-def summed_up(made: Transcript) -> tuple[list[Probe], Summary]:
+def summed_up(made: Transcript) -> tuple[list[Probe], SessionSummary]:
     session = reading.read(made.text.encode(errors="replace"))
     places = Places(Path(HOME), session.cwd)
     summary = summarize(session, trail.of_session(session, places, (), ()), "s", "ada")
     return probes.made(summary, session, places), summary
 
 
-def unanswered(found: list[Probe], summary: Summary) -> list[Probe]:
+def unanswered(found: list[Probe], summary: SessionSummary) -> list[Probe]:
     """The probes that the summary's page does not answer once it was written and read."""
     text = session_page.render(composing.compose(summary, "shop", "2025-11-04T14:32:00Z"))
     page = session_page.parse(text, "sessions/s.md")
@@ -75,7 +75,7 @@ def test_labelled_decisions_are_asked_for_whatever_the_extraction_says() -> None
     made = Transcript(HOME)
     made.says("**DECISION:** Use Redis because it is fast\n\n```\nDECISION: none\n```\n\nI say DECISION: not here")
     session = reading.read(made.text.encode())
-    nothing = Summary("s", "ada", "text", "", trail.Trail(()))
+    nothing = SessionSummary("s", "ada", "text", "", trail.Trail(()))
     found = probes.made(nothing, session, Places(Path(HOME), HOME))
     assert [one.fact for one in found if one.kind == DECISION] == ["Use Redis because it is fast"]
 

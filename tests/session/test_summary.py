@@ -9,12 +9,12 @@ import pytest
 
 from memctl.session import trail
 from memctl.session.paths import Places
-from memctl.session.summary import Summary, summarize
+from memctl.session.summary import SessionSummary, summarize
 from memctl.transcript import reading
 from tests.transcript.claude import Transcript
 
 
-def summed_up(made: Transcript) -> Summary:
+def summed_up(made: Transcript) -> SessionSummary:
     session = reading.read(made.text.encode())
     found = trail.of_session(session, Places(Path(made.cwd), session.cwd), frozenset(), [])
     return summarize(session, found, "s", "claude")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.record import session_page as page
-from memctl.record.session_page import Page, Row
+from memctl.record.session_page import SessionPage, TrailRow
 from memctl.session import versions
 from memctl.tokens.count import Counter
 from memctl.tokens.families import family_of
@@ -25,13 +25,13 @@ START = "2025-11-04T09:00:00Z"
 
 def text(ended: int = 10, more: str = "", turns: int = 3, **lines: Any) -> str:
     files = {
-        page.CHANGED: tuple(Row(path, "modified") for path in lines.pop("changed", ())),
-        page.READ: tuple(Row(path, "read") for path in lines.pop("read", ())),
+        page.CHANGED: tuple(TrailRow(path, "modified") for path in lines.pop("changed", ())),
+        page.READ: tuple(TrailRow(path, "read") for path in lines.pop("read", ())),
     }
     values = {"session_id": "abc", "started": START, "ended": f"2025-11-04T{ended}:00:00Z", "turns": turns}
     names = {"decisions": page.DECISIONS, "state": page.STATE, "next": page.NEXT, "errors": page.ERRORS}
     said = {names[name]: tuple(items) for name, items in lines.items()}
-    return page.render(Page(values, files, {page.INTENT: ("Mend it.",), **said}, more))
+    return page.render(SessionPage(values, files, {page.INTENT: ("Mend it.",), **said}, more))
 
 
 def merged(base: str, ours: str, theirs: str) -> Merged:
@@ -86,14 +86,16 @@ def test_what_is_no_page_of_that_session_is_merged_as_lines(broken: str) -> None
 
 def test_lists_of_files_are_joined_and_the_page_keeps_naming_them() -> None:
     lists = [
-        page.render_trail(Page({"session_id": "abc"}, {page.CHANGED: tuple(Row(p, "modified") for p in paths)}))
+        page.render_trail(
+            SessionPage({"session_id": "abc"}, {page.CHANGED: tuple(TrailRow(p, "modified") for p in paths)})
+        )
         for paths in (["a.py", "b.py"], ["b.py", "c.py"])
     ]
     found = page.parse(merged("", *lists).text, "")
     assert [row.path for row in found.files[page.CHANGED]] == ["a.py", "b.py", "c.py"]
     assert found.values["files_accessed"] == 3
     values = {"session_id": "abc", "started": START, "ended": START, "files_accessed": 400, page.TRAIL: "files/abc.md"}
-    sides = [page.render(Page({**values, "turns": turns})) for turns in (3, 4)]
+    sides = [page.render(SessionPage({**values, "turns": turns})) for turns in (3, 4)]
     made = page.parse(merged("", *sides).text, "")
     assert made.trail == "sessions/files/abc.md"
     assert made.values["files_accessed"] == 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memctl.sources.facts import Content, Facts
+from memctl.sources.facts import Content, FileFacts
 from memctl.sources.loading import (
     JUST_IN_TIME,
     NO_ROOM,
@@ -28,7 +28,7 @@ def choices(files: list[tuple[float, int]], room: Room = ROOM) -> list[Choice]:
     """What becomes of files of some scores and tokens."""
     ordered = sorted(files, key=lambda file: -file[0])
     scored = [
-        Scored(f"{number}", Content(str(number), Facts(tokens)), Score(score, 0, 0, 0, ()))
+        Scored(f"{number}", Content(str(number), FileFacts(tokens)), Score(score, 0, 0, 0, ()))
         for number, (score, tokens) in enumerate(ordered)
     ]
 

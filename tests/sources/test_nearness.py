@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from memctl.sources.facts import Content, Facts
+from memctl.sources.facts import Content, FileFacts
 from memctl.sources.nearness import nearness
 
 
 def contents(**imports: str) -> dict[str, Content]:
-    return {f"{name}.py": Content(name, Facts(1, imports=tuple(text.split()))) for name, text in imports.items()}
+    return {f"{name}.py": Content(name, FileFacts(1, imports=tuple(text.split()))) for name, text in imports.items()}
 
 
 def test_distances_give_points() -> None:

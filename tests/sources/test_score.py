@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from memctl.sources.nearness import Near
-from memctl.sources.score import Known, score
-from memctl.sources.task import Mention
+from memctl.sources.score import FileKnowledge, score
+from memctl.sources.task import FileMention
 
 NOW = "2025-11-04T14:32:00Z"
 
 
 def test_a_file_that_has_everything_scores_a_hundred() -> None:
-    known = Known(Mention(1.0, "named"), NOW, True, 3, ("ISS-2025-11-01-001",), Near(20, ("it is active",)))
+    known = FileKnowledge(FileMention(1.0, "named"), NOW, True, 3, ("ISS-2025-11-01-001",), Near(20, ("it is active",)))
     found = score("src/config.py", known, NOW)
     assert (found.score, found.relevance, found.recency, found.dependency) == (100, 50, 30, 20)
 
 
 def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
-    assert score("src/cart.py", Known(), NOW).score == 0
+    assert score("src/cart.py", FileKnowledge(), NOW).score == 0
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_file_of_which_nothing_is_known_scores_nothing() -> None:
     ],
 )
 def test_recency_goes_by_age(changed: str, points: int) -> None:
-    assert score("a.py", Known(changed=changed), NOW).recency == points
+    assert score("a.py", FileKnowledge(changed=changed), NOW).recency == points
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_recency_goes_by_age(changed: str, points: int) -> None:
     ],
 )
 def test_core_and_utility_files_are_known_by_their_paths(path: str, points: int) -> None:
-    assert score(path, Known(), NOW).relevance == points
+    assert score(path, FileKnowledge(), NOW).relevance == points
 
 
 def test_relevance_is_capped_and_its_reasons_are_all_told() -> None:
-    found = score("src/config.py", Known(Mention(0.5, "words"), "", True, 1), NOW)
+    found = score("src/config.py", FileKnowledge(FileMention(0.5, "words"), "", True, 1), NOW)
     assert found.relevance == 50
     assert sum(points for points, _ in found.reasons) == 57.5
     assert [why for _, why in found.reasons] == [

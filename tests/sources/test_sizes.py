@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from memctl.sources import facts
-from memctl.sources.sizes import PER_BYTE, Sizes
+from memctl.sources.sizes import PER_BYTE, TokenSizes
 from memctl.store import load, source_facts
 from memctl.store.memory import open_memory
 from memctl.store.repository_files import FilesOnDisk
@@ -20,16 +20,16 @@ def test_a_figure_says_whether_it_was_counted(repo: Path) -> None:
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     content = facts.gather(repo, files, cache, {}, None)["app.py"]
     counter = Counter(family_of("gpt"))
-    sizes = Sizes(counter, files, cache, source_facts.recall(cache))
+    sizes = TokenSizes(counter, files, cache, source_facts.recall(cache))
     about = sizes.known(content)
     assert (about.source, about.error) == ("size x 0.231", 0.3)
     counted = sizes.count("app.py", content)
     assert counted == counter.count((repo / "app.py").read_text(), "python")
     sizes.keep()
     (repo / "app.py").unlink()
-    again = Sizes(counter, files, cache, source_facts.recall(cache))
+    again = TokenSizes(counter, files, cache, source_facts.recall(cache))
     assert again.known(content) == again.count("app.py", content) == counted, "it is not read again"
-    other = Sizes(Counter(family_of("claude")), files, cache, source_facts.recall(cache))
+    other = TokenSizes(Counter(family_of("claude")), files, cache, source_facts.recall(cache))
     assert other.count("app.py", content).source.startswith("size x"), "another family, and the file is gone"
 
 
@@ -37,12 +37,12 @@ def test_what_is_learnt_of_a_model_makes_what_was_counted_before_out_of_date(rep
     memory = open_memory(repo, {})
     files, cache = FilesOnDisk(memory), load.open_cache(memory)
     content = facts.gather(repo, files, cache, {}, None)["app.py"]
-    before = Sizes(Counter(family_of("gpt")), files, cache, {})
+    before = TokenSizes(Counter(family_of("gpt")), files, cache, {})
     first = before.count("app.py", content)
     before.keep()
     learnt = Learnt(model="gpt-5", ratio=3.0, observations=9, error=0.03, before=0.5, after=0.02)
     counter = Counter(family_of("gpt"), learnt=learnt)
-    after = Sizes(counter, files, cache, source_facts.recall(cache))
+    after = TokenSizes(counter, files, cache, source_facts.recall(cache))
     assert after.known(content).tokens == math.ceil(content.facts.size * PER_BYTE["python"] * 3)
     assert after.count("app.py", content) == counter.count((repo / "app.py").read_text(), "python") != first
 

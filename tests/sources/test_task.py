@@ -65,7 +65,7 @@ def test_words_are_known_in_their_other_forms() -> None:
 
 
 def test_a_name_that_many_files_have_means_none_of_them_for_sure() -> None:
-    many = {f"part{number}/api.py": Content(str(number), facts.Facts(1)) for number in range(5)}
+    many = {f"part{number}/api.py": Content(str(number), facts.FileFacts(1)) for number in range(5)}
     assert {mention.share for mention in task.mentions("api.py", many).values()} == {task.ONE_OF_MANY}
 
 

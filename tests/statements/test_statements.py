@@ -12,7 +12,7 @@ import pytest
 
 from memctl.pack import summary_rules
 from memctl.session import extraction, labels
-from memctl.session.extraction import Found
+from memctl.session.extraction import Extract
 from memctl.statements import statements
 from memctl.statements.statements import DECISION, LESSON, REJECTED
 from memctl.statements.units import units
@@ -24,7 +24,7 @@ EXPECTED = {"decision": labels.DECISION, "rejected": labels.DECISION, "lesson": 
 FOUND = {"chosen": (38, 0, 0), "held": (37, 0, 1), "later": (16, 1, 8)}
 
 
-def found_in(text: str, kind: str = ANSWER) -> list[Found]:
+def found_in(text: str, kind: str = ANSWER) -> list[Extract]:
     found = extraction.of_events([Event(kind, text)])
     return [one for one in found if one.label in (labels.DECISION, labels.LEARNING)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memctl.record import ids, session_page
-from memctl.record.session_page import Page, Row
+from memctl.record.session_page import SessionPage, TrailRow
 from tests.conftest import Memctl, git
 from tests.sync.test_sync import errors, shown, the, write
 
@@ -110,14 +110,14 @@ def shown_title(memctl: Memctl, clone: Path, identifier: str) -> object:
 def test_pages_of_one_session_are_joined_with_their_lists_of_files(memctl: Memctl, one: Path, two: Path) -> None:
     for number, clone in enumerate((one, two)):
         values = {"session_id": "s1", "ended": f"2025-11-04T1{number}:00:00Z"}
-        rows = (Row(f"src/{clone.name}.py", "modified", "Changed"),)
-        page = Page(
+        rows = (TrailRow(f"src/{clone.name}.py", "modified", "Changed"),)
+        page = SessionPage(
             values,
             {session_page.CHANGED: rows},
             {session_page.STATE: (f"As {clone.name} left it",), session_page.DECISIONS: (f"Decided by {clone.name}",)},
         )
         write(clone, ".memory/sessions/s1.md", session_page.render(page))
-        listed = Page({"session_id": "s1"}, {session_page.CHANGED: rows})
+        listed = SessionPage({"session_id": "s1"}, {session_page.CHANGED: rows})
         write(clone, ".memory/sessions/files/s1.md", session_page.render_trail(listed))
     memctl("sync", where=one)
     data = memctl("sync", "--json", where=two).data

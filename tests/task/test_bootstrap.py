@@ -13,7 +13,7 @@ from memctl.record.checkpoint import Checkpoint, Noted, Touched
 from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION
 from memctl.task.bootstrap import Bootstrap, bootstrap
 from memctl.task.completeness import missing
-from memctl.task.environment import Drift
+from memctl.task.environment import EnvironmentDrift
 from memctl.text.host_limits import LIMIT, length
 from memctl.text.markdown import one_line
 from tests.checkpoints import made
@@ -31,7 +31,9 @@ _lines = st.lists(_line, max_size=30).map(tuple)
 _noted = st.builds(Noted, id=_line, title=_line, weight=st.text(_letters, max_size=20))
 _noteds = st.lists(_noted, max_size=15).map(tuple)
 _paths = st.text(_letters, min_size=1, max_size=4_000)
-_drifts = st.lists(st.builds(Drift, st.just("dirty"), st.just("gone since"), st.lists(_paths, max_size=8).map(tuple)))
+_drifts = st.lists(
+    st.builds(EnvironmentDrift, st.just("dirty"), st.just("gone since"), st.lists(_paths, max_size=8).map(tuple))
+)
 
 
 @st.composite
@@ -50,7 +52,9 @@ def checkpoints(draw: st.DrawFn) -> Checkpoint:
 
 @given(checkpoints(), _drifts)
 @settings(max_examples=80, deadline=None)
-def test_the_text_never_exceeds_its_limit_and_its_lines_are_whole(saved: Checkpoint, drift: list[Drift]) -> None:
+def test_the_text_never_exceeds_its_limit_and_its_lines_are_whole(
+    saved: Checkpoint, drift: list[EnvironmentDrift]
+) -> None:
     found = bootstrap(saved, missing(saved), drift)
     assert found.characters == length(found.text) <= LIMIT
     assert len(found.text) <= LIMIT
@@ -62,7 +66,7 @@ def test_the_text_never_exceeds_its_limit_and_its_lines_are_whole(saved: Checkpo
     assert {line for line in lines if line.startswith("- ")} <= items, "no line is cut"
 
 
-def _recorded(saved: Checkpoint, drift: list[Drift]) -> list[str]:
+def _recorded(saved: Checkpoint, drift: list[EnvironmentDrift]) -> list[str]:
     """Every item that may stand in a text."""
     texts = [f"{one.what}: {one.why}" for one in missing(saved)] + [one.told for one in drift]
     for name in (
@@ -128,7 +132,7 @@ def test_no_part_takes_all_the_room() -> None:
     saved = made(
         in_progress=long, next_actions=("Run the tests",), done=tuple(f"step {n} {'y' * 400}" for n in range(9))
     )
-    found = bootstrap(saved, missing(saved), [Drift("branch", "it was on main")])
+    found = bootstrap(saved, missing(saved), [EnvironmentDrift("branch", "it was on main")])
     lines = found.text.split("\n")
     assert "- Run the tests" in lines
     assert "- it was on main" in lines

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memctl.cli.main import COMMANDS
+from memctl.cli.main import all_commands
 from tests.conftest import Memctl, commits, git
 from tests.upgrade.make import LIVE, PLACE, SESSION
 
@@ -360,7 +360,7 @@ def _all_commands() -> list[tuple[str, ...]]:
 def test_a_memory_of_a_newer_format_is_refused_in_words_by_every_command(memctl: Memctl, repo: Path) -> None:
     needs_none = {"context-summary", "summarize", "tokens", "quality", "policy", "window", "init", "merge-file"}
     given = _all_commands()
-    assert {name for group in COMMANDS.values() for name in group} - {one[0] for one in given} <= needs_none | {
+    assert {name for group in all_commands().values() for name in group} - {one[0] for one in given} <= needs_none | {
         "completion",
         "demo",
         "guide",

@@ -13,7 +13,7 @@ from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window import status
 from memctl.window.following import Follower
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 from tests.window import generated
 
 COUNTER = Counter(FAMILIES["claude"])
@@ -24,7 +24,7 @@ def counter(model: str) -> Counter:
     return COUNTER
 
 
-def anew(file: Path) -> Seen:
+def anew(file: Path) -> SeenConversation:
     with open(file, encoding="utf-8") as lines:
         return status.read(lines, str(file), counter)
 

@@ -15,7 +15,7 @@ TOKEN = "ghp" + "_" + x(36)
 
 
 def page(text: str, **values: str) -> Write:
-    made = session_page.Page({"session_id": ID, **values}, lines={session_page.INTENT: (text,)})
+    made = session_page.SessionPage({"session_id": ID, **values}, lines={session_page.INTENT: (text,)})
     return Write(session_page.path_of(ID), session_page.render(made))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from memctl.pack.draft import Contents, Item, Note, harmless
+from memctl.pack.draft import Contents, Item, PackNote, harmless
 from memctl.pack.formats import short
 from memctl.text.markdown import one_line
 
@@ -47,7 +47,7 @@ def pack(contents: Contents) -> str:
     return "".join(texts) or "{}\n"
 
 
-def _notes(notes: tuple[Note, ...]) -> dict[str, str]:
+def _notes(notes: tuple[PackNote, ...]) -> dict[str, str]:
     return {short.part(note.name): short.note(note) for note in notes}
 
 

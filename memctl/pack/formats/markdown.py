@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from memctl.pack.draft import Contents, Group, Item, Left, Note
-from memctl.text.markdown import contained, escape_model_tokens, one_line
+from memctl.pack.draft import Contents, Item, Left, LeftOut, PackNote
+from memctl.policy.notices import escape_model_tokens
+from memctl.text.markdown import contained, one_line
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".
@@ -55,7 +56,7 @@ def fenced(text: str, path: str) -> str:
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
 
 
-def _note(note: Note) -> str:
+def _note(note: PackNote) -> str:
     return escape_model_tokens(f"{note.title}: {one_line(note.text)}" if note.title else contained(note.text))
 
 
@@ -64,7 +65,7 @@ def _line(left: Left) -> str:
     return f"- {left.id} {escape_model_tokens(left.said)}"
 
 
-def _left_out(group: Group) -> str:
+def _left_out(group: LeftOut) -> str:
     lines = [f"{escape_model_tokens(group.name)}:"] if group.name else []
     lines += map(_line, group.listed)
     if group.more:

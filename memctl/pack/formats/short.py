@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memctl.pack.draft import NOTICED, Item, Note
+from memctl.pack.draft import NOTICED, Item, PackNote
 from memctl.policy.notices import SHORT_NOTICE
 from memctl.text.markdown import one_line
 
@@ -49,7 +49,7 @@ def part(name: str) -> str:
     return PARTS.get(name, name.upper().replace("_", " "))
 
 
-def note(note: Note) -> str:
+def note(note: PackNote) -> str:
     """What a note says, memctl's own notice in fewer words."""
     return SHORT_NOTICE if note == NOTICED else note.text
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 
-from memctl.pack.draft import Contents, Field, Item, Note
+from memctl.pack.draft import Contents, Item, ItemField, PackNote
 from memctl.pack.formats import short
+from memctl.policy.notices import escape_model_tokens
 from memctl.text import headings
-from memctl.text.markdown import escape_model_tokens, one_line
+from memctl.text.markdown import one_line
 
 name = "tokens"
 _LIST_MARK = "- "
@@ -46,12 +47,12 @@ def pack(contents: Contents) -> str:
     return _OTHER_ENDS.sub(r"\g<0> ", "\n".join(lines)) + "\n"
 
 
-def _note(note: Note) -> str:
+def _note(note: PackNote) -> str:
     first, *more = squeezed(escape_model_tokens(short.note(note))).split("\n")
     return "\n".join([f"{short.part(note.name)}: {first}", *(f" {line}" for line in more)])
 
 
-def _field(field: Field) -> list[str]:
+def _field(field: ItemField) -> list[str]:
     label = short.FIELDS.get(field.name, one_line(field.name or field.heading))
     if isinstance(field.value, str):
         first, *more = squeezed(field.value).split("\n")

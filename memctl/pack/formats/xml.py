@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from memctl.pack.draft import Contents, Field, Group, Item, Note
+from memctl.pack.draft import Contents, Item, ItemField, LeftOut, PackNote
 from memctl.text.markdown import one_line
 from memctl.text.xml import clean
 
@@ -77,11 +77,11 @@ def attribute(key: str, value: str) -> str:
     return _written(ElementTree.Element("x", {key: _line(value)}))[2:-3].rstrip()
 
 
-def _note(note: Note) -> str:
+def _note(note: PackNote) -> str:
     return text_element(ELEMENTS.get(note.name, note.name), note.text)
 
 
-def _field(field: Field) -> ElementTree.Element:
+def _field(field: ItemField) -> ElementTree.Element:
     if field.name:
         element = ElementTree.Element(field.name)
     else:
@@ -94,7 +94,7 @@ def _field(field: Field) -> ElementTree.Element:
     return element
 
 
-def _left_out(group: Group) -> list[str]:
+def _left_out(group: LeftOut) -> list[str]:
     lines = []
     for left in group.listed:
         element = ElementTree.Element(_LISTED, {"id": _line(left.id)} | ({"why": _line(left.why)} if left.why else {}))

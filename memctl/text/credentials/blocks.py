@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from memctl.text.credentials.rules import Rule
+from memctl.text.credentials.rules import CredentialRule
 
 _KEYS = ("PRIVATE KEY", "PuTTY-User-Key-File")  # of these the end is looked for; the others have it in their shape
 _LONGEST = 16_000  # characters of a key; one of 16,384 bits takes 12,800
 _FEWEST = 16  # characters of a line of a key
 
 
-def find(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:
+def find(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
     """Where the blocks of a rule begin and end; a private key that is cut off ends with its last line."""
     if rule.words[0] in _KEYS:
         yield from _keys(flat, rule)
@@ -34,7 +34,7 @@ def _parts() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     return re.compile(end), re.compile(line), re.compile(rf"[A-Za-z0-9+/=]{{{_FEWEST}}}")
 
 
-def _keys(flat: str, rule: Rule) -> Iterator[tuple[int, int]]:
+def _keys(flat: str, rule: CredentialRule) -> Iterator[tuple[int, int]]:
     """Private keys: from the first line to the last, or as far as lines of a key follow each other."""
     end_of_key, line, body_line = _parts()
     begins = [match.span() for match in rule.pattern.finditer(flat)]

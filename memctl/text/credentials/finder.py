@@ -16,7 +16,7 @@ import memctl.text.credentials.blocks as blocks
 import memctl.text.credentials.rules as rules
 import memctl.text.credentials.values as values
 import memctl.text.credentials.windows as windows
-from memctl.text.credentials.rules import Rule
+from memctl.text.credentials.rules import CredentialRule
 
 GIVEN = "given"  # the rule of a secret that the user named
 RANDOM = "random word"  # the rule by whose name what is random is found in strict looking
@@ -113,14 +113,18 @@ def mark_pattern() -> re.Pattern[str]:
 
 def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
     lower = flat.lower()
-    begun: dict[int, Rule] = {}
+    begun: dict[int, CredentialRule] = {}
     judged = in_prose = 0
     for start, end in windows.windows(flat, lower):
         for rule in _rules_for(flat[start:end], lower[start:end]):
             if rule.kind == rules.BLOCK:
                 begun[rule.place] = rule
                 continue
-            is_prose = rule.kind in (rules.PROSE, rules.WORD)  # of a word behind another, looks say nothing
+            is_prose = rule.kind in (
+                rules.PROSE,
+                rules.WORD,
+                rules.SETTING,
+            )  # of a word behind another, looks say nothing
             if is_prose and in_prose > _MOST_JUDGED:
                 continue  # whoever says "password" that often says none
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
@@ -131,10 +135,10 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
         yield from ((*span, rule.place) for span in blocks.find(flat, rule))
 
 
-def _rules_for(part: str, lower: str) -> list[Rule]:
+def _rules_for(part: str, lower: str) -> list[CredentialRule]:
     """The rules of which a word is in a part of a text; `lower` is the same in small letters."""
     by_start, short, capitals = _by_word()
-    found: dict[int, Rule] = {}
+    found: dict[int, CredentialRule] = {}
     data = lower.encode("ascii")
     for offset in range(_START):  # as numbers of 4 bytes each, which are looked up ten times as fast as pieces of text
         end = len(data) - (len(data) - offset) % _START
@@ -151,12 +155,16 @@ def _rules_for(part: str, lower: str) -> list[Rule]:
 
 
 @cache
-def _by_word() -> tuple[dict[int, list[tuple[str, Rule]]], dict[bool, dict[str, dict[int, Rule]]], dict[int, Rule]]:
+def _by_word() -> tuple[
+    dict[int, list[tuple[str, CredentialRule]]],
+    dict[bool, dict[str, dict[int, CredentialRule]]],
+    dict[int, CredentialRule],
+]:
     """The rules by the first four letters of their words, in small letters and as a number; those by shorter words,
     of which capitals count or not; and those for any long word with capitals."""
-    by_start: dict[int, list[tuple[str, Rule]]] = {}
-    short: dict[bool, dict[str, dict[int, Rule]]] = {True: {}, False: {}}
-    capitals: dict[int, Rule] = {}
+    by_start: dict[int, list[tuple[str, CredentialRule]]] = {}
+    short: dict[bool, dict[str, dict[int, CredentialRule]]] = {True: {}, False: {}}
+    capitals: dict[int, CredentialRule] = {}
     for rule in rules.table():
         for word in rule.words:
             if word == rules.CAPITAL_WORD:
@@ -187,6 +195,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "any": lambda value, quoted: not values.is_placeholder(value),
     "variable": values.is_given,
     "word": values.is_word,
+    "setting": values.is_setting,
 }
 
 
@@ -201,7 +210,7 @@ def _other_values() -> re.Pattern[str]:
     )
 
 
-def _span(flat: str, rule: Rule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
+def _span(flat: str, rule: CredentialRule, match: re.Match[str], is_judged: bool) -> tuple[int, int] | None:
     """Where the credential of a match is; None if it is judged, and by the rule's kind is none."""
     if rule.kind == rules.TOKEN:
         return _token_span(flat, rule, match)
@@ -232,7 +241,7 @@ def _escape() -> re.Pattern[str]:
     )
 
 
-def _token_span(flat: str, rule: Rule, match: re.Match[str]) -> tuple[int, int] | None:
+def _token_span(flat: str, rule: CredentialRule, match: re.Match[str]) -> tuple[int, int] | None:
     start, end = match.span()
     if flat[start - 1 : start].isalnum() and not (
         _escape().search(flat, max(0, start - _LONGEST_ESCAPE), start) or _is_unmistakable(rule, match[0])
@@ -243,7 +252,7 @@ def _token_span(flat: str, rule: Rule, match: re.Match[str]) -> tuple[int, int] 
     return None if "\0" in match[0] or _is_sample(match[0]) else (start, end)
 
 
-def _is_unmistakable(rule: Rule, token: str) -> bool:
+def _is_unmistakable(rule: CredentialRule, token: str) -> bool:
     """Whether a token is one even within a word: `ghp_` or a longer prefix with a sign at its end, then a random key.
 
     Hexadecimal digits are none, `monkey-0123…` may be a name and a hash; letters alone are in any text in base64.
@@ -274,9 +283,11 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
     return start + min(cut, rest if 0 <= rest < value.rfind("=") else cut)  # a URL's next parameter is none of it
 
 
-def _is_own_name(flat: str, rule: Rule, match: re.Match[str], value: str) -> bool:
+def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
     """Whether a password is the name of its user, or of its variable, as those of services in development are."""
     if rule.kind == rules.VARIABLE:
+        if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
+            return True  # a command of which a shell takes the output
         return flat[match.start() : match.end("rest")].startswith(f"{value.upper()}_")
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 

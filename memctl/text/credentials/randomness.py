@@ -75,7 +75,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         # Git's object ids, whole or abbreviated; packs, images and files in caches are named by such hashes, too
         rf"(?<![A-Za-z0-9])(?:[0-9a-f]{{7,19}}|[0-9a-f]{{40}}|[0-9a-f]{{64}}){end}",
         r"(?:sha(?:1|256|384|512)|md5|blake2b|h1|SHA256)[-:=/][A-Za-z0-9+/_-]{16,128}={0,2}",  # in lock files
-        r"(?:DEC|ISS|STA|LRN)-\d{4}-\d\d-\d\d-\d{3,}",  # records
+        r"[A-Z]{3}-\d{4}-\d\d-\d\d-\d{3,}",  # records
         # What models' APIs and GitHub's give out
         rf"{start}(?:toolu|msg|req|resp|call|chatcmpl|thread|run|item|rs|fc)[_-][A-Za-z0-9]{{16,64}}{end}",
         rf"{start}(?:[A-Z]{{1,5}}_k[wg][A-Za-z0-9_-]{{6,40}}|MD[EIMQUY][A-Za-z0-9][A-Za-z0-9+/]{{8,60}}={{0,2}}){end}",

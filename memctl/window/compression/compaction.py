@@ -16,13 +16,13 @@ import msgspec
 
 from memctl.providers.provider import Provider, ProviderFailed
 from memctl.tokens.messages import PER_MESSAGE
+from memctl.transcript.messages import SYSTEM_ROLES, body_key, is_answer, is_items
 from memctl.window.compression import digest, prompts, worded
 from memctl.window.compression.digest import Digest
-from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.compression.strategies import KEPT_TURNS
-from memctl.window.messages import parsing
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter
-from memctl.window.messages.conversation import Conversation, Lines, key_of
+from memctl.window.messages.conversation import Conversation, Lines
 from memctl.window.preservation import digest_text, essentials, events
 from memctl.window.preservation.essentials import Essential
 
@@ -38,7 +38,7 @@ def compact(
     provider: Provider | None = None,
     earlier: Sequence[Essential] = (),
     target: int | None = None,
-) -> Step:
+) -> CompressionStep:
     """Put a digest in the place of all but the last turns; refused if something is lost or less than 10 % gained.
 
     `kept_turns` stay at least, and as many more as `target` tokens have room for. `earlier` is as in
@@ -67,7 +67,7 @@ def compact(
     except ProviderFailed as error:
         note = error.message
     metadata = {"provider": note, "note": "made by rules instead"}
-    return Step(made.conversation, msgspec.structs.replace(made.result, llm_calls_used=1, metadata=metadata))
+    return CompressionStep(made.conversation, msgspec.structs.replace(made.result, llm_calls_used=1, metadata=metadata))
 
 
 def _by_rules(
@@ -76,19 +76,21 @@ def _by_rules(
     wanted: Sequence[Essential],
     earlier: Sequence[Essential],
     kept_turns: int,
-) -> Step:
+) -> CompressionStep:
     cut = _cut(conversation, kept_turns)
     replaced = _replaced(conversation, cut)
     if len(replaced) < 2:
-        return Step(conversation, refusal(_STRATEGY, conversation.tokens, "there is nothing before the last turns"))
+        return CompressionStep(
+            conversation, refusal(_STRATEGY, conversation.tokens, "there is nothing before the last turns")
+        )
     made = digest.of_blocks(replaced).holding(essentials.present(earlier, replaced))
     text = _fitted(made, counter, int(_SHARE * sum(block.token_count for block in replaced)))
     return _checked(conversation, _rebuilt(conversation, cut, text), counter, wanted, text, 0)
 
 
 def _roomy(
-    conversation: Conversation, least: int, fewest: Step, target: int, make: Callable[[int], Step]
-) -> tuple[int, Step]:
+    conversation: Conversation, least: int, fewest: CompressionStep, target: int, make: Callable[[int], CompressionStep]
+) -> tuple[int, CompressionStep]:
     """How many of the last turns stay if no more than `target` tokens are to be left, and the compaction with these.
 
     What a compaction adds to the turns that stay is known once it is made: it is made with the fewest, and then with as
@@ -123,7 +125,7 @@ def _cut(conversation: Conversation, kept_turns: int) -> int:
     first_kept = max(conversation.current_turn - kept_turns, 1)
     turns = {block.message: block.turn_created for block in reversed(conversation.blocks)}  # of its first block
     for index, message in enumerate(conversation.messages):
-        if parsing.is_answer(message) and turns.get(index, 0) >= first_kept:
+        if is_answer(message) and turns.get(index, 0) >= first_kept:
             return index
     return len(conversation.messages)
 
@@ -138,8 +140,8 @@ def _fitted(made: Digest, counter: TokenCounter, most: int) -> str:
 
 def _rebuilt(conversation: Conversation, cut: int, text: str) -> tuple[Any, Lines]:
     """The conversation with one message of the user in the place of those before the cut, and the lines it is from."""
-    key, messages = key_of(conversation.given), conversation.messages
-    frame = [index for index in range(cut) if messages[index].get("role") in parsing.SYSTEM]
+    key, messages = body_key(conversation.given), conversation.messages
+    frame = [index for index in range(cut) if messages[index].get("role") in SYSTEM_ROLES]
     lines = dict(enumerate(conversation.lines))
     earlier = [conversation.places[block.block_id] for block in events.digests(conversation.blocks)]
     taken_in = {(place.message, place.path) for place in earlier}  # in the new digest, as results are whose calls go
@@ -176,11 +178,11 @@ def _kept(conversation: Conversation, cut: int) -> list[int]:
 
 
 def _part(messages: Sequence[Any], text: str) -> dict[str, str]:
-    return {"type": "input_text" if parsing.is_items(messages) else "text", "text": text}
+    return {"type": "input_text" if is_items(messages) else "text", "text": text}
 
 
 def _shape(messages: Sequence[Any]) -> dict[str, str]:
-    return {"type": "message"} if parsing.is_items(messages) else {}
+    return {"type": "message"} if is_items(messages) else {}
 
 
 def _checked(
@@ -190,7 +192,7 @@ def _checked(
     wanted: Sequence[Essential],
     text: str,
     calls: int,
-) -> Step:
+) -> CompressionStep:
     """The compaction, unless it loses something or gains too little."""
     before = conversation.tokens
     new = Conversation.parse(rebuilt[0], counter, lines=rebuilt[1])
@@ -199,10 +201,10 @@ def _checked(
     more: dict[str, Any] = {"fidelity_score": fidelity, "llm_calls_used": calls}
     if lost:
         named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
-        return Step(
+        return CompressionStep(
             conversation, refusal(_STRATEGY, before, f"{len(lost)} things would be lost: {named}", text, **more)
         )
     if new.tokens > before * (1 - LEAST_GAIN):
         why = f"it would save {before - new.tokens:,} of {before:,} tokens, less than {LEAST_GAIN:.0%}"
-        return Step(conversation, refusal(_STRATEGY, before, why, text, **more))
-    return Step(new, result_of(_STRATEGY, before, new.tokens, text, **more))
+        return CompressionStep(conversation, refusal(_STRATEGY, before, why, text, **more))
+    return CompressionStep(new, result_of(_STRATEGY, before, new.tokens, text, **more))

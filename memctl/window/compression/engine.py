@@ -15,8 +15,8 @@ from memctl.window.compression.notes import MAX_TOKENS, Notes
 from memctl.window.compression.result import (
     LEAST_GAIN,
     CompressionResult,
+    CompressionStep,
     CompressionStrategy,
-    Step,
     refusal,
     result_of,
 )
@@ -109,7 +109,7 @@ class CompressionEngine:
             return refusal(strategy, before, "it would save less than 10 %", output, llm_calls_used=calls)
         return result_of(strategy, before, made.tokens, made.text, llm_calls_used=calls)
 
-    def summarize_results(self, conversation: Conversation, free: int | None = None) -> Step:
+    def summarize_results(self, conversation: Conversation, free: int | None = None) -> CompressionStep:
         """Sum up large results, the largest first, until `free` tokens are saved (all of them if None)."""
         check(conversation)
         argument_checks.numbers_or_none(free=free)
@@ -119,7 +119,7 @@ class CompressionEngine:
 
     def progressive_summarize(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), free: int | None = None
-    ) -> Step:
+    ) -> CompressionStep:
         """Tell older turns in less, the oldest first, until `free` tokens are saved (all of them if None).
 
         `earlier` is what had to survive in the conversation before it was made shorter.
@@ -130,7 +130,7 @@ class CompressionEngine:
 
     def compact_conversation(
         self, conversation: Conversation, earlier: Sequence[Essential] = (), target: int | None = None
-    ) -> Step:
+    ) -> CompressionStep:
         """Put a digest in the place of all but the last turns, of which `target` tokens say how many; `earlier` as
         above."""
         check(conversation)
@@ -178,7 +178,7 @@ class CompressionEngine:
         wanted = essentials.of_blocks(conversation.blocks)
         results: list[CompressionResult] = []
         evicted = 0
-        steps: tuple[tuple[str, Callable[[Conversation], Step]], ...] = (
+        steps: tuple[tuple[str, Callable[[Conversation], CompressionStep]], ...] = (
             ("tool_result_summarization", lambda c: self.summarize_results(c, c.tokens - target)),
             ("progressive", lambda c: self.progressive_summarize(c, wanted, c.tokens - target)),
             ("conversation_compaction", lambda c: self.compact_conversation(c, wanted, target)),

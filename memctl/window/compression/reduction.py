@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from memctl.window.compression.engine import CompressionEngine
-from memctl.window.compression.result import CompressionResult, CompressionStrategy, Step
+from memctl.window.compression.result import CompressionResult, CompressionStep, CompressionStrategy
 from memctl.window.compression.strategies import CASCADE, COMPACTION, PROGRESSIVE, RESULTS
 from memctl.window.eviction.engine import EvictionEngine
 from memctl.window.eviction.lossless import LosslessEviction
@@ -76,7 +76,7 @@ def reduce(
     wanted = essentials.of_blocks(conversation.blocks)
     if conversation.tokens <= target:
         return Reduction(conversation, (), tuple(wanted), (), target)
-    alone: Mapping[str, Callable[[], Step]] = {
+    alone: Mapping[str, Callable[[], CompressionStep]] = {
         RESULTS: lambda: engine.summarize_results(conversation, conversation.tokens - target),
         PROGRESSIVE: lambda: engine.progressive_summarize(conversation, free=conversation.tokens - target),
         COMPACTION: lambda: engine.compact_conversation(conversation, target=target),

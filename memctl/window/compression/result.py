@@ -46,7 +46,7 @@ class CompressionResult(msgspec.Struct, frozen=True):
         return self.original_tokens - self.compressed_tokens
 
 
-class Step(msgspec.Struct, frozen=True):
+class CompressionStep(msgspec.Struct, frozen=True):
     """A conversation after a compression of it, and what the compression came to."""
 
     conversation: Conversation

@@ -15,7 +15,7 @@ from memctl.providers.provider import Provider
 from memctl.statements import units as summary_units
 from memctl.text.markdown import one_line
 from memctl.window.compression import worded
-from memctl.window.compression.result import LEAST_GAIN, CompressionStrategy, Step, refusal, result_of
+from memctl.window.compression.result import LEAST_GAIN, CompressionStep, CompressionStrategy, refusal, result_of
 from memctl.window.compression.worded import UntilItFails
 from memctl.window.eviction.placeholders import START as EVICTED
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, count, recount
@@ -33,7 +33,7 @@ _SHORTER = "[Shortened, "
 _ORDER = summary_rules.ORDER
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Shortener(msgspec.Struct, frozen=True):
     """What shortens: whose tokens are counted, which strings must stay, a provider if there is one."""
 
     counter: TokenCounter
@@ -55,13 +55,13 @@ def summarize_results(
     threshold: int = summary.THRESHOLD,
     provider: Provider | None = None,
     free: int | None = None,
-) -> Step:
+) -> CompressionStep:
     """Sum up results of more than `threshold` tokens, the largest first, until `free` tokens are saved (all if None).
 
     Results that no answer has followed yet stay: the model has not read them.
     """
     wanted = essentials.of_blocks(conversation.blocks)
-    asked = Asked(counter, essentials.needed_in_results(wanted, conversation.blocks), _once(provider))
+    asked = Shortener(counter, essentials.needed_in_results(wanted, conversation.blocks), _once(provider))
     calls = _calls(conversation.blocks)
     turn = conversation.current_turn
     large = [b for b in conversation.blocks if _is_large(b, threshold, turn)]
@@ -84,7 +84,7 @@ def progressive(
     provider: Provider | None = None,
     earlier: Sequence[Essential] = (),
     free: int | None = None,
-) -> Step:
+) -> CompressionStep:
     """Tell what is older in less: each turn's answers and results by LEVELS, counted from the turn that comes next.
 
     The oldest go first, until `free` tokens are saved (all of them if None). `earlier` is as in `essentials.of_blocks`.
@@ -92,7 +92,7 @@ def progressive(
     wanted = essentials.of_blocks(conversation.blocks, earlier)
     said = {one.text for one in wanted if one.kind not in (essentials.NUMBER, *essentials.SPOKEN)}
     needed = said | essentials.needed_in_results(wanted, conversation.blocks)
-    asked = Asked(counter, needed, _once(provider))
+    asked = Shortener(counter, needed, _once(provider))
     calls = _calls(conversation.blocks)
     texts: dict[str, Replacement] = {}
     turn, saved = conversation.current_turn, 0
@@ -131,7 +131,7 @@ def _calls(blocks: Sequence[ContentBlock]) -> Mapping[str, ContentBlock]:
 
 
 def _summed(
-    block: ContentBlock, call: ContentBlock | None, asked: Asked, goal: float = summary.GOAL
+    block: ContentBlock, call: ContentBlock | None, asked: Shortener, goal: float = summary.GOAL
 ) -> Replacement | None:
     """A result told shorter, by the provider if it loses nothing that is needed, else by rules."""
     tokens: Callable[[str], int] = lambda text: recount(block, text, asked.counter)  # noqa: E731
@@ -155,7 +155,7 @@ def _whole(block: ContentBlock) -> str:
 
 
 def _older(
-    block: ContentBlock, call: ContentBlock | None, share: float, label: str, asked: Asked
+    block: ContentBlock, call: ContentBlock | None, share: float, label: str, asked: Shortener
 ) -> Replacement | None:
     if block.content_type is ContentType.TOOL_RESULT and not block.metadata.get("uncounted"):
         return _summed(block, call, asked, share)
@@ -164,7 +164,7 @@ def _older(
     return None
 
 
-def _told_shorter(block: ContentBlock, share: float, label: str, asked: Asked) -> Replacement | None:
+def _told_shorter(block: ContentBlock, share: float, label: str, asked: Shortener) -> Replacement | None:
     """An answer in its own sentences, those that matter most first, in the order in which they stood."""
     head = f"{_SHORTER}{label}] "
     if block.content.startswith(head):
@@ -212,13 +212,13 @@ def _step(
     strategy: CompressionStrategy,
     conversation: Conversation,
     texts: Mapping[str, Replacement],
-    asked: Asked,
+    asked: Shortener,
     wanted: Sequence[Essential],
-) -> Step:
+) -> CompressionStep:
     """The conversation with shorter texts, unless nothing became shorter or something got lost."""
     before = conversation.tokens
     if not texts:
-        return Step(conversation, refusal(strategy, before, "no block is worth shortening"))
+        return CompressionStep(conversation, refusal(strategy, before, "no block is worth shortening"))
     new = conversation.changed({name: text for name, (text, _) in texts.items()}, asked.counter)
     lost = essentials.missing(wanted, new.blocks)
     calls = sum(tried for _, tried in texts.values())
@@ -227,10 +227,12 @@ def _step(
     if lost or before - new.tokens < touched * LEAST_GAIN:
         named = "; ".join(f"{one.kind} {one.text[:80]!r}" for one in lost[:5])
         why = f"{len(lost)} things would be lost: {named}" if lost else "it would save less than 10 %"
-        return Step(conversation, refusal(strategy, before, why, fidelity_score=fidelity, llm_calls_used=calls))
+        return CompressionStep(
+            conversation, refusal(strategy, before, why, fidelity_score=fidelity, llm_calls_used=calls)
+        )
     content = "\n\n".join(text for text, _ in texts.values())
     metadata = {"blocks": list(texts)}
-    return Step(
+    return CompressionStep(
         new,
         result_of(
             strategy, before, new.tokens, content, fidelity_score=fidelity, llm_calls_used=calls, metadata=metadata

@@ -18,7 +18,7 @@ from memctl.window.results.key_line import key_line
 WhereKept = Callable[[ContentBlock], str]
 
 
-class Unit(msgspec.Struct, frozen=True):
+class EvictionUnit(msgspec.Struct, frozen=True):
     """Blocks that can only go together, the texts for their places (None: nothing), and how worth keeping they are.
 
     `gain` is in tokens, what stands in their place already taken off.
@@ -71,7 +71,7 @@ class Candidates:
         self._calls = {block.call_id: block for block in blocks if block.is_call and block.call_id}
         self.kept: dict[str, str] = {}
 
-    def units(self, held: Mapping[str, str], score: Callable[[ContentBlock], float]) -> list[Unit]:
+    def units(self, held: Mapping[str, str], score: Callable[[ContentBlock], float]) -> list[EvictionUnit]:
         """The units that may go, in the order in which they go; `held` is what has to stay, and why."""
         self.kept = dict(held)
         found = []
@@ -92,14 +92,14 @@ class Candidates:
             groups.setdefault(("message", block.message) if is_thought else block.block_id, []).append(block)
         return [tuple(group) for group in groups.values()]
 
-    def _unit(self, group: tuple[ContentBlock, ...], score: Callable[[ContentBlock], float]) -> Unit | None:
+    def _unit(self, group: tuple[ContentBlock, ...], score: Callable[[ContentBlock], float]) -> EvictionUnit | None:
         tokens = sum(block.token_count for block in group)
         if is_placeholder(group[0], self._most):
             why = "it was evicted before"
         else:
             texts, left = self._texts(group) if tokens >= self._least else (None, 0)
             if texts is not None and tokens - left >= self._least:
-                return Unit(group, texts, tokens - left, min(map(score, group)))
+                return EvictionUnit(group, texts, tokens - left, min(map(score, group)))
             why = f"it would free fewer than {self._least} tokens"
         self.kept.update({block.block_id: why for block in group})
         return None

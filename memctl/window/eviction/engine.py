@@ -15,11 +15,11 @@ import msgspec
 from memctl.errors import USAGE, MemctlError
 from memctl.policy.relevance import terms
 from memctl.record import argument_checks
-from memctl.window.eviction.candidates import Candidates, Unit, WhereKept
+from memctl.window.eviction.candidates import Candidates, EvictionUnit, WhereKept
 from memctl.window.eviction.policies import EvictionPolicy
 from memctl.window.eviction.protection import ALWAYS, protected, turn_of
 from memctl.window.eviction.references import names_in, referenced
-from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, Situation
+from memctl.window.eviction.scoring import SCORERS, EvictionScorer, Scoring, ScoringInput
 from memctl.window.eviction.similarity import Similar, shingles, similar
 from memctl.window.eviction.text_cache import TextCache
 from memctl.window.messages.content import ContentBlock, ContentType, TokenCounter, check_blocks
@@ -37,7 +37,7 @@ _WEIGHED = (EvictionPolicy.PRIORITY, EvictionPolicy.HYBRID)
 _COMPARING = (EvictionPolicy.SEMANTIC_MERGE, EvictionPolicy.HYBRID)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class KeptBlock(msgspec.Struct, frozen=True):
     """A block that stays: its tokens, why, and its score if it could have gone."""
 
     block_id: str
@@ -74,7 +74,7 @@ class EvictionResult(msgspec.Struct, frozen=True):
     replacements: dict[str, str | None]
     target_free_tokens: int
     evictions: list[Gone]
-    kept: list[Kept]
+    kept: list[KeptBlock]
     similar_by: str = ""
 
     @property
@@ -154,7 +154,7 @@ class EvictionEngine:
         known = referenced(blocks, self._names)
         alike = similar(known, runs=self._runs) if self.policy in _COMPARING or not self._is_own else {}
         task = task or next((b.content for b in known if b.content_type is ContentType.USER_MESSAGE), "")
-        situation = Situation(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
+        situation = ScoringInput(turn, self.numbers, frozenset(terms(task)), task_embedding, alike, self._terms)
         candidates = self._candidates(known, alike)
         held = {**spared, **protected(known, turn, self.protected_types)}
         units = candidates.units(held, lambda block: self.scorer.score(block, situation))
@@ -201,8 +201,8 @@ class EvictionEngine:
     def _result(
         self,
         blocks: Sequence[ContentBlock],
-        units: list[Unit],
-        chosen: list[Unit],
+        units: list[EvictionUnit],
+        chosen: list[EvictionUnit],
         kept: dict[str, str],
         target: int,
         alike: dict[str, Similar],
@@ -221,7 +221,7 @@ class EvictionEngine:
             target_free_tokens=target,
             evictions=[_gone(unit, block) for unit in chosen for block in unit.blocks],
             kept=[
-                Kept(block.block_id, block.token_count, _why(block, kept), scores.get(block.block_id))
+                KeptBlock(block.block_id, block.token_count, _why(block, kept), scores.get(block.block_id))
                 for block in blocks
                 if block.block_id not in gone
             ],
@@ -245,13 +245,13 @@ def _type(given: ContentType | str) -> str:
         raise MemctlError(f"there is no content type {given!r}", f"types are {known}", USAGE) from None
 
 
-def _chosen(units: list[Unit], target: int, spared: float) -> list[Unit]:
+def _chosen(units: list[EvictionUnit], target: int, spared: float) -> list[EvictionUnit]:
     """The first units that free the target together, with as little more as may be.
 
     The last of them may be another that is about as worth keeping and frees less. What the last makes needless stays,
     the most worth keeping first, if its score is at most `spared` below that of the last.
     """
-    chosen: list[Unit] = []
+    chosen: list[EvictionUnit] = []
     need, last = target, 0.0
     for number, unit in enumerate(units):
         if need <= 0:
@@ -268,7 +268,7 @@ def _chosen(units: list[Unit], target: int, spared: float) -> list[Unit]:
     return chosen
 
 
-def _gone(unit: Unit, block: ContentBlock) -> Gone:
+def _gone(unit: EvictionUnit, block: ContentBlock) -> Gone:
     before = sum(one.token_count for one in unit.blocks)
     after = before - unit.gain if block is unit.blocks[0] else 0
     return Gone(

@@ -25,7 +25,7 @@ _COMMON, _LEAST = 0.1, 5  # a name in more than a tenth of all blocks, and in mo
 NamesIn = Callable[[str], Set[str]]
 
 
-class Reference(msgspec.Struct, frozen=True):
+class BlockReference(msgspec.Struct, frozen=True):
     """A block that refers to an earlier one, both by their places among the blocks."""
 
     by: int
@@ -57,7 +57,7 @@ def referenced(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> lis
     return [_with(block, turns.get(number, set())) for number, block in enumerate(blocks)]
 
 
-def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[Reference]:
+def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator[BlockReference]:
     """Each reference to a block of an earlier turn, in the order of the blocks that refer."""
     found = _names(blocks, names)
     common = _common(found)
@@ -67,7 +67,7 @@ def pairs(blocks: Sequence[ContentBlock], names: NamesIn = names_in) -> Iterator
         if block.content_type in _REFERRING:
             for meant in sorted(_meant(_exact(told), latest)):
                 if blocks[meant].turn_created < block.turn_created:
-                    yield Reference(number, meant)
+                    yield BlockReference(number, meant)
         for name in told:
             latest[block.content_type in _MODEL, name] = number
 

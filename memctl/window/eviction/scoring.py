@@ -61,7 +61,7 @@ class Scoring(msgspec.Struct, frozen=True):
         return self.type_ttl.get(type_.value, TYPE_TTL.get(type_.value, self.default_ttl))
 
 
-class Situation(msgspec.Struct, frozen=True):
+class ScoringInput(msgspec.Struct, frozen=True):
     """What a score depends on beside its block: the turn, what the task is, which newer block is like which, and
     how the words of a text are found.
     """
@@ -74,7 +74,7 @@ class Situation(msgspec.Struct, frozen=True):
     terms: Callable[[str], Set[str]] = terms
 
     @classmethod
-    def of_task(cls, current_turn: int, task: str) -> Situation:
+    def of_task(cls, current_turn: int, task: str) -> ScoringInput:
         """A situation that knows the task by its words."""
         return cls(current_turn, task=frozenset(terms(task)))
 
@@ -82,14 +82,14 @@ class Situation(msgspec.Struct, frozen=True):
 class EvictionScorer(Protocol):
     """What says how much a block is worth: the place where another policy is plugged in."""
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         """From 0 (evict first) to 1 (keep)."""
 
 
 class FIFOScorer:
     """The oldest go first."""
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         return _left(situation.current_turn - block.turn_created, situation.numbers.fifo_half_life)
 
 
@@ -99,7 +99,7 @@ class LRUScorer:
     A block's score falls with every turn in which nothing refers to it.
     """
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         if block.last_referenced_turn == 0:
             return situation.numbers.lru_cold_start
         return _left(situation.current_turn - block.last_referenced_turn, situation.numbers.lru_half_life)
@@ -112,7 +112,7 @@ class PriorityScorer:
     without a task it is 0.5. A mark is `do_not_evict`; without one the host's `priority_score` stands.
     """
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         weights = situation.numbers.priority_weights
         return (
             weights.recency * _recency(block, situation)
@@ -126,7 +126,7 @@ class PriorityScorer:
 class TypeBasedScorer:
     """What has outlived the life of its type has no worth; the rest loses it evenly."""
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         age = max(0, situation.current_turn - block.turn_created)
         return max(0.0, 1.0 - age / situation.numbers.life(block.content_type))
 
@@ -140,7 +140,7 @@ class SemanticMergeScorer:
     def __init__(self) -> None:
         self._priority = PriorityScorer()
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         threshold = situation.numbers.similarity_threshold
         share = _duplication(block, situation)
         if share > threshold:
@@ -154,7 +154,7 @@ class HybridScorer:
     def __init__(self) -> None:
         self._priority, self._type = PriorityScorer(), TypeBasedScorer()
 
-    def score(self, block: ContentBlock, situation: Situation) -> float:
+    def score(self, block: ContentBlock, situation: ScoringInput) -> float:
         weights = situation.numbers.hybrid_weights
         return (
             weights.recency * _recency(block, situation)
@@ -179,15 +179,15 @@ def _left(turns: int, half_life: float) -> float:
     return math.pow(0.5, max(0, turns) / half_life)
 
 
-def _recency(block: ContentBlock, situation: Situation) -> float:
+def _recency(block: ContentBlock, situation: ScoringInput) -> float:
     return _left(situation.current_turn - block.turn_created, situation.numbers.recency_half_life)
 
 
-def _reuse(block: ContentBlock, situation: Situation) -> float:
+def _reuse(block: ContentBlock, situation: ScoringInput) -> float:
     return min(float(block.metadata.get("reference_count", 0)) / situation.numbers.full_reuse, 1.0)
 
 
-def _nearness(block: ContentBlock, situation: Situation) -> float:
+def _nearness(block: ContentBlock, situation: ScoringInput) -> float:
     if block.embedding and situation.task_embedding:
         return max(0.0, cosine(block.embedding, situation.task_embedding))
     if not situation.task:
@@ -195,6 +195,6 @@ def _nearness(block: ContentBlock, situation: Situation) -> float:
     return len(situation.terms(block.content) & situation.task) / len(situation.task)
 
 
-def _duplication(block: ContentBlock, situation: Situation) -> float:
+def _duplication(block: ContentBlock, situation: ScoringInput) -> float:
     found = situation.similar.get(block.block_id)
     return found.share if found else 0.0

@@ -25,7 +25,7 @@ class AlertLevel(Enum):
     CRITICAL = "critical"
 
 
-class Metric(msgspec.Struct, frozen=True):
+class HealthMetric(msgspec.Struct, frozen=True):
     """A metric: what it measures, its healthy range (None: open), what to do about an alarm, and what before there is
     one, if that is something else.
 
@@ -47,7 +47,7 @@ class Metric(msgspec.Struct, frozen=True):
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric(
+        HealthMetric(
             "utilization",
             "tokens of those that fit",
             None,
@@ -56,11 +56,17 @@ METRICS = {
             "compact at once, save a checkpoint",
             "plan what may go, and where a checkpoint is due",
         ),
-        Metric("eviction_rate", "blocks evicted a turn", None, 2, "degradation", "review the policy: a larger window?"),
-        Metric("compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt"),
-        Metric("burn_rate", "tokens that the last turn added", None, None, "anomaly", "look for a loop that runs away"),
-        Metric("fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules"),
-        Metric("tool_result_bloat", "tokens of tool results", None, 0.15, "degradation", "limit what tools return"),
+        HealthMetric(
+            "eviction_rate", "blocks evicted a turn", None, 2, "degradation", "review the policy: a larger window?"
+        ),
+        HealthMetric("compression_ratio", "original by compressed tokens", 3, 15, "degradation", "redesign the prompt"),
+        HealthMetric(
+            "burn_rate", "tokens that the last turn added", None, None, "anomaly", "look for a loop that runs away"
+        ),
+        HealthMetric("fidelity_score", "what a compression kept", 0.85, None, "degradation", "add preservation rules"),
+        HealthMetric(
+            "tool_result_bloat", "tokens of tool results", None, 0.15, "degradation", "limit what tools return"
+        ),
     )
 }
 
@@ -143,7 +149,7 @@ def watch(snapshot: HealthSnapshot, metrics: Sequence[str] = tuple(METRICS)) -> 
     return found
 
 
-def _range(metric: Metric) -> str:
+def _range(metric: HealthMetric) -> str:
     if metric.least is None or metric.most is None:
         return f"at most {metric.most:g}" if metric.least is None else f"at least {metric.least:g}"
     return f"{metric.least:g} to {metric.most:g}"

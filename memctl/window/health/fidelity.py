@@ -48,7 +48,7 @@ _COMPARE = (
 )
 
 
-class Answered(msgspec.Struct, frozen=True):
+class GradedQuestion(msgspec.Struct, frozen=True):
     """What became of a question: whether the compressed context answers it as the original does, and why not.
 
     `kept` is None if that could not be told, and the question does not count: the original does not answer it either,
@@ -68,7 +68,7 @@ class Fidelity(msgspec.Struct, frozen=True):
 
     score: float | None
     method: str
-    answers: tuple[Answered, ...]
+    answers: tuple[GradedQuestion, ...]
     calls: int = 0
 
     @property
@@ -99,7 +99,7 @@ def asked_of(provider: Answering) -> Ask:
     return lambda system, prompt: provider.answer(f"{system}\n\n{prompt}")
 
 
-def _scored(answers: list[Answered], method: str, calls: int = 0) -> Fidelity:
+def _scored(answers: list[GradedQuestion], method: str, calls: int = 0) -> Fidelity:
     counted = [answer.kept for answer in answers if answer.kept is not None]
     return Fidelity(sum(counted) / len(counted) if counted else None, method, tuple(answers), calls)
 
@@ -142,17 +142,17 @@ def _plain(text: str) -> str:
     return re.sub(r"[^\S\n]+", " ", _SEPARATOR.sub("", text)).lower()
 
 
-def _by_facts(question: Question, original: _Searched, compressed: _Searched) -> Answered:
+def _by_facts(question: Question, original: _Searched, compressed: _Searched) -> GradedQuestion:
     if not question.facts and not question.said:
-        return Answered(question, None, "it has no facts, so it needs a judge")
+        return GradedQuestion(question, None, "it has no facts, so it needs a judge")
     present = [fact for fact in question.facts if original.has(fact)]
     is_said = bool(question.said) and original.share(question.said) >= ENOUGH
     if not present and not is_said:
-        return Answered(question, None, "the original does not have it")
+        return GradedQuestion(question, None, "the original does not have it")
     lost = tuple(fact for fact in present if not compressed.has(fact))
     if is_said and compressed.share(question.said) < ENOUGH:
         lost = (*lost, question.said)
-    return Answered(question, not lost, "", lost)
+    return GradedQuestion(question, not lost, "", lost)
 
 
 class _Panel:
@@ -163,16 +163,16 @@ class _Panel:
         self._piece = max(piece, 2 * _OVERLAP)
         self.calls = 0
 
-    def judge(self, question: Question, original: str, compressed: str) -> Answered:
+    def judge(self, question: Question, original: str, compressed: str) -> GradedQuestion:
         first = self._answer(question, original)
         if not first:
-            return Answered(question, None, "the original does not answer it")
+            return GradedQuestion(question, None, "the original does not answer it")
         second = self._answer(question, compressed)
         if not second:
-            return Answered(question, False, "nothing in the compressed context answers it", original=first)
+            return GradedQuestion(question, False, "nothing in the compressed context answers it", original=first)
         verdict = self._compare(question, first, second)
         note = "" if verdict else "the judge said neither yes nor no" if verdict is None else "the answers differ"
-        return Answered(question, bool(verdict), note, original=first, compressed=second)
+        return GradedQuestion(question, bool(verdict), note, original=first, compressed=second)
 
     def _answer(self, question: Question, context: str) -> str:
         """What the pieces of a context answer, "" if none does."""

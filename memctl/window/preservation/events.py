@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memctl.session import extraction, failures, labels, tasks, trail
-from memctl.session.extraction import Found
+from memctl.session.extraction import Extract
 from memctl.session.failures import Failure
 from memctl.session.tasks import Task
 from memctl.session.touches import READ
@@ -27,7 +27,7 @@ class Happened(msgspec.Struct, frozen=True):
     """
 
     prompts: tuple[str, ...]
-    found: tuple[Found, ...]
+    found: tuple[Extract, ...]
     files: dict[str, str]
     failures: tuple[Failure, ...]
     tasks: tuple[Task, ...]
@@ -38,7 +38,7 @@ class Happened(msgspec.Struct, frozen=True):
         return [one.text for one in self.found if one.label in kinds]
 
     @property
-    def decisions(self) -> list[Found]:
+    def decisions(self) -> list[Extract]:
         """The decisions, with their reasons and alternatives."""
         return [one for one in self.found if one.label == labels.DECISION]
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memctl.pack import mentioned
-from memctl.sources.views import Row
+from memctl.sources.views import ViewRow
 from memctl.window.results import forms, told
 from memctl.window.results.key_line import SUMMED_UP
 from memctl.window.results.told import line
@@ -24,7 +24,7 @@ _MOST_NEEDED = 200
 _NEEDED = "Referred to elsewhere"
 
 
-class Summary(msgspec.Struct, frozen=True):
+class ResultSummary(msgspec.Struct, frozen=True):
     """A result told shorter: the text with its tokens, those of the whole, its form, and how many rows are left out."""
 
     text: str
@@ -43,7 +43,7 @@ def summarize(
     needed: Collection[str] = (),
     whole: str = "",
     goal: float = GOAL,
-) -> Summary | None:
+) -> ResultSummary | None:
     """Sum up the result of a call; None if nothing worth it can be saved.
 
     `needed` are strings (paths, identifiers, numbers) that other messages refer to: of those in the text each stays,
@@ -67,7 +67,7 @@ def summarize(
     tokens = count(summary)
     if tokens > before * (1 - LEAST_GAIN):
         return None
-    return Summary(summary, tokens, before, output.form, len(found) - number)
+    return ResultSummary(summary, tokens, before, output.form, len(found) - number)
 
 
 def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
@@ -81,7 +81,7 @@ def _most(fits: Callable[[int], bool], least: int, most: int) -> int:
     return least
 
 
-def _needed(text: str, needed: Collection[str], found: list[Row]) -> Iterator[Row]:
+def _needed(text: str, needed: Collection[str], found: list[ViewRow]) -> Iterator[ViewRow]:
     """The lines in which something stands that is referred to, unless a row that is told in any case has it."""
     sure = "\n".join(row.text for row in found if row.rank[0] == told.FINDING)
     lines: dict[str, None] = {}
@@ -95,10 +95,10 @@ def _needed(text: str, needed: Collection[str], found: list[Row]) -> Iterator[Ro
         shown = line(found_in)
         lines[shown if mentioned.place(word, shown) >= 0 else line(word)] = None
     for number, shown in enumerate(lines):
-        yield Row((told.FINDING, number), _NEEDED, shown)
+        yield ViewRow((told.FINDING, number), _NEEDED, shown)
 
 
-def _text(head: str, found: list[Row], chosen: Collection[int]) -> str:
+def _text(head: str, found: list[ViewRow], chosen: Collection[int]) -> str:
     """The head and the chosen rows, below the names of their groups, and how many are left out."""
     lines, group = [head], ""
     for place, row in enumerate(found):

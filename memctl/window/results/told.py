@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.pages import outline
 from memctl.sources import views
-from memctl.sources.views import Row
+from memctl.sources.views import ViewRow
 from memctl.window.results import forms
 from memctl.window.results.forms import Output
 from memctl.window.results.key_line import FOUND, key_line, names_error, summing_up
@@ -24,7 +24,7 @@ _MOST_ERRORS = 40
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|0x[0-9a-fA-F]+|\d+")
 
 
-def rows(output: Output) -> list[Row]:
+def rows(output: Output) -> list[ViewRow]:
     """The rows of an output, in the order in which they are to stand; the first is what was found."""
     return list(_told(output))
 
@@ -34,9 +34,9 @@ def finding(output: Output) -> str:
     return next(_told(output)).text
 
 
-def _told(output: Output) -> Iterator[Row]:
+def _told(output: Output) -> Iterator[ViewRow]:
     if not output.text.strip():
-        return iter([Row((FINDING,), FOUND, "it is empty")])
+        return iter([ViewRow((FINDING,), FOUND, "it is empty")])
     return _BY_FORM.get(output.form, _plain)(output)
 
 
@@ -46,7 +46,7 @@ def line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def errors(text: str) -> Iterator[Row]:
+def errors(text: str) -> Iterator[ViewRow]:
     """The lines that name an error or a warning: of those that differ in numbers alone the first, and how many."""
     found: dict[str, tuple[str, int]] = {}
     for row in text.split("\n"):
@@ -56,14 +56,14 @@ def errors(text: str) -> Iterator[Row]:
             found[key] = (found[key][0] if key in found else row, found.get(key, ("", 0))[1] + 1)
     for number, (first, count) in enumerate(list(found.values())[:_MOST_ERRORS]):
         times = f" ({count:,} times, but for numbers)" if count > 1 else ""
-        yield Row((ERROR, number), _ERRORS, line(first.strip()) + times)
+        yield ViewRow((ERROR, number), _ERRORS, line(first.strip()) + times)
 
 
 _FEW = 3  # entries that are named rather than counted
 _LONG = re.compile(r"[d\-lbcps][rwxsStT-]{9}[.+@]?\s")
 
 
-def _listing(output: Output) -> Iterator[Row]:
+def _listing(output: Output) -> Iterator[ViewRow]:
     """How many entries there are, in which folders and of which kinds, and the entries themselves."""
     names = list(_entries(output.text))
     folders = Counter(name.rpartition("/")[0] or "." for name in names)
@@ -72,13 +72,13 @@ def _listing(output: Output) -> Iterator[Row]:
     own = summing_up(row for row in output.text.split("\n") if " " in row.strip() and not _LONG.match(row))
     few = ", ".join(names) if len(names) <= _FEW else ""
     found = own or few or f"{len(names):,} entries in {len(folders):,} folders ({most})"
-    yield Row((FINDING,), FOUND, line(found))
+    yield ViewRow((FINDING,), FOUND, line(found))
     yield from errors("\n".join(row for row in output.text.split("\n") if ": " in row and not _LONG.match(row)))
     if len(folders) > 1:
         for number, (folder, count) in enumerate(folders.most_common()):
-            yield Row((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
+            yield ViewRow((FIRST, number), "Folders", line(f"{count:>5,}  {folder}/"))
     for number, name in enumerate(names):
-        yield Row((SECOND, number), "Entries", line(name))
+        yield ViewRow((SECOND, number), "Entries", line(name))
 
 
 def _entries(text: str) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _entries(text: str) -> Iterator[str]:
                 yield folder + name
 
 
-def _search(output: Output) -> Iterator[Row]:
+def _search(output: Output) -> Iterator[ViewRow]:
     """How many hits there are in how many files, each file with its lines, and what stands in them."""
     hits: dict[str, list[tuple[str, str]]] = {}
     others = []
@@ -105,14 +105,14 @@ def _search(output: Output) -> Iterator[Row]:
         elif row.strip() not in ("", "--"):
             others.append(row)
     total = sum(map(len, hits.values()))
-    yield Row((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
+    yield ViewRow((FINDING,), FOUND, line(summing_up(others)) or f"{total:,} hits in {len(hits):,} files")
     yield from errors("\n".join(others))
     for number, (path, found) in enumerate(sorted(hits.items(), key=lambda item: -len(item[1]))):
         lines = ", ".join(place for place, _ in found[:12]) + (", …" if len(found) > 12 else "")
-        yield Row((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
+        yield ViewRow((FIRST, number), "Files, with the lines", line(f"{path}: {lines}"))
     for number, (path, found) in enumerate(hits.items()):
         place, text = found[0]
-        yield Row((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
+        yield ViewRow((SECOND, number), "First hit of each file", line(f"{path}:{place}: {text}"))
 
 
 # \u00d7 is the sign that vitest and node's own runner put before a test that fails.
@@ -124,17 +124,17 @@ _FAILING = re.compile(
 )
 
 
-def _tests(output: Output) -> Iterator[Row]:
+def _tests(output: Output) -> Iterator[ViewRow]:
     """What came out, which tests failed and with what words."""
     lines = output.text.split("\n")
     results = [row.strip(" =") for row in lines if forms.RAN.search(row)]
-    yield Row((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
+    yield ViewRow((FINDING,), FOUND, line("; ".join(dict.fromkeys(results[-4:])) or "a test run without a result"))
     failing = list(dict.fromkeys(row.strip() for row in lines if _FAILING.search(row[:_LONGEST])))
     named = [row for row in failing if re.match(r"FAILED|ERROR|FAIL|---|not ok|test |●|✗|✕|\u00d7", row)]
     for number, row in enumerate(named):
-        yield Row((ERROR, number), "Failing", line(row))
+        yield ViewRow((ERROR, number), "Failing", line(row))
     for number, row in enumerate(row for row in failing if row not in named):
-        yield Row((FIRST, number), "How they fail", line(row))
+        yield ViewRow((FIRST, number), "How they fail", line(row))
     if not failing:
         yield from errors(output.text)
 
@@ -142,17 +142,17 @@ def _tests(output: Output) -> Iterator[Row]:
 _LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
 
 
-def _log(output: Output) -> Iterator[Row]:
+def _log(output: Output) -> Iterator[ViewRow]:
     """How many lines of which level there are, the errors, and which lines are frequent; how it begins and ends."""
     lines = [row for row in output.text.split("\n") if row.strip()]
     levels = Counter(match[1] for row in lines if (match := _LEVEL.search(row[:_LONGEST])))
     told = ", ".join(f"{level} {count:,}" for level, count in levels.most_common())
-    yield Row((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
+    yield ViewRow((FINDING,), FOUND, f"{len(lines):,} lines" + (f" ({told})" if told else ""))
     yield from errors("\n".join(row for row in lines if not re.search(r"\b(?:TRACE|DEBUG|INFO)\b", row[:80])))
     yield from _moved(views.rows("", output.text), FIRST)
 
 
-def _diff(output: Output) -> Iterator[Row]:
+def _diff(output: Output) -> Iterator[ViewRow]:
     """Which files are changed and by how many lines, and in which functions."""
     files: dict[str, list[int]] = {}
     places: list[tuple[str, str]] = []
@@ -174,13 +174,13 @@ def _diff(output: Output) -> Iterator[Row]:
         elif is_in_hunk and path and row[:1] in ("+", "-"):
             files[path][row[0] == "-"] += 1
     added, removed = (sum(counts[side] for counts in files.values()) for side in (0, 1))
-    yield Row((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
+    yield ViewRow((FINDING,), FOUND, f"{len(files):,} files changed, +{added:,} -{removed:,} lines")
     for number, (name, (plus, minus)) in enumerate(files.items()):
-        yield Row((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
+        yield ViewRow((FIRST, number), "Files", line(f"{name} +{plus} -{minus}"))
     for number, (name, context) in enumerate(dict.fromkeys(places)):
-        yield Row((SECOND, number), "In", line(f"{name}: {context}"))
+        yield ViewRow((SECOND, number), "In", line(f"{name}: {context}"))
     for number, row in enumerate(row for row in output.text.split("\n") if re.match(r"[+-](?![+-]{2} )\s*\S", row)):
-        yield Row((THIRD, number), "Changed lines, the first of them", line(row))
+        yield ViewRow((THIRD, number), "Changed lines, the first of them", line(row))
 
 
 _DEPTH = 3  # of objects in objects that are looked into for lists
@@ -200,21 +200,21 @@ _TELLING_KEY = re.compile(
 )
 
 
-def _data(output: Output) -> Iterator[Row]:
+def _data(output: Output) -> Iterator[ViewRow]:
     """The keys of JSON with their values, above all those that tell what came out."""
-    yield Row((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
+    yield ViewRow((FINDING,), FOUND, f"JSON, {len(output.text):,} characters")
     found = views.rows("x.json", output.text)
     for row in found:
         name = row.text.strip().partition(":")[0]
         rank = (ERROR if _TELLING_KEY.match(name) else FIRST, *row.rank)
-        yield Row(rank, row.group, row.text, row.is_rest)
+        yield ViewRow(rank, row.group, row.text, row.is_rest)
     yield from _items("", msgspec.json.decode(output.text.strip().encode(errors="replace")))
     yield from errors(
         "\n".join(re.findall(r'"[^"\n]{0,200}(?:[Ee]rror|[Ee]xception|[Ff]ailed)[^"\n]{0,200}"', output.text))
     )
 
 
-def _items(name: str, value: Any, depth: int = 0) -> Iterator[Row]:
+def _items(name: str, value: Any, depth: int = 0) -> Iterator[ViewRow]:
     """What tells the items of lists apart: their ids, names, states, in the order in which they stand."""
     if isinstance(value, dict) and depth < _DEPTH:
         for key, inner in value.items():
@@ -225,35 +225,37 @@ def _items(name: str, value: Any, depth: int = 0) -> Iterator[Row]:
         )
         if told or not isinstance(item, dict):
             shown = msgspec.json.encode(told).decode()
-            yield Row((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
+            yield ViewRow((SECOND, number), "Items, by what tells them apart", line(f"{name}[{number}]: {shown}"))
 
 
-def _file(output: Output) -> Iterator[Row]:
+def _file(output: Output) -> Iterator[ViewRow]:
     """What a file contains: definitions, headings, keys, each with its line."""
     name = output.path or "a file"
     count = output.text.rstrip("\n").count("\n") + 1
-    yield Row((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
+    yield ViewRow((FINDING,), FOUND, f"{count:,} lines of {line(name)}")
     for number, row in enumerate(output.text.split("\n"), 1):
         if re.search(r"\b(?:TODO|FIXME|XXX)\b", row):
-            yield Row((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
+            yield ViewRow((SECOND, number), "Marked", line(f"{number}: {row.strip()}"))
     yield from _moved(views.rows(output.path, output.text), FIRST)
 
 
-def _plain(output: Output) -> Iterator[Row]:
+def _plain(output: Output) -> Iterator[ViewRow]:
     """The line that tells most, how it begins and ends, its errors, and which lines are frequent."""
     count = sum(1 for row in output.text.split("\n") if row.strip())
     told = key_line(output.text)
-    yield Row((FINDING,), FOUND, "; ".join([*([f"{count:,} lines"] if count > 1 else []), *([told] if told else [])]))
+    yield ViewRow(
+        (FINDING,), FOUND, "; ".join([*([f"{count:,} lines"] if count > 1 else []), *([told] if told else [])])
+    )
     yield from errors(output.text)
     yield from _moved(views.rows("", output.text), FIRST)
 
 
-def _moved(found: list[Row], rank: int) -> Iterator[Row]:
+def _moved(found: list[ViewRow], rank: int) -> Iterator[ViewRow]:
     for row in found:
-        yield Row((rank, *row.rank), row.group, row.text, row.is_rest)
+        yield ViewRow((rank, *row.rank), row.group, row.text, row.is_rest)
 
 
-_BY_FORM: dict[str, Callable[[Output], Iterator[Row]]] = {
+_BY_FORM: dict[str, Callable[[Output], Iterator[ViewRow]]] = {
     forms.LISTING: _listing,
     forms.SEARCH: _search,
     forms.TESTS: _tests,

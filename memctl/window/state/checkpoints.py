@@ -18,7 +18,7 @@ from memctl.record.required_text import LONGEST_LINE, LONGEST_MISSION, MOST_LINE
 from memctl.store import load
 from memctl.store.memory import Memory
 from memctl.task import keeping, names, resuming, versions
-from memctl.task.saving import Said
+from memctl.task.saving import StatedProgress
 from memctl.text.markdown import one_line
 from memctl.window.state.task import TaskCheckpoint, Validation, sound, validate
 
@@ -95,7 +95,7 @@ class CrossWindowStateManager:
         return versions.resolve(snapshot, "", self.workflow) if found.checkpoints or found.faults else None
 
 
-def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> Said:
+def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> StatedProgress:
     """A state as a checkpoint takes it: no item in two lists, none too long, none empty."""
     done = _lines(state.completed_subtasks)
     doing = _lines([state.current_subtask], done)
@@ -104,7 +104,7 @@ def _said(workflow: str, state: TaskCheckpoint, before: Checkpoint | None) -> Sa
     named = {key(item) for item in (*done, *doing, *planned)}
     same = before if before is not None and before.mission == mission else None
     old = (*same.planned, *same.in_progress) if same else ()
-    return Said(
+    return StatedProgress(
         workflow=workflow,
         window=state.window_id,
         mission=mission,

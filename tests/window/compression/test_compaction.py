@@ -7,7 +7,7 @@ from typing import Any
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.compression import compaction
-from memctl.window.compression.result import Step
+from memctl.window.compression.result import CompressionStep
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.preservation import essentials
@@ -20,7 +20,7 @@ def parsed(given: Any) -> Conversation:
     return Conversation.parse(given, COUNTER)
 
 
-def compacted(talk: Talk, **given: Any) -> Step:
+def compacted(talk: Talk, **given: Any) -> CompressionStep:
     """The conversation after a compaction; the talk goes on from there."""
     step = compaction.compact(parsed(talk.messages), COUNTER, **given)
     assert step.result.refused == ""
@@ -41,7 +41,7 @@ def make(talk: Talk, target: str, *, fails: bool) -> None:
     talk.call("Bash", {"command": f"make {target}"}, output, is_error=fails)
 
 
-def sections(step: Step) -> dict[str, list[str]]:
+def sections(step: CompressionStep) -> dict[str, list[str]]:
     """The lines of the digest by section."""
     parts = [part.split("\n- ") for part in step.result.compressed_content.split("\n\n")[1:]]
     return {name.rstrip(":"): lines for name, *lines in parts}

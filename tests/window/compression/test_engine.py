@@ -12,7 +12,7 @@ from memctl.tokens.families import FAMILIES
 from memctl.window.compression.delegation import SubAgentAnswer
 from memctl.window.compression.engine import CompressionEngine
 from memctl.window.compression.notes import Notes
-from memctl.window.compression.result import CompressionStrategy, Step
+from memctl.window.compression.result import CompressionStep, CompressionStrategy
 from memctl.window.messages.conversation import Conversation
 from memctl.window.messages.validity import validate
 from memctl.window.preservation import digest_text, essentials
@@ -51,7 +51,7 @@ def said(conversation: Conversation) -> str:
     return "\n".join(block.content for block in conversation.blocks)
 
 
-def assert_sound(before: Conversation, step: Step) -> None:
+def assert_sound(before: Conversation, step: CompressionStep) -> None:
     assert step.result.refused == ""
     assert step.conversation.tokens == step.result.compressed_tokens <= 0.9 * before.tokens
     assert validate(step.conversation.messages) == []

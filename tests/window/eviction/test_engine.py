@@ -21,7 +21,7 @@ from memctl.window import (
     EvictionResult,
     validate,
 )
-from memctl.window.eviction.scoring import Situation
+from memctl.window.eviction.scoring import ScoringInput
 from tests.window import generated, texts
 from tests.window.texts import COUNTER, assistant, result, text, thinking, use, user
 
@@ -186,7 +186,7 @@ def test_ties_go_by_age_and_then_by_id() -> None:
 
 def test_a_host_can_plug_in_its_own_score() -> None:
     class Longest:
-        def score(self, block: ContentBlock, situation: Situation) -> float:
+        def score(self, block: ContentBlock, situation: ScoringInput) -> float:
             return 1 / len(block.content)
 
     found = engine(scorer=Longest()).evict(example_blocks(), 60, 8)

@@ -17,8 +17,8 @@ from memctl.window.eviction.scoring import (
     LRUScorer,
     PriorityScorer,
     PriorityWeights,
+    ScoringInput,
     SemanticMergeScorer,
-    Situation,
     TypeBasedScorer,
 )
 from memctl.window.eviction.similarity import Similar
@@ -29,7 +29,7 @@ def block(turn: int = 10, type_: ContentType = ContentType.TOOL_RESULT, **fields
     return ContentBlock("b", type_, "text", 100, turn, **fields)  # type: ignore[arg-type]
 
 
-NOW = Situation(20)
+NOW = ScoringInput(20)
 
 
 def test_every_policy_has_a_scorer() -> None:
@@ -72,12 +72,12 @@ def test_the_worth_of_sources_is_that_of_the_rules() -> None:
 
 def test_nearness_to_the_task_is_by_embeddings_or_by_words() -> None:
     scorer = PriorityScorer()
-    near = Situation(20, task_embedding=[1.0, 0.0])
+    near = ScoringInput(20, task_embedding=[1.0, 0.0])
     base = scorer.score(block(20), NOW) - 0.25 * 0.5
     assert scorer.score(block(20, embedding=[2.0, 0.0]), near) - base == pytest.approx(0.25)
     assert scorer.score(block(20, embedding=[-1.0, 0.0]), near) - base == pytest.approx(0.0)
     assert scorer.score(block(20, embedding=[1.0]), near) - base == pytest.approx(0.0)  # of another model
-    words = Situation.of_task(20, "text of axios")
+    words = ScoringInput.of_task(20, "text of axios")
     assert scorer.score(block(20), words) - base == pytest.approx(0.25 / 2)
 
 
@@ -86,10 +86,10 @@ def test_types_live_as_long_as_the_rules_say() -> None:
     lives = {"tool_result": 8, "thinking": 2, "memory_injection": 20, "assistant_response": 30, "user_message": 50}
     for name, life in lives.items():
         type_ = ContentType(name)
-        assert scorer.score(block(100 - life, type_), Situation(100)) == 0.0
-        assert scorer.score(block(100 - life // 2, type_), Situation(100)) == pytest.approx(0.5)
-        assert scorer.score(block(0, type_), Situation(100)) == 0.0
-    longer = Situation(100, Scoring(type_ttl={"tool_result": 16}))
+        assert scorer.score(block(100 - life, type_), ScoringInput(100)) == 0.0
+        assert scorer.score(block(100 - life // 2, type_), ScoringInput(100)) == pytest.approx(0.5)
+        assert scorer.score(block(0, type_), ScoringInput(100)) == 0.0
+    longer = ScoringInput(100, Scoring(type_ttl={"tool_result": 16}))
     assert scorer.score(block(92), longer) == 0.5
     assert scorer.score(block(99, ContentType.THINKING), longer) == 0.5  # laid over the defaults
 
@@ -99,7 +99,7 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
     assert (weights.recency, weights.priority, weights.type_ttl) == (0.30, 0.25, 0.20)
     assert (weights.reference_freq, weights.semantic_duplication) == (0.15, 0.10)
     one = block(12, metadata={"reference_count": 2})
-    situation = Situation(20, similar={"b": Similar("c", 0.9, "word shingles")})
+    situation = ScoringInput(20, similar={"b": Similar("c", 0.9, "word shingles")})
     expected = (
         0.30 * math.pow(0.5, 8 / 15)
         + 0.25 * PriorityScorer().score(one, situation)
@@ -112,9 +112,9 @@ def test_the_hybrid_has_the_five_weights_of_the_configuration() -> None:
 
 def test_what_is_nearly_repeated_goes_before_all_else() -> None:
     scorer = SemanticMergeScorer()
-    same = Situation(20, similar={"b": Similar("c", 0.97, "embeddings")})
-    alike = Situation(20, similar={"b": Similar("c", 0.86, "embeddings")})
-    at_threshold = Situation(20, similar={"b": Similar("c", 0.85, "embeddings")})
+    same = ScoringInput(20, similar={"b": Similar("c", 0.97, "embeddings")})
+    alike = ScoringInput(20, similar={"b": Similar("c", 0.86, "embeddings")})
+    at_threshold = ScoringInput(20, similar={"b": Similar("c", 0.85, "embeddings")})
     assert scorer.score(block(20), same) < scorer.score(block(20), alike) < scorer.score(block(0), at_threshold)
 
 
@@ -124,7 +124,7 @@ def test_scores_are_from_0_to_1(policy: EvictionPolicy) -> None:
         for type_ in ContentType:
             for last in (0, 3):
                 one = block(turn, type_, last_referenced_turn=last, metadata={"reference_count": 9}, priority_score=1.0)
-                assert 0.0 <= SCORERS[policy]().score(one, Situation(20)) <= 1.0
+                assert 0.0 <= SCORERS[policy]().score(one, ScoringInput(20)) <= 1.0
 
 
 def test_weights_that_do_not_add_up_are_refused() -> None:

@@ -68,7 +68,7 @@ def test_the_hooks_and_the_windows_tools_know_the_same_windows_and_zones() -> No
             assert limit_of(model, CLAUDE_CODE, seen=seen).window == hooks.window_of(model, seen, {})
     for tokens in range(0, 200_000, 835):
         zone = Thresholds().zone(tokens / compaction_point(200_000, CLAUDE_CODE))
-        assert hooks.Pressure(tokens, 167_000).zone == zone.value
+        assert hooks.ContextFill(tokens, 167_000).zone == zone.value
 
 
 def test_what_a_claude_held_is_a_window_of_claude() -> None:

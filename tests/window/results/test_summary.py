@@ -16,7 +16,7 @@ from memctl.pack import mentioned
 from memctl.tokens.count import Counter
 from memctl.tokens.families import FAMILIES
 from memctl.window.results import forms, summary
-from memctl.window.results.summary import Summary
+from memctl.window.results.summary import ResultSummary
 
 ROOT = Path(__file__).parents[3]
 COUNT = Counter(FAMILIES["gpt"])
@@ -30,7 +30,7 @@ def run(*command: str, cwd: Path = ROOT) -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False).stdout
 
 
-def summed(tool: str, arguments: dict[str, Any], text: str, **more: Any) -> Summary:
+def summed(tool: str, arguments: dict[str, Any], text: str, **more: Any) -> ResultSummary:
     made = summary.summarize(tool, arguments, text, count, **more)
     assert made is not None
     assert made.tokens == count(made.text) <= 0.9 * made.before
@@ -143,8 +143,8 @@ def test_a_file_keeps_what_it_defines_with_the_lines() -> None:
     shown = "\n".join(f"{number:>6}\t{row}" for number, row in enumerate(text.split("\n"), 1))
     made = summed("Read", {"file_path": "memctl/pack/draft.py"}, shown)
     assert made.form == forms.FILE
-    line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class Draft"))
-    assert f"{line}  class Draft" in made.text
+    line = next(n for n, row in enumerate(text.split("\n"), 1) if row.startswith("class PackDraft"))
+    assert f"{line}  class PackDraft" in made.text
 
 
 def test_what_others_refer_to_stays_whatever_the_form() -> None:

@@ -30,12 +30,12 @@ from pathlib import Path
 import msgspec
 
 from memctl.git import commits, git, history, trees
-from memctl.pages.links import FOLDER
 from memctl.record.change import Change
 from memctl.record.frontmatter import clean_newlines
 from memctl.store import files, pending
 from memctl.store.memory import Memory
-from memctl.store.pending import HELD, WRITING, Entry
+from memctl.store.pending import HELD, WRITING, PendingEntry
+from memctl.store.place import DOCUMENTS
 
 DONE, WAITING, UNDONE = "done", "waiting", "undone"
 AGAIN = "`memctl commit --again` writes it, `memctl commit --drop` forgets it"
@@ -46,7 +46,7 @@ LATE = 3600.0  # seconds that a commit may wait before `status` and `check` comp
 _MOST_COMMITS = 200  # of a path: the latest, among which somebody who went on from a change that waited has gone on
 
 
-def entries(memory: Memory) -> list[Entry]:
+def entries(memory: Memory) -> list[PendingEntry]:
     """All changes on their way, oldest first."""
     return pending.entries(folder(memory))
 
@@ -81,7 +81,7 @@ def hidden(memory: Memory, paths: Iterable[str]) -> dict[str, str]:
     return {tracked[path]: option for path, option in marked.items() if blobs.get(path) != known.get(path)}
 
 
-def outstanding(memory: Memory) -> list[Entry]:
+def outstanding(memory: Memory) -> list[PendingEntry]:
     """The changes that are written, or half written, and not committed; those that were undone outside memctl say so.
 
     What somebody has committed by `git commit` is left out.
@@ -93,7 +93,18 @@ def outstanding(memory: Memory) -> list[Entry]:
     ]
 
 
-def states(memory: Memory, entries: Sequence[Entry]) -> list[tuple[Entry, str]]:
+def undone(memory: Memory) -> list[PendingEntry]:
+    """Return the changes that were undone outside memctl; Git is asked only if a text that was written is not there."""
+    found = entries(memory)
+    written = (
+        (path, old, text) for entry in found if entry.stage != WRITING for path, old, text in _texts(entry.change)
+    )
+    if all(has_change(pending.text_at(memory.folder, path), old, text) for path, old, text in written):
+        return []
+    return [entry for entry, state in states(memory, found) if state == UNDONE]
+
+
+def states(memory: Memory, entries: Sequence[PendingEntry]) -> list[tuple[PendingEntry, str]]:
     """The state of each entry; Git is asked only if there is one that is written."""
     written = [entry for entry in entries if entry.stage != WRITING]
     found = [(entry, WAITING) for entry in entries if entry.stage == WRITING]
@@ -122,7 +133,7 @@ def has_change(now: str | None, old: str | None, text: str | None, *, mostly: bo
     return _distance(is_now, then) < _distance(is_now, before)
 
 
-def is_replaced(entry: Entry, change: Change) -> bool:
+def is_replaced(entry: PendingEntry, change: Change) -> bool:
     """Whether a later change has all that an undone entry was about, or deletes the file of it.
 
     One that conflicts with the entry replaces nothing: the entry's text would be nowhere then.
@@ -134,14 +145,14 @@ def is_replaced(entry: Entry, change: Change) -> bool:
     )
 
 
-def overdue(memory: Memory, entries: Iterable[Entry]) -> list[Entry]:
+def overdue(memory: Memory, entries: Iterable[PendingEntry]) -> list[PendingEntry]:
     """The entries that have waited for their commit for too long: not on purpose, nor for a merge or the like."""
     if memory.repository.under_way():
         return []
     return [one for one in entries if not (one.held or one.stage == HELD) and time.time() - one.began > LATE]
 
 
-def reason(memory: Memory, entry: Entry) -> str:
+def reason(memory: Memory, entry: PendingEntry) -> str:
     """Why an entry has no commit, "" if nobody has tried."""
     if entry.undone:
         return f"{WHY}; {AGAIN}"
@@ -152,12 +163,12 @@ def reason(memory: Memory, entry: Entry) -> str:
     return entry.why
 
 
-def describe(entry: Entry) -> str:
+def describe(entry: PendingEntry) -> str:
     """What an entry was, such as "the edit of LRN-2025-11-04-001"."""
     return f"the {entry.change.op} of {', '.join(entry.change.ids) or entry.change.title}"
 
 
-def _judged(memory: Memory, entries: Sequence[Entry], dirty: set[str]) -> list[tuple[Entry, str]]:
+def _judged(memory: Memory, entries: Sequence[PendingEntry], dirty: set[str]) -> list[tuple[PendingEntry, str]]:
     """The state of each entry, given all that are written, oldest first, and the paths that differ from HEAD."""
     later: dict[str, tuple[str | None, str]] = {}  # by path: the text that the next entry began with, and its state
     found = []
@@ -180,7 +191,7 @@ def _texts(change: Change) -> list[tuple[str, str | None, str | None]]:
     """The paths of a change, each with its text before and after it; of rendered documents, which any later write makes
     anew, only if it has nothing else."""
     texts = _all_texts(change)
-    return [one for one in texts if not one[0].startswith(f"{FOLDER}/")] or texts
+    return [one for one in texts if not one[0].startswith(f"{DOCUMENTS}/")] or texts
 
 
 def _all_texts(change: Change) -> list[tuple[str, str | None, str | None]]:
@@ -200,7 +211,7 @@ def _distance(one: Counter[tuple[str, str]], other: Counter[tuple[str, str]]) ->
     return (one - other).total() + (other - one).total()
 
 
-def _is_in_a_commit(memory: Memory, entry: Entry, path: str, old: str | None, text: str | None) -> bool:
+def _is_in_a_commit(memory: Memory, entry: PendingEntry, path: str, old: str | None, text: str | None) -> bool:
     """Whether a commit made after an entry has its change of a path: the very text, or one near it that was authored
     since. (Branches lead to earlier commits as well, and an edit may be half the way back to one of those.)"""
     tracked = memory.tracked(path)

@@ -1,0 +1,119 @@
+"""`memctl render`: all documents rendered and committed, and the merge commit that they belong to made again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+
+from memctl.git import commits, differences, git, index, message
+from memctl.pages.documents import Comparison, compare, is_intact
+from memctl.pages.documents import found as document_at
+from memctl.pages.links import FOLDER, SOURCES, UNTRACKED
+from memctl.pages.render import Renderer
+from memctl.record.change import Change
+from memctl.store import entry_state, files, load, lock, place
+from memctl.store.memory import Memory
+from memctl.write import commit, documents, manual_edits, recovery
+from memctl.write.commit import Outcome
+
+_ATTRIBUTES = ".gitattributes"
+# What the first memories had lines for in their .gitattributes; lines for anything else are added to theirs.
+_FIRST = ("docs", "decisions", "issues", "states", "learnings", "sections", "details", "project.md")
+
+
+def render(memory: Memory, *, force: bool = False, no_commit: bool = False) -> tuple[Outcome, Comparison]:
+    """Render all documents, that of the sources with fresh figures, and commit what changed.
+
+    With `force` what was edited by hand is given up. With `docs: false` in the settings nothing is committed, and
+    documents that Git has are taken out of it.
+    """
+    with lock.hold(memory.repository.shared / "lock"):
+        recovery.recover(memory)
+        files.remove_leftovers(memory.folder)  # of a rendering that was killed
+        snapshot = load.disk(memory)
+        making = documents.renderer(memory, snapshot)
+        found = compare(making, force=force)
+        memory.remarks += [f"warning: {line}" for line in documents.unread(memory, snapshot, found)]
+        change = commit.signed(memory, Change(op="render", title="the documents"))
+        if not memory.config.docs:
+            outcome = _take_out_of_git(memory, change, making, force=force)
+            texts, found = documents.wanting(memory, making, compare(making, force=force), facts=True)
+            documents.put(memory, texts)
+            files.replace(files.locate(memory.folder, UNTRACKED), documents.IGNORE_ALL)
+            return outcome, found
+        texts, found = documents.wanting(memory, making, found, facts=True)
+        documents.put(memory, texts)
+        documents.take_rule_out(memory)
+        changed = tuple(texts)
+        dirty = entry_state.uncommitted(memory)
+        if (text := _attributes_to_be(memory, dirty)) is not None:
+            files.replace(files.locate(memory.folder, _ATTRIBUTES), text)
+            changed = (*changed, _ATTRIBUTES)
+            dirty = entry_state.uncommitted(memory)
+        waiting = [path for path in documents.settled((*making.names(), SOURCES), found) if path in dirty]
+        paths = tuple(dict.fromkeys((*changed, *waiting)))
+        if no_commit and paths:
+            why = "no commit was asked for"
+            return Outcome(change, pending=why, hint="`memctl commit` makes it", documents=paths), found
+        ours = [path for path, code in dirty.items() if manual_edits.is_ours(path, code) and path != _ATTRIBUTES]
+        if operation := memory.repository.under_way():
+            hint = f"`git add --all -- {shlex.quote(memory.tracked(FOLDER))}`, then go on with the {operation[2:]}"
+            return Outcome(change, pending=f"{operation} is under way", hint=hint, documents=paths), found
+        if any(not path.startswith(f"{FOLDER}/") for path in ours):
+            why = "they show changes of the memory that are in no commit"
+            return Outcome(change, pending=why, hint="`memctl commit` commits both", documents=paths), found
+        return _committed(memory, change, paths), found
+
+
+def complete_merge(memory: Memory) -> str:
+    """Put the documents that `render_index` has staged into the merge commit that Git has just made.
+
+    Git makes the tree of a merge before its hooks run (builtin/merge.c), so the commit is made again with the same
+    parents, message and author: it is seconds old, and nobody has it yet. Returns its id, "" if nothing was to be done.
+    """
+    staged = differences.changed(memory.repository, ".", "HEAD", staged=True)
+    if not staged or not all(f"/{place.FOLDER}/{FOLDER}/" in f"/{path}" for path in staged):
+        return ""
+    return index.remake_merge(memory.repository)
+
+
+def _committed(memory: Memory, change: Change, paths: Sequence[str]) -> Outcome:
+    try:
+        name = commit.commit_paths(memory, dict.fromkeys(paths), message.compose([change]))
+        return Outcome(change, commit=name, documents=tuple(paths))
+    except commits.CommitPending as error:
+        return Outcome(change, pending=error.why, hint=error.hint, documents=tuple(paths))
+    except git.GitFailed as error:
+        return Outcome(change, pending=error.message, hint="`memctl commit` tries again", documents=tuple(paths))
+
+
+def _take_out_of_git(memory: Memory, change: Change, making: Renderer, *, force: bool) -> Outcome:
+    """Delete the documents that Git has, in a commit; those edited by hand only with `force`."""
+    known = [entry.path for entry in index.entries(memory.repository, memory.tracked(FOLDER))]
+    ours = {f"{FOLDER}/{name}" for name in (*making.names(), SOURCES)} if force else set()
+    tracked = [path[len(memory.prefix) + 1 :] for path in known]
+    paths = [p for p in tracked if p in ours or is_intact(document_at(making.snapshot, p) or "")]
+    if not paths:
+        return Outcome(change)
+    documents.put(memory, dict.fromkeys(paths))
+    return _committed(memory, change, paths)
+
+
+def _attributes_to_be(memory: Memory, dirty: Mapping[str, str]) -> str | None:
+    """The `.gitattributes` with what a memory of an earlier memctl lacks; None if nothing is to be written.
+
+    Whatever else stands there stays, and one that says something of those files itself, has somebody's edits that are
+    in no commit, or is none of memctl's, is left alone.
+    """
+    old = documents.on_disk(memory, _ATTRIBUTES)
+    if old is None:
+        return None if os.path.lexists(memory.folder / _ATTRIBUTES) else documents.attributes()
+    if _ATTRIBUTES in dirty or "merge=memctl-record" not in old:
+        return None
+    said = {line.split()[0] for line in old.split("\n") if line.split()}
+    later = [
+        line for line in documents.attributes().splitlines()[1:] if line.split()[0].partition("/")[0] not in _FIRST
+    ]
+    missing = [line for line in later if line.split()[0] not in said]
+    return "\n".join([old.rstrip("\n"), *missing, ""]) if missing else None

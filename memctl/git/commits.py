@@ -19,8 +19,8 @@ from pathlib import Path
 
 from memctl.errors import MemctlError
 from memctl.git import git, locks
-from memctl.git.importer import Importer, Made
-from memctl.git.preparation import NoIdentity, Preparation
+from memctl.git.commit_settings import NoIdentity, Preparation
+from memctl.git.fast_import import Importer, Made
 from memctl.git.repository import Repository
 
 _UNDER_WAY = " is under way"  # how the reason ends for which a commit waits until an operation of Git's is over

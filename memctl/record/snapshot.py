@@ -151,12 +151,11 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Their paths below the worktree's top."""
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        """Say of which files the blobs may be asked for later, the likeliest first: Git then need not be asked again
-        and again."""
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same, with files that Git ignores: of some files, faster than which of them Git has."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""

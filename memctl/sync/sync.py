@@ -18,7 +18,7 @@ import msgspec
 from memctl.errors import MemctlError
 from memctl.git import commits, git, refs, remotes, tree_merge
 from memctl.git.commits import CommitPending
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.remotes import Upstream
 from memctl.git.turns import Turn
 from memctl.store import entry_state, load, lock, sessions_ref

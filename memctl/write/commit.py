@@ -9,7 +9,7 @@ import msgspec
 
 from memctl.errors import CredentialFound
 from memctl.git import commits, git, message
-from memctl.git.preparation import Preparation
+from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
 from memctl.store import entry_state, files, following, journal, lock

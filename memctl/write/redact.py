@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from memctl.errors import USAGE, MemctlError
-from memctl.git import index, remains, trees
+from memctl.git import history_search, index, trees
 from memctl.pages.links import FOLDER
 from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
@@ -224,7 +224,9 @@ def _staged(memory: Memory, plan: _Plan, *, dry_run: bool) -> tuple[str, ...]:
     """The files of which Git's index has a text with a secret, but for those that the commit would replace."""
     forms = [form for secret in plan.secrets for form in redact_file.forms(secret)]
     replaced = {memory.tracked(path) for path in plan.writes} if dry_run else set()
-    return tuple(path for path in remains.staged(memory.repository, forms, memory.prefix) if path not in replaced)
+    return tuple(
+        path for path in history_search.staged(memory.repository, forms, memory.prefix) if path not in replaced
+    )
 
 
 def _refuse_on_the_ref(memory: Memory, paths: Iterable[str]) -> None:

@@ -25,10 +25,10 @@ class PushRefused(Exception):
         self.why = why
 
 
-def push(repository: Repository, args: Sequence[str]) -> bool:
+def run_push(repository: Repository, args: Sequence[str]) -> bool:
     """Run `git push` with some arguments; False if somebody else was first.
 
-    A hook of the user's knows that it is memctl which pushes. Raises Refused if the remote says no, GitFailed for
+    A hook of the user's knows that it is memctl which pushes. Raises PushRefused if the remote says no, GitFailed for
     anything else, such as a connection that broke: then the remote may have taken it or not.
     """
     try:

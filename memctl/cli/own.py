@@ -174,14 +174,17 @@ def check_command(
     PATH is as seen from here or from the worktree's top; of a folder all files in it are looked at. Exit code 0:
     everywhere, 1: not everywhere.
     """
-    from memctl.pages import ownership_lookup
+    from memctl.pages import place_sections
+    from memctl.team import guard
 
     memory = opening.memory(ctx)
     name = ownership.agent_name(agent) if agent else memory.actor
     state, snapshot = seen(memory, remote).state, load.disk(memory)
     rows = []
     for place in places:
-        held = ownership_lookup.owners(memory, snapshot, state, ctx.obj.folder, place)
+        deciding = place_sections.deciding(memory, snapshot, state.section_ownership_map, ctx.obj.folder, place)
+        found = (guard.holding(state, markers, memory.now) for markers in deciding)
+        held = list(dict.fromkeys(one for one in found if one is not None))
         is_open = reading and re.fullmatch("§?2[.][0-9]+", place) is not None  # all read levels 1 and 2
         granted = is_open or all(one.lets_read(name) if reading else one.lets_write(name) for one in held)
         rows.append((place, granted, held))

@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         *("guide", "search", "show", "why", "list", "log", "diff", "status", "index", "impact", "rehydrate"),
         *("checkpoint show", "checkpoint list", "checkpoint resume"),
     ),
+    # The first are the verbs of record types; after a tool call there is no time to import those.
     RECORD: ("decide", "issue", "state", "learn", "resolve", "link", "supersede", "checkpoint save"),
 }
 

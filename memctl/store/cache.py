@@ -12,17 +12,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 
 from memctl import __version__
+from memctl.errors import MemctlError
 from memctl.git import private
 from memctl.record.errors import Fault
-from memctl.record.mentions import Mention
+from memctl.record.kinds import KINDS
+from memctl.record.mentions import REFERENCE, Mention
 from memctl.record.record import Record
-from memctl.store import schema, texts
+from memctl.store import schema
 
-_VERSION = f"{__version__}/22"
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
 _INSERT = f"INSERT INTO records VALUES ({', '.join('?' * 17)})"
@@ -43,6 +45,31 @@ class ParsedFile(msgspec.Struct):
     has_controls: bool = False
 
 
+_READING = 2  # raise it when something is read out of a file's text in another way: a purpose, an outline, a verdict
+
+
+def _schema() -> str:
+    """What all that is stored has the form of: the tables, the values in them, and the types of records and references.
+
+    A cache that was made by anything else is made anew.
+    """
+    forms = [(form.__name__, *form.__annotations__.items()) for form in (Record, ParsedFile, Mention, Fault)]
+    stored = (_READING, schema.TABLES, schema.TEXTS, forms, KINDS, REFERENCE.pattern)
+    return f"{__version__}/{crc32(repr(stored).encode()):08x}"
+
+
+class Undecodable(MemctlError, sqlite3.DatabaseError):
+    """What a cache holds is not what it says that it holds."""
+
+
+def undecodable(database: sqlite3.Connection) -> Undecodable:
+    """Delete the file of a cache that can't be decoded; returns the error to raise."""
+    file = database.execute("PRAGMA database_list").fetchone()[2]
+    if file:
+        discard(Path(file))
+    return Undecodable("the cache of the memory was damaged, and has been deleted", "run the command again")
+
+
 class CacheState(msgspec.Struct, frozen=True):
     """Which HEAD a cache is for, and which files differed from it."""
 
@@ -56,13 +83,15 @@ class View(msgspec.Struct, frozen=True):
     state: CacheState
     packed: bytes
     packed_faults: list[bytes]
+    database: sqlite3.Connection
 
-    def records(self) -> list[Record]:
-        """Those records, by path."""
-        return msgspec.msgpack.decode(self.packed, type=list[Record])
-
-    def faults(self) -> list[Fault]:
-        return [fault for packed in self.packed_faults for fault in msgspec.msgpack.decode(packed, type=list[Fault])]
+    def decoded(self) -> tuple[list[Record], list[Fault]]:
+        """Those records and faults, by path."""
+        try:
+            faults = [one for packed in self.packed_faults for one in msgspec.msgpack.decode(packed, type=list[Fault])]
+            return msgspec.msgpack.decode(self.packed, type=list[Record]), faults
+        except msgspec.MsgspecError:
+            raise undecodable(self.database) from None
 
 
 class Cache:
@@ -73,7 +102,7 @@ class Cache:
 
     @classmethod
     def open(cls, file: Path | None) -> Cache:
-        """Open the cache, making it anew if it is missing, damaged or of another version of memctl."""
+        """Open the cache, making it anew if it is missing, damaged or of another form (`_schema`)."""
         if file is not None:
             for _ in range(2):
                 try:
@@ -96,7 +125,7 @@ class Cache:
             packed = row[0] if row else self._packed_rows(only_open)
         if row is None:
             self._keep(packed, changes, only_open)
-        return View(state, packed, [row[0] for row in faults])
+        return View(state, packed, [row[0] for row in faults], self.database)
 
     def state(self) -> CacheState:
         """What the cache is for."""
@@ -151,6 +180,8 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
+        from memctl.store import texts  # most commands find the cache up to date
+
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -164,10 +195,15 @@ class Cache:
                     texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
+        from memctl.store import texts
+
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
-                self._count_tags([msgspec.msgpack.decode(row[1], type=Record)], -1)
+                try:
+                    self._count_tags([msgspec.msgpack.decode(row[1], type=Record)], -1)
+                except msgspec.MsgspecError:
+                    raise undecodable(self.database) from None
             if texts.is_made(self.database):
                 texts.remove(self.database, row[0])
             self.database.execute("DELETE FROM records WHERE number = ?", row[:1])
@@ -202,6 +238,8 @@ class Cache:
 
     def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
         """The database with the index of words; `body_of` gives the body of the record at a path."""
+        from memctl.store import texts
+
         searched = self
         if not texts.is_made(self.database):
             try:
@@ -212,11 +250,18 @@ class Cache:
         return searched.database
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
-        with self.transaction("BEGIN IMMEDIATE"):
-            texts.make(self.database, body_of)
+        from memctl.store import texts
+
+        try:
+            with self.transaction("BEGIN IMMEDIATE"):
+                texts.make(self.database, body_of)
+        except msgspec.MsgspecError:
+            raise undecodable(self.database) from None
 
     def erase(self) -> None:
         """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        from memctl.store import texts
+
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
             texts.drop(self.database)
@@ -227,6 +272,13 @@ class Cache:
         copied = sqlite3.connect(":memory:", isolation_level=None)
         self.database.backup(copied)
         return Cache(copied)
+
+    def without(self, paths: Collection[str]) -> Cache:
+        """Return the same in memory, without the records at some paths."""
+        copied = self.copy()
+        head = copied.state().head
+        copied.update([], paths, head, head)
+        return copied
 
     def token_count(self, key: bytes) -> int | None:
         """A token count that was kept under a digest, or None."""
@@ -271,13 +323,13 @@ def _prepare(database: sqlite3.Connection) -> None:
     tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master")}
     if "state" in tables:
         row = database.execute("SELECT value FROM state WHERE key = 'version'").fetchone()
-        if row and row[0] == _VERSION:
+        if row and row[0] == _schema():
             return
-        raise sqlite3.DatabaseError("made by another version")
+        raise sqlite3.DatabaseError("of another form")
     database.execute("BEGIN IMMEDIATE")
     if not {row[0] for row in database.execute("SELECT name FROM sqlite_master")}:  # nobody was faster
         schema.make(database)
-        database.execute("INSERT INTO state VALUES ('version', ?)", (_VERSION,))
+        database.execute("INSERT INTO state VALUES ('version', ?)", (_schema(),))
     database.execute("COMMIT")
 
 

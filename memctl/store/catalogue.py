@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,7 +15,9 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import HANDOFF
 from memctl.record.mentions import Mention
 from memctl.record.record import Record
-from memctl.store.cache import Cache
+from memctl.store.cache import Cache, undecodable
+
+T = TypeVar("T")
 
 _ORDER = "ORDER BY importance DESC, timestamp DESC, path LIMIT ?"
 
@@ -75,7 +77,7 @@ class StoredCatalogue:
     @cached_property
     def _mentions(self) -> Mapping[str, Sequence[Mention]]:
         rows = self._database.execute("SELECT path, mentions FROM records WHERE mentions NOT NULL ORDER BY path")
-        decode = msgspec.msgpack.Decoder(list[Mention]).decode
+        decode = self._decoder(list[Mention])
         return {path: decode(stored) for path, stored in rows}
 
     def severe(self, place: str) -> list[Record]:
@@ -104,7 +106,8 @@ class StoredCatalogue:
 
     def faults(self) -> list[Fault]:
         rows = self._database.execute("SELECT faults FROM records WHERE faults NOT NULL ORDER BY path")
-        return [fault for row in rows for fault in msgspec.msgpack.decode(row[0], type=list[Fault])]
+        decode = self._decoder(list[Fault])
+        return [fault for row in rows for fault in decode(row[0])]
 
     def recall(self, key: bytes) -> bytes | None:
         row = self._database.execute("SELECT value FROM kept WHERE key = ?", (self._changes + key,)).fetchone()
@@ -114,6 +117,9 @@ class StoredCatalogue:
         with suppress(sqlite3.OperationalError):  # another process is writing: it is found out again next time
             self._database.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (self._changes + key, value))
 
+    def without(self, paths: Collection[str]) -> StoredCatalogue:
+        return StoredCatalogue(Cache(self._database).without(paths)) if paths else self
+
     @cached_property
     def _changes(self) -> bytes:
         """A mark of what records there are: what is found out while they change is kept for those before."""
@@ -122,5 +128,17 @@ class StoredCatalogue:
 
     def _records(self, condition: str, *values: Any) -> list[Record]:
         rows = self._database.execute(f"SELECT record FROM records WHERE {condition}", values)
-        decode = msgspec.msgpack.Decoder(Record).decode
+        decode = self._decoder(Record)
         return [decode(row[0]) for row in rows]
+
+    def _decoder(self, form: type[T]) -> Callable[[bytes], T]:
+        """What decodes values of the cache; raises Undecodable."""
+        decode = msgspec.msgpack.Decoder(form).decode
+
+        def checked(packed: bytes) -> T:
+            try:
+                return decode(packed)
+            except msgspec.MsgspecError:
+                raise undecodable(self._database) from None
+
+        return checked

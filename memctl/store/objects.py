@@ -77,7 +77,7 @@ class InGit:
 
     def records(self, *, only_open: bool = False) -> tuple[list[Record], list[Fault]]:
         view = self._cache.view(only_open=only_open)
-        return view.records(), view.faults()
+        return view.decoded()
 
     def read(self, path: str) -> str:
         entry = self._entries.get(path)

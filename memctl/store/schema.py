@@ -6,7 +6,22 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_TABLES = """
+_INDEXES = """
+CREATE INDEX numbered ON records (number);
+CREATE INDEX differing ON records (stat) WHERE stat <> '';
+CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
+CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
+CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
+CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
+CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
+CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
+CREATE INDEX titled ON records (type, title);
+CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
+CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
+CREATE INDEX with_controls ON records (path) WHERE has_controls;
+"""
+TABLES = f"""
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE records (
     path TEXT PRIMARY KEY, number INTEGER, stat TEXT, record BLOB, faults BLOB, mentions BLOB,
@@ -23,27 +38,14 @@ CREATE TABLE tokens (digest BLOB PRIMARY KEY, count INTEGER) WITHOUT ROWID;
 CREATE TABLE clean (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE sources (blob TEXT, name TEXT, found BLOB, PRIMARY KEY (blob, name)) WITHOUT ROWID;
 CREATE TABLE embeddings (digest BLOB PRIMARY KEY, vector BLOB);
-"""
-_INDEXES = """
-CREATE INDEX numbered ON records (number);
-CREATE INDEX differing ON records (stat) WHERE stat <> '';
-CREATE INDEX faulty ON records (path) WHERE faults NOT NULL;
-CREATE INDEX mentioning ON records (path) WHERE mentions NOT NULL;
-CREATE INDEX ranked ON records (type, importance DESC, timestamp DESC, path) WHERE is_open;
-CREATE INDEX placed ON records (place, type, importance DESC, timestamp DESC, path) WHERE is_open;
-CREATE INDEX blocking ON records (severity, timestamp DESC, path) WHERE is_open AND type = 'issue';
-CREATE INDEX latest ON records (timestamp DESC, path DESC) WHERE record NOT NULL;
-CREATE INDEX recorded ON records (recorded) WHERE recorded NOT NULL;
-CREATE INDEX titled ON records (type, title);
-CREATE INDEX heavy ON records (path) WHERE weight >= 4000;
-CREATE INDEX suspicious ON records (path) WHERE is_suspicious;
-CREATE INDEX with_controls ON records (path) WHERE has_controls;
-"""
+{_INDEXES}"""
+_TOKENIZER = "tokenize = 'porter unicode61 remove_diacritics 2'"
+TEXTS = f"CREATE VIRTUAL TABLE texts USING fts5(title, body, terms, parts, {_TOKENIZER})"  # made by the first search
 
 
 def make(database: sqlite3.Connection) -> None:
     """Make everything, within a transaction."""
-    for statement in _statements(_TABLES + _INDEXES):
+    for statement in _statements(TABLES):
         database.execute(statement)
 
 

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from memctl.policy.notices import escape_model_tokens
 from memctl.record.checkpoint import Checkpoint, Noted
 from memctl.task.completeness import Missing
 from memctl.task.environment import EnvironmentDrift
 from memctl.text.host_limits import LIMIT, length
-from memctl.text.markdown import escape_model_tokens, one_line
+from memctl.text.markdown import one_line
 
 FILES = 15  # a list of the last 15 files touched covers 96 % of what is read again after a compaction (279 sessions)
 _DONE, _PLANNED = 10, 10  # rules.md#checkpoints

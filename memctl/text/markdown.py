@@ -26,17 +26,6 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 # `[x]: where` would say for the whole document where `[x]` leads, wherever it stands.
 _DEFINITION = re.compile(r"^((?:[ \t>*+-]|\d{1,9}[.)])*)\[(?=[^\[\]\n]+\]:)", re.MULTILINE)
 _ESCAPED = r"\1\\["
-_TAGS = (
-    r"s|bos|eos|pad|unk|(?:start|end)_(?:of|header)_\w+|system(?:[-_][\w-]*)?|developer|assistant|user|human|model|ipython"
-    r"|think|thinking|reasoning|instructions?|context|documents?|notice|invoke|parameter|antml:\w+"
-    r"|(?:tool|function)s?(?:_\w+)?|workflow_\w+|\w+_context|decision|issue|state|learning|handoff|page|file"
-)
-_MODEL_TOKEN = re.compile(
-    r"<(?=[|\uff5c][\w.\u2581-]{1,40}[|\uff5c]>)|<(?=</?SYS>>)"
-    rf"|<(?=(?:\s{{0,3}}/\s{{0,3}})?(?:{_TAGS})(?:[\s/>]|$))"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
-    re.IGNORECASE,
-)
 _ABBREVIATED = 160  # characters of a text that stands for the whole
 
 
@@ -79,16 +68,6 @@ def first_sentence(text: str) -> str:
     if len(line) <= _ABBREVIATED:
         return line
     return line[: _ABBREVIATED - 1].rpartition(" ")[0].rstrip(",;:") + " …"
-
-
-def escape_model_tokens(text: str) -> str:
-    """A text in which nothing passes for a turn, a tool or a tag of the host's: `</system>` becomes `&lt;/system>`.
-
-    A pack is put between such marks: what a record says must not end its place there. The marks are those of chat
-    templates that are published with models (`<|im_end|>`, `[INST]`, `<<SYS>>`, `<start_of_turn>`), the tags with which
-    hosts of agents wrap what they add, and those of memctl's own packs.
-    """
-    return _MODEL_TOKEN.sub(lambda found: "&lt;" if found[0] == "<" else "&#91;", text)
 
 
 def target(path: str) -> str:

@@ -6,6 +6,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,8 @@ import pytest
 
 from memctl.record.snapshot import Snapshot
 from memctl.store import load
-from memctl.store.cache import Cache
+from memctl.store.cache import Cache, Undecodable
+from memctl.store.catalogue import StoredCatalogue
 from memctl.store.files import FolderReader
 from memctl.store.memory import Memory, open_memory
 from tests.conftest import Memctl, git, process, slow
@@ -91,7 +94,7 @@ def test_the_cache_follows_whatever_happens_to_the_files(repo: Path, memctl: Mem
         shutil.rmtree(copy)
 
 
-@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage", "other version", "empty"])
+@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage", "other version", "empty", "undecodable"])
 def test_a_damaged_cache_costs_only_time(repo: Path, memctl: Memctl, damage: str) -> None:
     write(repo, memctl, 3)
     memctl("list")
@@ -106,13 +109,43 @@ def test_a_damaged_cache_costs_only_time(repo: Path, memctl: Memctl, damage: str
         cache.write_bytes(b"")
     else:
         database = sqlite3.connect(cache)
-        database.execute("UPDATE state SET value = 'older' WHERE key = 'version'")
+        if damage == "undecodable":
+            database.executescript("DELETE FROM packed; UPDATE records SET record = x'93'")
+        else:
+            database.execute("UPDATE state SET value = 'older' WHERE key = 'version'")
         database.commit()
         database.close()
     assert memctl("list", "--json").data["total"] == 3
     assert memctl("search", "lesson", "--json").data["total"] == 3
     cached, fresh = cached_and_fresh(repo)
     assert same(cached, fresh)
+
+
+def test_a_cache_that_a_build_with_another_type_made_is_made_anew(repo: Path, memctl: Memctl) -> None:
+    write(repo, memctl, 2)
+    program = "import sys, tests.sixth_kind; from memctl.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    for args in (("ask", "Why?"), ("list",), ("search", "why")):  # the last makes the index of words
+        subprocess.run(
+            [sys.executable, "-c", program, "-C", str(repo), *args], cwd=Path(__file__).parents[2], check=True
+        )
+    listed = memctl("list", "--json")
+    assert listed.data["total"] == 2
+    assert "questions/" not in listed.out
+    assert memctl("search", "why", "--json").data["total"] == 0
+
+
+@pytest.mark.parametrize("question", ["faults", "mentions", "latest"])
+def test_a_row_that_can_not_be_decoded_is_an_error_once_and_then_made_anew(
+    repo: Path, memctl: Memctl, question: str
+) -> None:
+    write(repo, memctl, 2)
+    memctl("list")
+    cache = load.open_cache(opened(repo))
+    cache.database.execute("UPDATE records SET record = x'93', faults = x'93', mentions = x'93'")
+    with pytest.raises(Undecodable, match="has been deleted"):
+        getattr(StoredCatalogue(cache), question)()
+    cache.database.close()
+    assert memctl("list", "--json").data["total"] == 2
 
 
 def test_a_cache_that_turns_bad_in_the_middle_is_done_without(

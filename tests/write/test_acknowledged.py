@@ -112,6 +112,22 @@ def assert_one_commit_each(repo: Path) -> None:
         assert sum(words in subject for subject in subjects) == 1, words
 
 
+@pytest.mark.parametrize("setting", ["plain"], indirect=True)
+def test_reads_say_on_stderr_that_git_took_changes_back(repo: Path, memctl: Memctl) -> None:
+    change(memctl, "--no-commit")
+    reads = (["list"], ["search", "text"], ["show", EDITED], ["rehydrate"], ["list", "--json"])
+    assert not [read for read in reads if memctl(*read).err]
+    git(repo, "reset", "--hard", "-q")
+    for read in reads:
+        remark = (
+            f"warning: the edit of {EDITED} and 1 more were undone outside memctl; `memctl commit --again` writes them"
+        )
+        assert memctl(*read).err.startswith(remark), read
+    assert memctl("list", "--at", "HEAD").err == ""
+    memctl("commit", "--drop")
+    assert memctl("list").err == ""
+
+
 @pytest.mark.parametrize("command", TAKEN_BACK, ids=" ".join)
 def test_what_git_takes_back_is_kept_said_once_and_written_again(
     repo: Path, memctl: Memctl, setting: str, command: tuple[str, ...]
@@ -128,6 +144,7 @@ def test_what_git_takes_back_is_kept_said_once_and_written_again(
     git(repo, *command)
     taken = TAKEN_BACK[command].split()
     assert undone(memctl) == taken
+    assert memctl("show", EDITED).err.count("undone outside memctl") == bool(taken)
     said = memctl("issue", "The next write").err
     assert said.count("undone outside memctl") == len(taken)
     assert memctl("issue", "The one after").err.count("undone outside memctl") == 0

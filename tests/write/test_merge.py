@@ -15,7 +15,6 @@ from memctl.record.errors import InvalidRecord
 from memctl.record.kinds import KINDS, STATE
 from memctl.record.record import LISTS, ORDER, parse
 from memctl.text import headings
-from memctl.write import transitions
 from memctl.write.merge import Merged, merge
 
 QUICK = settings(max_examples=80, deadline=None)
@@ -131,7 +130,7 @@ def test_the_same_count_on_both_sides_is_counted_twice() -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_the_further_status_wins_and_the_lost_one_is_named(kind: Any) -> None:
-    allowed = transitions._ALLOWED[kind.name]
+    allowed = {step.name: step.following for step in kind.steps}
     for ours, theirs in itertools.permutations(kind.statuses, 2):
         base = next((status for status in kind.statuses if status not in (ours, theirs)), None)
         versions = [state(memory_type=kind.name, status=status) for status in (base, ours, theirs) if status]

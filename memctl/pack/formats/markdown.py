@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 
 from memctl.pack.draft import Contents, Item, Left, LeftOut, PackNote
-from memctl.text.markdown import contained, escape_model_tokens, one_line
+from memctl.policy.notices import escape_model_tokens
+from memctl.text.markdown import contained, one_line
 
 name = "markdown"
 # How each fact reads in the line below a title; others are "name value".

@@ -120,7 +120,11 @@ def _by_rules(flat: str) -> Iterator[tuple[int, int, int]]:
             if rule.kind == rules.BLOCK:
                 begun[rule.place] = rule
                 continue
-            is_prose = rule.kind in (rules.PROSE, rules.WORD)  # of a word behind another, looks say nothing
+            is_prose = rule.kind in (
+                rules.PROSE,
+                rules.WORD,
+                rules.SETTING,
+            )  # of a word behind another, looks say nothing
             if is_prose and in_prose > _MOST_JUDGED:
                 continue  # whoever says "password" that often says none
             for match in rule.pattern.finditer(flat if rule.has_case else lower, start, end):
@@ -191,6 +195,7 @@ _JUDGES: dict[str, Callable[[str, bool], bool]] = {
     "any": lambda value, quoted: not values.is_placeholder(value),
     "variable": values.is_given,
     "word": values.is_word,
+    "setting": values.is_setting,
 }
 
 
@@ -281,6 +286,8 @@ def _end_of_bare(flat: str, match: re.Match[str], start: int, end: int) -> int:
 def _is_own_name(flat: str, rule: CredentialRule, match: re.Match[str], value: str) -> bool:
     """Whether a password is the name of its user, or of its variable, as those of services in development are."""
     if rule.kind == rules.VARIABLE:
+        if flat[match.start(match.lastindex or 0) - 1] == "`" and " " in value:
+            return True  # a command of which a shell takes the output
         return flat[match.start() : match.end("rest")].startswith(f"{value.upper()}_")
     return rule.shape.startswith("://") and flat[match.start() : match.start(1) - 1].endswith(f"/{value}")
 

@@ -7,14 +7,15 @@ from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).with_name("rules.txt")
-BLOCK, TOKEN, NAMED, VARIABLE, WORD, PROSE = "block", "token", "named", "variable", "word", "prose"  # of all kinds
+BLOCK, TOKEN, NAMED, VARIABLE, WORD = "block", "token", "named", "variable", "word"  # the kinds that are looked at
+SETTING, PROSE = "setting", "prose"  # in the code; the others only differ in how they judge a value
 CAPITAL_WORD = "*"  # instead of words: where there is a long word with a capital letter
 _IS = (  # between a name and its value: the rest of the name, quotes, the sign, a type that is annotated
     r"""(?P<rest>[\w-]{0,24})\\{0,3}["'`)\]]{0,2}[ \t]{0,12}(?:=>|:=|\?=|={1,2}|:{1,2})[ \t]{0,12}"""
     r"""(?:[|>][-+]?\n[ \t]{1,20}|\w{3,20}(?:\[\w{3,20}\])?(?:[ \t]\|[ \t]\w{3,9})?[ \t]{0,2}=[ \t]{0,2}(?=["']))?"""
 )
 _VALUE = (
-    r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\]{1,300}))"""
+    r"""(?:\\{0,3}(?:[brfu]?"([^"\\\n]{1,300})|[brfu]?'([^'\\\n]{1,300})|`([^`\\\n]{1,300}))|([^\s"'`<>\\\0]{1,300}))"""
 )
 _GIVEN = r"""[\w .-]{0,30}\\{0,3}["'`)\]]{0,3}[ \t]{0,8}(?:=>|:=|={1,2}|:{1,2}|,)[ \t]{0,8}\\{0,3}["'`]{0,2}"""
 # Where a word begins, behind a line's end or a colour, too, as they stand in JSON, in a URL and in a terminal's output.
@@ -22,7 +23,26 @@ _START = (
     r"(?:(?<![\w.-])|(?<=\\[nrt])|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})"
     r"|(?<=\[m)|(?<=\[\dm)|(?<=[\[;]\d\dm)|(?<=;\dm))"
 )
+_KEYS = (
+    "api|access|auth|private|encryption|signing|master|service|license|webhook|session|cookie|hmac|jwt|admin|deploy|app"
+)
+_NAME = rf"(?:secret(?:[_.-]?(?:access[_.-]?)?key)?(?:[_.-]?base)?|token|(?:{_KEYS})[ _.-]?key|credentials?)"
+_ANY = rf"(?:pass(?:word|wd|phrase|code|wort)?|pwd|{_NAME})"
+_VARIABLE = (
+    r"(?:[A-Z0-9]{1,30}_){0,8}(?:[A-Z0-9]{0,30}SECRET(?:_ACCESS)?(?:_KEY)?(?:_BASE)?|[A-Z0-9]{0,30}TOKEN"
+    rf"|[A-Z0-9]{{0,30}}(?:{_KEYS.upper()})_?KEY)"
+)
+_PASSWORD_VARIABLE = r"(?:[A-Z0-9]{1,30}_){0,8}[A-Z0-9]{0,30}(?:PASS(?:WORD|WD|PHRASE)?|PWD)"
 _AFTER = r"(\w+)<after:([\w|]+)>"
+_PARTS = {
+    "<start>": _START,
+    "<=>": _IS,
+    "<value>": _VALUE,
+    "<name>": _NAME,
+    "<any>": _ANY,
+    "<NAME>": _VARIABLE,
+    "<PASS>": _PASSWORD_VARIABLE,
+}
 _SHORT_NAME = 4  # letters of a vendor's name that may be part of another word
 
 
@@ -50,7 +70,7 @@ class CredentialRule:
         """The expression that finds candidates: of each the last group that took part is the value, if there is one."""
         if self._pattern is None:
             shape = re.sub(_AFTER, _behind, self.shape)
-            for mark, part in (("<start>", _START), ("<=>", _IS), ("<value>", _VALUE)):
+            for mark, part in _PARTS.items():
                 shape = shape.replace(mark, part)
             if self.kind == NAMED:
                 name = re.escape(self.words[0])

@@ -15,7 +15,15 @@ _FEWEST_CHANGES = 3  # from letters to digits or back, in a key
 _LONGEST_PARTICLE = 3  # letters of the words that join others in a name: the, and, for
 _FEWEST_SIGNS = 3  # in a key that was drawn from letters, digits and signs
 _SIGNS = frozenset("!@#%^&*+~?$=")  # that words do not have
+_COUNTING = "0123456789012345678901234567890"  # what samples have at their end
 _SENTENCE_END = ".,;:!?)"
+_WORDS = (
+    "my the a an some new old this is it in of for to no non none not null nil undefined true false yes required"
+    " optional missing invalid empty secret passwd password pass passphrase passcode pwd pw token key api auth access"
+    " bearer basic test tests testing demo sample mock fake stub user username name login admin root client server"
+    " db database app prod dev staging local localhost default value string str text here super private public id hash"
+    " file path env var config field type list count length max min size foo bar baz abc qwerty"
+)
 
 
 @cache
@@ -23,16 +31,14 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     """What values are made of, by name; compiled when the first value is judged."""
     shapes = {
         # Empty, <x>, {x}, $X, ${{ x }}, %s, @X@, xxxx, one character again and again; and words that say so themselves.
-        "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|%\w+%?|@\w+@|[x*._-]+|(.)\1*",
-        "hint": r"\$\{|\{\{|x{4}|\*{3}|\.{3}|\0|example|change[-_ ]?(?:me|this|it)|placeholder"
+        # YAML's tags, Symfony's %env(X)%.
+        "placeholder": r"[\W_]*|[<\[({].*|.*[>}]|\$[\w{(].*|%\w+%?|%\w+\(.*\)%|@\w+@|!\w+|[x*._-]+|(.)\1*",
+        "hint": r"os\.environ|process\.env|\$\{|\{\{|\{[\w.:]*(?:\}|$)|x{4}|(?:^|[-_])x{3,}(?:$|[-_])|\*{3}|\.{3}|\0"
+        r"|test[-_](?:key|token|secret)|example|change[-_ ]?(?:me|this|it)|placeholder"
         r"|redact|blanked|dummy|replace|fill[-_ ]?in|insert"
         r"|your[-_ ]|\byour|not[-_]?(?:a[-_])?real|lorem|foobar|todo|tbd|fixme|goes[-_ ]?here",
         # Without these nothing is left of a value that only says what it is: `my_secret_key`, `test-token`.
-        "word": r"my|the|an?|some|new|old|this|is|it|in|of|for|to|none|not?|null|nil|undefined|true|false|yes|required"
-        r"|optional|missing|invalid|empty|secret|passw(?:or)?d|pass(?:phrase|code)?|pwd|pw|token|key|api|auth|access"
-        r"|bearer|basic|tests?|testing|demo|sample|mock|fake|stub|user(?:name)?|name|login|admin|root|client|server"
-        r"|db|database|app|prod|dev|staging|local(?:host)?|default|value|string|str|text|here|super|private|public|id"
-        r"|hash|file|path|env|var|config|field|type|list|count|length|max|min|size|foo|bar|baz|abc|qwerty",
+        "word": "|".join(sorted(_WORDS.split(), key=len, reverse=True)),  # or of `api` an `a` would be taken
         # Attributes, calls and items.
         "expression": r"[A-Za-z_]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+[\[(]?.*|\w+[\[(].*|\w+=[^=].*|[&|;\\].*",
         # Paths, URLs and files, versions and dates, options, names of algorithms and formats.
@@ -54,6 +60,10 @@ def _patterns() -> dict[str, re.Pattern[str]]:
         r"|enter|submit|repeat|verify|validate|check|bool(?:ean)?|bytes?|number|integer|object|array|buffer|char|var\w*|secret\w*"
         r"|hash\w*|cipher\w*|encrypt\w*|pass\w*|\w*pass(?:word|wd|phrase|code|wort)s?|kennwort|contrase.*|senha|wachtwoord"
         r"|mot|getpass|prompt|falsch|richtig|leer|ge\w+t|abgelaufen|bekannt|nil|n/a|any|varchar.*|\w+\(.*",
+        # Identifiers of words with a number at their end, types, constants, amounts with a unit.
+        "identifier": r".*::.*|(?:[a-z]+\d{0,2}|\d{1,2})(?:[_-](?:[a-z]+\d{0,2}|\d{1,2}))+|\d+[a-z]{1,7}|[0-9a-f]{7,64}"
+        r"|(?-i:[A-Z]{2,}\d{1,2}|(?:[A-Z][a-z]{2,}\d?){1,8}(?:V\d)?)|[a-z]*(?:bytes|uint|int|float|char|str|string"
+        r"|array|vec|utf|base|oauth|erc|ipv|version|bits?|level|step|line|page)[-_]?\d+[a-z]*",
         "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
         "change": r"[a-z](?=[0-9])|[0-9](?=[a-z])",
     }
@@ -79,7 +89,9 @@ def is_given(value: str, quoted: bool) -> bool:
     """Whether a variable's value is one: no placeholder, no call, no path, and no piece of code between two quotes."""
     if value != value.strip() or is_placeholder(value):
         return False
-    return re.match(r"[\w.]+[\[(]|(?:\.{0,2}|~)/|[+&|;,)]", value, re.ASCII) is None
+    if len(value) < _LEAST_PASSWORD and value.isdigit():
+        return False
+    return re.match(r"[\w.]+[\[(]|(?:\.{0,2}|~)/|[+&|;,)]|.*\.(?:json|pem|key|ya?ml|txt)$", value, re.ASCII) is None
 
 
 def is_word(value: str, quoted: bool) -> bool:
@@ -102,6 +114,18 @@ def is_password(value: str, quoted: bool) -> bool:
         is_phrase = len(words) >= _FEWEST_WORDS and len(value) >= _LONG_PHRASE and all(map(str.isalpha, words))
         return is_phrase or is_random(value)
     return any(map(str.isdigit, value))
+
+
+def is_setting(value: str, quoted: bool) -> bool:
+    """Whether a value may be a weak secret, as `kitten42`: letters and digits, and no type, reference or identifier."""
+    value = _judged(value, quoted)
+    if len(value) < _LEAST_PASSWORD or not is_mixed(value) or not _may_be_secret(value, quoted):
+        return False
+    if not quoted and sum(map(str.isdigit, value)) == 1 and value[-1].isdigit():
+        return False  # `token2`: the second of something
+    if any(_patterns()[what].fullmatch(value) for what in ("identifier", "expression", "uuid")):
+        return False
+    return _patterns()["word"].sub("", value).strip("-_.") not in _COUNTING
 
 
 def is_in_prose(value: str, quoted: bool) -> bool:

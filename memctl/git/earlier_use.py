@@ -49,8 +49,8 @@ def _has_own(repository: Repository, imported: list[_Import]) -> bool:
     """Tell whether memctl made one of some commits here.
 
     Such a commit comes right after where its ref was, is of who moved the ref, and was made when that was moved. What
-    else moves refs by fast-import, as `git filter-repo` and bridges to other systems, brings histories of others; and
-    anybody can write our user's name into a commit.
+    else moves refs by fast-import, as `git filter-repo` and bridges to other systems do, brings histories of others,
+    and anybody can write our user's name into a commit.
     """
     if not imported:
         return False

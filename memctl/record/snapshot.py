@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, pages
+from memctl.record import frontmatter, ids
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord, Malformed
-from memctl.record.mentions import Mention
-from memctl.record.pages import Outline
 from memctl.record.record import Record
 from memctl.record.withheld import Withheld
+
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
+    from memctl.record.pages import Outline
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
@@ -233,6 +235,8 @@ class Snapshot:
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3."""
+        from memctl.record import pages  # what reads records alone needs none
+
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
         for path in (pages.PROJECT_PATH, *self.names(pages.SECTION.folder), *self.names(pages.DETAIL.folder)):

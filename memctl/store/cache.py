@@ -23,7 +23,7 @@ from memctl.record.errors import Fault
 from memctl.record.kinds import KINDS
 from memctl.record.mentions import REFERENCE, Mention
 from memctl.record.record import Record
-from memctl.store import schema, texts
+from memctl.store import schema
 
 # How many token counts, digests and embeddings to keep; most are of texts that will not be seen again.
 _LIMITS = {"tokens": 20_000, "clean": 20_000, "embeddings": 50_000}
@@ -54,7 +54,7 @@ def _schema() -> str:
     A cache that was made by anything else is made anew.
     """
     forms = [(form.__name__, *form.__annotations__.items()) for form in (Record, ParsedFile, Mention, Fault)]
-    stored = (_READING, schema.TABLES, texts.TABLE, forms, KINDS, REFERENCE.pattern)
+    stored = (_READING, schema.TABLES, schema.TEXTS, forms, KINDS, REFERENCE.pattern)
     return f"{__version__}/{crc32(repr(stored).encode()):08x}"
 
 
@@ -180,6 +180,8 @@ class Cache:
         self.database.execute("COMMIT")
 
     def _replace(self, parsed: Sequence[ParsedFile], removed: Iterable[str]) -> None:
+        from memctl.store import texts  # most commands find the cache up to date
+
         last = self.database.execute("SELECT max(number) FROM records").fetchone()[0]
         for path in (*removed, *(item.path for item in parsed if last is not None)):
             self._remove(path)
@@ -193,6 +195,8 @@ class Cache:
                     texts.add(self.database, number, item.record, item.body)
 
     def _remove(self, path: str) -> None:
+        from memctl.store import texts
+
         row = self.database.execute("SELECT number, record FROM records WHERE path = ?", (path,)).fetchone()
         if row:
             if row[1] is not None:
@@ -234,6 +238,8 @@ class Cache:
 
     def searchable(self, body_of: Callable[[str], str]) -> sqlite3.Connection:
         """The database with the index of words; `body_of` gives the body of the record at a path."""
+        from memctl.store import texts
+
         searched = self
         if not texts.is_made(self.database):
             try:
@@ -244,6 +250,8 @@ class Cache:
         return searched.database
 
     def _make_searchable(self, body_of: Callable[[str], str]) -> None:
+        from memctl.store import texts
+
         try:
             with self.transaction("BEGIN IMMEDIATE"):
                 texts.make(self.database, body_of)
@@ -252,6 +260,8 @@ class Cache:
 
     def erase(self) -> None:
         """Leave in the file nothing of what rows were replaced or taken out, nor the words of it in the index."""
+        from memctl.store import texts
+
         with self.transaction("BEGIN IMMEDIATE"):
             self._forget()
             texts.drop(self.database)

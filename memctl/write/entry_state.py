@@ -93,7 +93,7 @@ def outstanding(memory: Memory) -> list[PendingEntry]:
     ]
 
 
-def undone(memory: Memory) -> list[Entry]:
+def undone(memory: Memory) -> list[PendingEntry]:
     """Return the changes that were undone outside memctl; Git is asked only if a text that was written is not there."""
     found = entries(memory)
     written = (

@@ -18,11 +18,11 @@ from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import differences, git, history, hook_commits, index
 from memctl.record.change import WriteOptions
 from memctl.record.snapshot import Snapshot
-from memctl.store import files, load
+from memctl.store import entry_state, files, load
 from memctl.store.memory import Memory
 from memctl.team import ref_state
 from memctl.team.state import State
-from memctl.write import autofix, documents, entry_state, render, transaction
+from memctl.write import autofix, documents, render, transaction
 
 _FORMATS = ("text", "json", "github", "sarif")
 

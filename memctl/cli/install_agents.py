@@ -16,7 +16,7 @@ from memctl.cli import opening, output
 from memctl.errors import OK, REFUSED, USAGE, MemctlError
 from memctl.git import edited_hooks, hook_commits, trust
 from memctl.git.repository import Repository, open_repository
-from memctl.hooks import host_files, other_memctl, permissions, settings
+from memctl.hooks import host_files, json_edit, other_memctl, permissions, settings
 from memctl.hooks.host_files import Allowed, Edit, Keeping
 from memctl.hooks.hosts import HOSTS, Host
 from memctl.store import agent_env
@@ -226,8 +226,14 @@ def _report(asked: InstallOptions, edits: list[Edit], *, done: bool) -> None:
         output.note("nothing was written\nhint: --yes writes it")
     elif not asked.uninstall and asked.what in HOSTS:
         _advise(HOSTS[asked.what], asked)
-        if settings.are_off((edits[0].after or b"").decode("utf-8-sig"), edits[0].name):
+        host, text = HOSTS[asked.what], (edits[0].after or b"").decode("utf-8-sig")
+        if settings.are_off(text, edits[0].name):
             output.note(f"warning: {edits[0].name} has `{settings.OFF}` on: no hook runs until that is taken out")
+        if refused := [one for one in json_edit.extras(text) if one not in host.takes]:
+            output.note(
+                f"warning: {host.title} reads no settings with {' and '.join(refused)}: nothing in {edits[0].name}"
+                " holds, memctl's or not, until they are taken out"
+            )
 
 
 def _advise(host: Host, asked: InstallOptions) -> None:

@@ -84,7 +84,7 @@ def _tell_undone(opened: Memory) -> None:
     """Remark what Git took back before it had a commit. Git is asked only if a text that waits is not on the disk."""
     if not any(opened.private.glob("pending/*.json")):
         return
-    from memctl.write import entry_state
+    from memctl.store import entry_state
 
     names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
     if names:

@@ -12,11 +12,11 @@ from memctl.git import commits, git, message
 from memctl.git.commit_settings import Preparation
 from memctl.record import ids
 from memctl.record.change import Change, Write
-from memctl.store import files, following, lock, pending
+from memctl.store import entry_state, files, following, lock, pending
 from memctl.store.memory import Memory
 from memctl.store.pending import HELD, PendingEntry
 from memctl.store.place import CONFIG
-from memctl.write import credentials, entry_state, manual_edits, recovery, rerender
+from memctl.write import credentials, manual_edits, recovery, rerender
 
 _DETACHED = (
     "warning: HEAD is detached: what is committed is on no branch, and lost from sight once you switch to one; "

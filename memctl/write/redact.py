@@ -15,7 +15,7 @@ from memctl.record import checkpoint, ids, session_page
 from memctl.record.change import REDACT, Change, Write, WriteOptions
 from memctl.record.errors import InvalidRecord
 from memctl.record.snapshot import Snapshot
-from memctl.store import erasure, files, load, lock, pending, sessions_ref
+from memctl.store import entry_state, erasure, files, load, lock, pending, sessions_ref
 from memctl.store.erasure import Erased
 from memctl.store.memory import Memory
 from memctl.team import ref_state
@@ -23,7 +23,7 @@ from memctl.team.coordination_ref import ref
 from memctl.team.ref_state import Step, Terms
 from memctl.team.state import State, decode, encode
 from memctl.text import credentials
-from memctl.write import entry_state, manual_edits, redact_file, transaction
+from memctl.write import manual_edits, redact_file, transaction
 from memctl.write.commit import Outcome
 from memctl.write.redact_file import GIVEN, Secrets
 

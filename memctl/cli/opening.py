@@ -11,7 +11,7 @@ import click
 
 from memctl.cli import output
 from memctl.errors import USAGE, MemctlError
-from memctl.git import trust
+from memctl.git import git, trust
 from memctl.record import timestamps
 from memctl.record.snapshot import Snapshot
 from memctl.search.filters import Filters
@@ -58,10 +58,9 @@ def _finish_jobs(ctx: click.Context, opened: Memory) -> None:
 
     A command that writes does itself what a killed one has left; any other only says that it is there.
     """
-    from memctl.git.commits import committing
     from memctl.store import job_queue
 
-    if committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
+    if git.committing() or not job_queue.notes(opened.hooks):  # the commit may be the one that we would wait for
         return
     opened.asked = None  # that was asked before what is waited for
     is_done = False
@@ -85,7 +84,7 @@ def _tell_undone(opened: Memory) -> None:
     """Remark what Git took back before it had a commit. Git is asked only if a text that waits is not on the disk."""
     if not any(opened.private.glob("pending/*.json")):
         return
-    from memctl.write import entry_state
+    from memctl.store import entry_state
 
     names = [entry_state.describe(entry) for entry in entry_state.undone(opened)]
     if names:

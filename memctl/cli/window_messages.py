@@ -11,7 +11,7 @@ import msgspec
 
 from memctl.cli import counting, output
 from memctl.cli.command import F
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines
 from memctl.errors import USAGE, MemctlError
 from memctl.store import named_file
 from memctl.store.memory import Memory

@@ -11,8 +11,7 @@ import click
 from memctl.cli import counting, opening, output
 from memctl.cli import window_messages as messages
 from memctl.cli.command import F
-from memctl.cli.source import read
-from memctl.cli.streaming import lines
+from memctl.cli.source import lines, read
 from memctl.hooks import pressure
 from memctl.record.frontmatter import read_yaml
 from memctl.store.memory import Memory

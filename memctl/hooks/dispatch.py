@@ -408,6 +408,7 @@ def _asked(call: _EventCall) -> "Memory":
 def _opened(call: _EventCall) -> "Memory":
     """The memory, with the agent as who is at work."""
     imports.import_msgspec()
-    from memctl.hooks import opening
+    from memctl.store.memory import open_for_agent
 
-    return opening.opened(call.place, call.host, call.folder, call.environ)
+    agent = call.environ.get("MEMCTL_AGENT") or call.host.name  # never nobody: that would be a person, who reads all
+    return open_for_agent(call.place, call.environ, agent, call.folder.key)

@@ -15,7 +15,6 @@ from memctl.hooks import draft_page, log, session_state
 from memctl.hooks.hosts import Host
 from memctl.hooks.prompt_log import line as _line
 from memctl.hooks.session_state import SessionState, TaskCall
-from memctl.hooks.transcript import TranscriptPart
 from memctl.record.session_page import NEXT, STATE, SessionPage
 from memctl.session import composing, extraction, gathering, labels, merging, steps, tasks, trail
 from memctl.session.paths import Places
@@ -25,6 +24,7 @@ from memctl.store.session_dir import SessionDir
 from memctl.text.plain import plain
 from memctl.transcript import parts
 from memctl.transcript.events import ANSWER, CALL, GIT, PROMPT, Event, Session
+from memctl.transcript.parts import TranscriptPart
 
 
 def take_in(

@@ -102,7 +102,7 @@ class Offering:
         return plan
 
     def make(self, agreed: ref_state.StateOutcome) -> Change:
-        """The record and the package; raises Refused, or MemctlError if no package can be made that is whole.
+        """The record and the package; raises HandoffRefused, or MemctlError if no package can be made that is whole.
 
         What was made before on the same shared state and for the same id is it.
         """

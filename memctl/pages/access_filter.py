@@ -105,11 +105,11 @@ class _FilteredFiles:
     def _names(self) -> frozenset[str]:
         return self._files.names().difference(self._withheld)
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        self._files.ahead(self._kept(paths))
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         return self._files.blobs(self._kept(paths))
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        return self._files.contents(self._kept(paths))
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         return self._files.read(self._kept(paths), limit)

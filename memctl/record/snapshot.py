@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from memctl.errors import MemctlError
-from memctl.record import frontmatter, ids, pages
+from memctl.record import frontmatter, ids
 from memctl.record.config import Config
 from memctl.record.errors import Fault, InvalidRecord, Malformed
-from memctl.record.mentions import Mention
-from memctl.record.pages import Outline
 from memctl.record.record import Record
 from memctl.record.withheld import Withheld
+
+if TYPE_CHECKING:
+    from memctl.record.mentions import Mention
+    from memctl.record.pages import Outline
 
 
 class Hit(msgspec.Struct, frozen=True, gc=False):  # gc: thousands of them would set the collector off again and again
@@ -149,12 +151,11 @@ class Files(Protocol):
     def names(self) -> frozenset[str]:
         """Their paths below the worktree's top."""
 
-    def ahead(self, paths: Iterable[str]) -> None:
-        """Say of which files the blobs may be asked for later, the likeliest first: Git then need not be asked again
-        and again."""
-
     def blobs(self, paths: Iterable[str]) -> dict[str, str]:
         """The ids of the contents of those of the paths that exist."""
+
+    def contents(self, paths: Iterable[str]) -> dict[str, str]:
+        """The same, with files that Git ignores: of some files, faster than which of them Git has."""
 
     def read(self, paths: Iterable[str], limit: int | None = None) -> dict[str, bytes]:
         """The contents of those of the paths that exist and have at most `limit` bytes (None: as a record may have)."""
@@ -234,6 +235,8 @@ class Snapshot:
     @cached_property
     def outline(self) -> Outline:
         """The pages of levels 1 to 3."""
+        from memctl.record import pages  # what reads records alone needs none
+
         texts: list[tuple[str, str]] = []
         faults: list[Fault] = []
         for path in (pages.PROJECT_PATH, *self.names(pages.SECTION.folder), *self.names(pages.DETAIL.folder)):

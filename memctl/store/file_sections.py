@@ -29,7 +29,9 @@ def sections(path: str, text: str, parent: Callable[[str], str]) -> tuple[str, .
 
 
 def around(marker: str, parent: Callable[[str], str]) -> tuple[str, ...]:
-    """A marker without the number of a heading, and what is around it; nothing for levels 1 and 4."""
+    """A marker without the number of a heading, and what is around it; nothing for level 4."""
+    if marker == pages.PROJECT_ID:
+        return (marker,)
     level, _, rest = marker.removeprefix("§").partition(".")
     page = f"§{level}.{rest.partition('.')[0]}"
     if level == "2":

@@ -6,7 +6,7 @@ import msgspec
 
 from memctl.errors import MemctlError
 from memctl.git import git, message, refs, tree_merge
-from memctl.git.pushing import PushRefused
+from memctl.git.push import PushRefused
 from memctl.git.tree_merge import Leaf
 from memctl.record.change import Change
 from memctl.store import lock, sessions_ref

@@ -1,7 +1,8 @@
 """Keeping agents out of each other's sections: which files of the memory belong to one, and who may write them.
 
 Only the owner of a section modifies it (rules.md#ownership-and-access). A section's page, its pages of details and the
-records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Of an owned
+records placed in it belong to it, and so does the code that its globs cover, which `check` looks at. Level 1 is owned
+like a section. Of an owned
 section and owned details in it, the details' own ownership decides about them.
 """
 

@@ -35,10 +35,10 @@ class LineReader:
             return None
         uuid = fields.get("uuid")
         if isinstance(uuid, str):
-            before = len(self._seen)
-            self._seen.add(hash(uuid))
-            if len(self._seen) == before:
+            digest = hash(uuid)
+            if digest in self._seen:
                 return None
+            self._seen.add(digest)
         return Line(fields, self.number)
 
     def lines(self, rows: Iterable[str | bytes]) -> Iterator[Line]:
@@ -58,14 +58,18 @@ class SessionReader:
 
     def take(self, line: Line) -> Sequence[Event]:
         """Take the next line, and return the events in it."""
-        before = len(self._events)
         moment = _moment(line)
-        if moment:
-            self._started = min(self._started or moment, moment)
-            self._ended = max(self._ended, moment)
-        self._id = self._id or text_in(line.fields, "sessionId")
-        self._branch = text_in(line.fields, "gitBranch") or self._branch
-        around: dict[str, Any] = {"moment": moment, "agent": line.agent, "cwd": text_in(line.fields, "cwd")}
+        if moment > self._ended:
+            self._ended = moment
+        if moment and (not self._started or moment < self._started):
+            self._started = moment
+        fields = line.fields
+        self._id = self._id or text_in(fields, "sessionId")
+        self._branch = text_in(fields, "gitBranch") or self._branch
+        if not (line.role or line.is_boundary):
+            return ()
+        before = len(self._events)
+        around: dict[str, Any] = {"moment": moment, "agent": line.agent, "cwd": text_in(fields, "cwd")}
         if line.is_boundary:
             self._events.append(Event(COMPACTION, **around))
         if line.role == "assistant":
@@ -104,12 +108,13 @@ class SessionReader:
 def _events(line: Line, around: dict[str, Any]) -> Iterator[Event]:
     """Yield the events of a line with a message; without what the host has added to a prompt."""
     details = line.fields.get("toolUseResult")
+    of_result = {**around, "details": details} if isinstance(details, dict) else around
     for block in blocks_of(line.role, line.message.get("content")):
-        known = {"details": details} if block.type == RESULT and isinstance(details, dict) else {}
-        event = event_of(block, **around, **known)
-        if event is None or event.kind != PROMPT:
-            if event is not None:
-                yield event
+        event = event_of(block, of_result if block.type == RESULT else around)
+        if event is None:
+            continue
+        if event.kind != PROMPT:
+            yield event
         elif line.is_summary:
             yield Event(DIGEST, event.text, **around)
         elif not line.fields.get("isMeta"):

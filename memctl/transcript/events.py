@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -125,7 +125,7 @@ def joined(sessions: list[Session]) -> Session:
     )
 
 
-def event_of(block: Block, **origin: Any) -> Event | None:
+def event_of(block: Block, origin: Mapping[str, Any] = {}) -> Event | None:
     """Return the event that a block of a message is, with LF line ends; None for one that is nothing to us.
 
     `origin` has other fields of the event, such as its `moment`.

@@ -72,14 +72,14 @@ def whole_lines(stream: BinaryIO, offset: int) -> Iterator[tuple[int, bytes]]:
 def main_lines_backwards(path: str, most: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
     """Yield the main agent's lines that contain one of some marks, the last one first, as far as `most` bytes reach."""
     for raw in lines_backwards(path, most):
-        if any(mark in raw for mark in marks):
-            try:
-                fields = json.loads(raw)
-            except (ValueError, RecursionError):
-                continue
-            line = Line(fields if isinstance(fields, dict) else {})
-            if not line.is_sidechain:
-                yield line
+        if not any(mark in raw for mark in marks):
+            continue
+        try:
+            fields = json.loads(raw)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(fields, dict) and not fields.get("isSidechain"):
+            yield Line(fields)
 
 
 def lines_backwards(path: str, most: int) -> Iterator[bytes]:

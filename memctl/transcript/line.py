@@ -18,28 +18,29 @@ _HOST_TAG = re.compile(r"<(/?)(system-reminder|local-command-[a-z]+|command-[a-z
 class Line:
     """A line of a Claude Code transcript: its JSON object, and properties for the fields that readers use.
 
-    `number` is its number in the file, from 1. `role` is "user" or "assistant" for a line with a message, "" for any
-    other, synthetic answers included. A field of another type than expected is read as if it were absent.
+    `number` is its number in the file, from 1, and `is_sidechain` says whether it is a sub-agent's, which has a window
+    of its own. `role` is "user" or "assistant" for a line with a message, "" for any other, synthetic answers included.
+    A field of another type than expected is read as if it were absent.
     """
 
-    __slots__ = ("fields", "message", "number", "role")
+    __slots__ = ("fields", "is_sidechain", "message", "number", "role")
 
     def __init__(self, fields: dict[str, Any], number: int = 0) -> None:
-        message, kind = fields.get("message"), fields.get("type")
+        kind: Any = fields.get("type")
+        message = fields.get("message")
         self.fields = fields
         self.number = number
-        self.message: dict[str, Any] = message if isinstance(message, dict) else {}
-        has_message = kind in ("user", "assistant") and isinstance(message, dict)
-        self.role = str(kind) if has_message and self.message.get("model") != _SYNTHETIC else ""
+        self.is_sidechain = bool(fields.get("isSidechain"))
+        self.message: dict[str, Any] = {}
+        self.role = ""
+        if isinstance(message, dict):
+            self.message = message
+            if kind in ("assistant", "user") and message.get("model") != _SYNTHETIC:
+                self.role = kind
 
     @property
     def uuid(self) -> str:
         return text_in(self.fields, "uuid")
-
-    @property
-    def is_sidechain(self) -> bool:
-        """Whether the line is a sub-agent's, which has a window of its own."""
-        return bool(self.fields.get("isSidechain"))
 
     @property
     def agent(self) -> str:

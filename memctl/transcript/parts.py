@@ -67,9 +67,10 @@ class _Open:
 
     def begin(self, line: Line, offset: int) -> None:
         """A line begins at an offset; an answer has several, all of one id, and is counted by it."""
-        if not self.calls.ids and (not line.answer or line.answer != self._answer):
+        answer = line.answer
+        if (not answer or answer != self._answer) and not self.calls.ids:
             self.settled = offset
-        self._answer = line.answer
+        self._answer = answer
 
 
 class _Reading:

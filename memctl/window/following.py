@@ -17,7 +17,7 @@ from memctl.transcript.window import WindowReader
 from memctl.window import status
 from memctl.window.messages import reading
 from memctl.window.messages.content import TokenCounter
-from memctl.window.status import Seen
+from memctl.window.status import SeenConversation
 
 _KNOWN = 4096  # bytes at either end of what was read by which the file is known again
 
@@ -37,7 +37,7 @@ class Follower:
         self._is_transcript: bool | None = None
         self._window = WindowReader()
 
-    def look(self) -> Seen | None:
+    def look(self) -> SeenConversation | None:
         """The window now; None of a file that is no transcript. Raises MemctlError if it can't be read, or has no
         messages."""
         try:

@@ -211,7 +211,8 @@ COMMENTED = """{
 def test_comments_and_trailing_commas_stay_where_they_are(memctl: Memctl, repo: Path, what: str) -> None:
     file = repo / HOSTS[what].folder / "settings.json"
     put(file, COMMENTED.encode())
-    memctl("install", what, "--yes")
+    refused = "comments and trailing commas" if what == "claude-code" else "trailing commas"
+    assert f"reads no settings with {refused}: nothing in {HOSTS[what].folder}/" in memctl("install", what, "--yes").err
     text = file.read_text()
     assert "unchanged" in memctl("install", what, "--yes").err
     for line in (

@@ -12,6 +12,7 @@ from memctl.pages.coverage import covering
 from memctl.pages.path_args import inside, readings
 from memctl.pages.section_check import missing
 from memctl.record.errors import InvalidRecord
+from memctl.record.pages import PROJECT_ID
 from memctl.record.snapshot import Snapshot
 from memctl.store.file_sections import around, sections
 from memctl.store.memory import Memory
@@ -50,7 +51,7 @@ def deciding(
 def _section(snapshot: Snapshot, owned: Collection[str], place: str) -> tuple[str, ...]:
     outline = snapshot.outline
     markers = around("§" + place.strip().removeprefix("§"), partial(_parent, snapshot))
-    known = {page.id for page in outline.pages} | set(owned)
+    known = {PROJECT_ID, *(page.id for page in outline.pages), *owned}
     if markers and markers[0] not in known and outline.fault_of(markers[0]) is None:
         raise missing(outline, markers[0])
     return markers

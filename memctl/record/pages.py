@@ -289,7 +289,7 @@ def parts_of(page: Page) -> list[Heading]:
             if not number:
                 number = next(free for free in count(highest + 1) if free not in given)
             highest = max(highest, number)
-            found.append(Heading(f"{page.id}.{number}", title, part.text.partition("\n")[2], line))
+            found.append(Heading(f"{page.id}.{number}", title, part.body, line))
         line += part.text.count("\n")
     return found
 
